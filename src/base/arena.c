@@ -81,7 +81,8 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
 {
     size_t total = 1, count; /* never zero bytes */
     for (size_t i = 0; i < n; i++)
-        if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) || __builtin_add_overflow(total, count, &total))
+        if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) ||
+            __builtin_add_overflow(total, count, &total))
             return false;
     if (total > SIZE_MAX / sizeof(double))
         return false;
@@ -105,7 +106,10 @@ char *arena_strndup(struct arena *arena, const char *text, size_t n)
     return copy;
 }
 
-char *arena_strdup(struct arena *arena, const char *text) { return arena_strndup(arena, text, strlen(text)); }
+char *arena_strdup(struct arena *arena, const char *text)
+{
+    return arena_strndup(arena, text, strlen(text));
+}
 
 void arena_reset(struct arena *arena)
 {
@@ -133,7 +137,8 @@ bool array_grow(void *array, size_t n, size_t *room, size_t size)
     if (n < *room)
         return true;
     size_t wanted = *room ? 2 * *room : FIRST;
-    memcpy(&items, array, sizeof items); /* whatever they are, without breaking the rules of aliasing */
+    /* whatever they are, without breaking the rules of aliasing */
+    memcpy(&items, array, sizeof items);
     if (!(items = realloc(items, wanted * size)))
         return false;
     memcpy(array, &items, sizeof items);

@@ -1,4 +1,5 @@
-/* A bump allocator: scratch memory that is allocated piece by piece and released all at once. And arrays that grow.
+/* A bump allocator: scratch memory that is allocated piece by piece and released all at once.
+ * And arrays that grow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -13,7 +14,8 @@ struct arena {
     size_t used; /* bytes handed out since the last reset */
 };
 
-/* `bytes` bytes, aligned to 64, uninitialised; NULL: out of memory. Blocks are kept across resets. */
+/* `bytes` bytes, aligned to 64, uninitialised; NULL: out of memory. Blocks are kept across
+ * resets. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 /* count * size bytes, zeroed; NULL: out of memory, or the product overflows. */
 void *arena_calloc(struct arena *arena, size_t count, size_t size);
@@ -26,7 +28,8 @@ struct arena_array {
 bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed);
 #define ARENA_ARRAYS(zeroed, arena, ...) \
     arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
-                  sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array), zeroed)
+                  sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array), \
+                  zeroed)
 /* Of zeros, and of whatever is there. */
 #define ARENA_DOUBLES(...) ARENA_ARRAYS(true, __VA_ARGS__)
 #define ARENA_SPACE(...) ARENA_ARRAYS(false, __VA_ARGS__)
@@ -36,6 +39,7 @@ char *arena_strndup(struct arena *arena, const char *text, size_t n);
 void arena_reset(struct arena *arena);
 void arena_fini(struct arena *arena);
 
-/* Room for item n (from 0) of a growing array of items of `size` bytes: doubles *room if necessary, with realloc. `array`
- * points to the pointer to the items. False: out of memory; nothing has changed. */
+/* Room for item n (from 0) of a growing array of items of `size` bytes: doubles *room if
+ * necessary, with realloc. `array` points to the pointer to the items. False: out of memory;
+ * nothing has changed. */
 bool array_grow(void *array, size_t n, size_t *room, size_t size);

@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Goes over fields: measures (to and from NULL), writes, or reads. A value that is NULL is passed over. */
+/* Goes over fields: measures (to and from NULL), writes, or reads. A value that is NULL is
+ * passed over. */
 struct cursor {
     unsigned char *to;
     const unsigned char *from;
@@ -39,7 +40,8 @@ static inline void pass_text(struct cursor *cursor, const char **text)
         return;
     }
     const char *found = (const char *)cursor->from + cursor->at;
-    cursor->is_bad = cursor->is_bad || n > cursor->n - cursor->at || (n > 0 && found[n - 1] != '\0');
+    cursor->is_bad =
+        cursor->is_bad || n > cursor->n - cursor->at || (n > 0 && found[n - 1] != '\0');
     *text = n > 0 && !cursor->is_bad ? found : NULL;
     cursor->at += cursor->is_bad ? 0 : n;
 }

@@ -50,8 +50,10 @@ static enum status refuse_planted(const char *path, const char *what, const stru
                                   struct error *error)
 {
     return error_set(error, STATUS_SYSTEM,
-                     "%s: another user (number %ld) made this %s in a folder that everybody may write "
-                     "to. Remove it, or choose another folder", path, (long)found->st_uid, what);
+                     "%s: another user (number %ld) made this %s in a folder that everybody may "
+                     "write "
+                     "to. Remove it, or choose another folder",
+                     path, (long)found->st_uid, what);
 }
 
 /* A link of the system to an open file, which must not be opened anew: that would cut it, or lose
@@ -137,8 +139,10 @@ enum status destination_find_file(struct destination *destination, const char *p
     if (status || destination->kind != DESTINATION_STREAM)
         return status;
     return error_set(error, STATUS_SYSTEM,
-                     "%s: is a device or a pipe, which is kept: an HDF5 file needs the name of a regular "
-                     "file", path);
+                     "%s: is a device or a pipe, which is kept: an HDF5 file needs the name of a "
+                     "regular "
+                     "file",
+                     path);
 }
 
 /* Whether our own new files have this owner, as on file systems that map owners (NFS for root,
@@ -175,9 +179,10 @@ enum status destination_check_folder(const char *path, const char *what, struct 
     if (found.st_uid == geteuid() || found.st_uid == 0 || is_our_owner_there(path, found.st_uid))
         return STATUS_OK;
     return error_set(error, STATUS_SYSTEM,
-                     "'%s' should be %s, but it belongs to another user (number %ld), who could change "
-                     "what is in it. Remove or rename it, or choose another folder", path, what,
-                     (long)found.st_uid);
+                     "'%s' should be %s, but it belongs to another user (number %ld), who could "
+                     "change "
+                     "what is in it. Remove or rename it, or choose another folder",
+                     path, what, (long)found.st_uid);
 }
 
 enum status destination_folder(const char *path, const char *what, struct error *error)

@@ -23,12 +23,14 @@ struct error {
     char message[2000]; /* what is wrong, where, and what to do; no newline at the end */
 };
 
-/* Both return `status` (for `return error_set(...)`) and accept error = NULL. error_system appends strerror(errno_value).*/
+/* Both return `status` (for `return error_set(...)`) and accept error = NULL. error_system
+ * appends strerror(errno_value). */
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum status error_system(struct error *error, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Prepends "context: " to the message; returns error->status. */
-enum status error_context(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum status error_context(struct error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 int status_exit_code(enum status status);

@@ -1,5 +1,5 @@
-/* Facts about a result: each is made once, in a list, and printed as text, JSON and HTML by the same
- * three functions, so that a new fact needs one line in its list.
+/* Facts about a result: each is made once, in a list, and printed as text, JSON and HTML by the
+ * same three functions, so that a new fact needs one line in its list.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* The thread's floating-point environment. Foreign code may change the rounding mode or flush small numbers to zero, which
- * would change all later results of this thread.
+/* The thread's floating-point environment. Foreign code may change the rounding mode or flush
+ * small numbers to zero, which would change all later results of this thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -26,7 +26,8 @@ static void put_character(FILE *file, unsigned char c, bool in_page)
         putc(c, file);
 }
 
-/* A character of two or three bytes that a terminal would obey; readers of JSON see the same text. */
+/* A character of two or three bytes that a terminal would obey; readers of JSON see the same
+ * text. */
 static void put_code(FILE *file, const unsigned char *s, int n)
 {
     unsigned code = n == 2 ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
@@ -52,7 +53,8 @@ static void put_string(FILE *file, const char *text, bool in_page)
     putc('"', file);
 }
 
-/* Writes what precedes a value: the comma after the previous item, the line break and indentation, and the key. */
+/* Writes what precedes a value: the comma after the previous item, the line break and
+ * indentation, and the key. */
 static void begin_item(struct json *json, const char *key)
 {
     bool in_object = json->depth && !(json->is_array & bit(json));
@@ -107,7 +109,10 @@ static void put_plain(struct json *json, const char *key, const char *text)
 }
 
 void json_null(struct json *json, const char *key) { put_plain(json, key, "null"); }
-void json_boolean(struct json *json, const char *key, bool value) { put_plain(json, key, value ? "true" : "false"); }
+void json_boolean(struct json *json, const char *key, bool value)
+{
+    put_plain(json, key, value ? "true" : "false");
+}
 
 void json_string(struct json *json, const char *key, const char *text)
 {
@@ -145,7 +150,8 @@ void json_unsigned(struct json *json, const char *key, uint64_t value)
     fprintf(json->file, "%" PRIu64, value);
 }
 
-void json_counts(struct json *json, const char *key, const char *(*name)(int number), int first, int n, const uint64_t *count)
+void json_counts(struct json *json, const char *key, const char *(*name)(int number), int first,
+                 int n, const uint64_t *count)
 {
     json_object_begin(json, key);
     for (int i = first; i < n; i++)

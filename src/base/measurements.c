@@ -34,13 +34,15 @@ static void set_array(struct measurements *measured, int column, char *array)
     memcpy((char *)measured + info_of(column)->offset, &array, sizeof array);
 }
 
-void *measurements_cell(const struct measurements *measured, enum measurement_column column, size_t i)
+void *measurements_cell(const struct measurements *measured, enum measurement_column column,
+                        size_t i)
 {
     char *array = array_of(measured, (int)column);
     return array ? array + i * info_of((int)column)->size : NULL;
 }
 
-bool measurements_have(const struct measurements *measured, enum measurement_column column, size_t first, size_t n)
+bool measurements_have(const struct measurements *measured, enum measurement_column column,
+                       size_t first, size_t n)
 {
     static const char zero[sizeof(double)];
     size_t size = info_of((int)column)->size;
@@ -49,7 +51,8 @@ bool measurements_have(const struct measurements *measured, enum measurement_col
         double number = 0;
         if (info_of((int)column)->kind == COLUMN_DOUBLE)
             memcpy(&number, cell, sizeof number);
-        if (info_of((int)column)->kind == COLUMN_DOUBLE ? !isnan(number) : memcmp(cell, zero, size) != 0)
+        if (info_of((int)column)->kind == COLUMN_DOUBLE ? !isnan(number)
+                                                        : memcmp(cell, zero, size) != 0)
             return true;
     }
     return false;
@@ -92,7 +95,8 @@ static void clear(int column, char *to, size_t n)
         memset(to, 0, n * info_of(column)->size);
 }
 
-void measurements_copy(const struct measurements *to, size_t at, const struct measurements *from, size_t first, size_t n)
+void measurements_copy(const struct measurements *to, size_t at, const struct measurements *from,
+                       size_t first, size_t n)
 {
     for (int c = 0; c < N_MEASUREMENT; c++) {
         char *target = measurements_cell(to, (enum measurement_column)c, at);
@@ -119,7 +123,8 @@ static void pick(size_t size, const size_t *order, size_t n, const char *source,
         PICK(size);
 }
 
-void measurements_pick(const struct measurements *to, const struct measurements *from, const size_t *order, size_t n)
+void measurements_pick(const struct measurements *to, const struct measurements *from,
+                       const size_t *order, size_t n)
 {
     for (int c = 0; c < N_MEASUREMENT; c++) {
         char *target = array_of(to, c);

@@ -1,5 +1,5 @@
-/* How a fit was made, which test ended it, and what confidence limits from profiles are: the numbers that /fits holds. They
- * never change.
+/* How a fit was made, which test ended it, and what confidence limits from profiles are: the
+ * numbers that /fits holds. They never change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -37,13 +37,16 @@ enum gradient_method { GRADIENT_LIST(GRADIENT_METHOD_NUMBER) N_GRADIENT };
     X(0, none, "no profile was requested") \
     X(1, found, "the profile crosses the threshold there") \
     X(2, bound, "the parameter's bound comes before the threshold: the limit is the bound") \
-    X(3, infinite, "the profile stays below the threshold as far as it was followed: there is no limit on this side") \
-    X(4, better, "a better fit was found on the way, so the best fit is not the optimum: try more starts") \
+    X(3, infinite, "the profile stays below the threshold as far as it was followed: there is no " \
+      "limit on this side") \
+    X(4, better, "a better fit was found on the way, so the best fit is not the optimum: try " \
+      "more starts") \
     X(5, failed, "the model could not be fitted on the way, or the budget was used up") \
     X(6, not_fitted, "the parameter is fixed") \
     X(7, no_fit, "there is no successful best fit to begin from") \
     X(8, freedom, "no degrees of freedom are left to estimate the measurement error from") \
-    X(9, held, "the profile crosses the threshold there while a bound holds another parameter: without that bound there " \
+    X(9, held, "the profile crosses the threshold there while a bound holds another parameter: " \
+      "without that bound there " \
       "might be no limit")
 
 #define LIMIT_NUMBER(number, name, meaning) LIMIT_##name = number,

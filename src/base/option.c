@@ -1,4 +1,5 @@
-/* Parsing by tables. Written out rather than getopt_long, because that permutes argv, abbreviates and prints.
+/* Parsing by tables. Written out rather than getopt_long, because that permutes argv,
+ * abbreviates and prints.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/option.h"
 
@@ -43,7 +44,8 @@ bool option_integer(const char *text, int64_t *value)
         return true;
     }
     double rounded; /* 1e6 is a count too */
-    if (!option_number(text, &rounded) || rounded != floor(rounded) || fabs(rounded) > 9007199254740992.0)
+    if (!option_number(text, &rounded) || rounded != floor(rounded) ||
+        fabs(rounded) > 9007199254740992.0)
         return false;
     *value = (int64_t)rounded;
     return true;
@@ -83,9 +85,10 @@ double option_duration(const char *text)
 
 const char *option_metavar(const struct option *option, char text[OPTION_METAVAR])
 {
-    static const char *const of_kind[] = {[OPTION_FLAG] = "", [OPTION_INTEGER] = "N", [OPTION_COUNT_OR_PERCENT] = "N|N%",
-                                          [OPTION_DURATION] = "TIME", [OPTION_CHOICE] = "", [OPTION_NUMBER] = "VALUE",
-                                          [OPTION_STRING] = "VALUE", [OPTION_LIST] = "VALUE"};
+    static const char *const of_kind[] =
+        {[OPTION_FLAG] = "",         [OPTION_INTEGER] = "N", [OPTION_COUNT_OR_PERCENT] = "N|N%",
+         [OPTION_DURATION] = "TIME", [OPTION_CHOICE] = "",   [OPTION_NUMBER] = "VALUE",
+         [OPTION_STRING] = "VALUE",  [OPTION_LIST] = "VALUE"};
     snprintf(text, OPTION_METAVAR, "%s", option->metavar ? option->metavar : of_kind[option->kind]);
     for (size_t k = 0; option->kind == OPTION_CHOICE && !option->metavar && option->choice[k]; k++)
         words_add(text, OPTION_METAVAR, "%s%s", k ? "|" : "", option->choice[k]);
@@ -108,16 +111,18 @@ static enum status list_add(struct option_list *list, const char *value, struct 
     return STATUS_OK;
 }
 
-static enum status not_in_range(const struct option *option, const char *value, const char *kind, struct error *error)
+static enum status not_in_range(const struct option *option, const char *value, const char *kind,
+                                struct error *error)
 {
     char range[120] = "";
     if (isfinite(option->min) && isfinite(option->max) && option->max < 9e15)
-        snprintf(range, sizeof range, " %s %.10g and at most %.10g", option->above_min ? "above" : "of at least", option->min,
-                 option->max);
+        snprintf(range, sizeof range, " %s %.10g and at most %.10g",
+                 option->above_min ? "above" : "of at least", option->min, option->max);
     else if (isfinite(option->min))
-        snprintf(range, sizeof range, " %s %.10g", option->above_min ? "above" : "of at least", option->min);
-    return error_set(error, STATUS_USAGE, "--%s: '%s' is not %s%s%s%s", option->name, value, kind, range,
-                     option->zero ? ", nor " : "", option->zero ? option->zero : "");
+        snprintf(range, sizeof range, " %s %.10g", option->above_min ? "above" : "of at least",
+                 option->min);
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not %s%s%s%s", option->name, value, kind,
+                     range, option->zero ? ", nor " : "", option->zero ? option->zero : "");
 }
 
 static bool in_range(const struct option *option, double value)
@@ -125,7 +130,8 @@ static bool in_range(const struct option *option, double value)
     return (option->above_min ? value > option->min : value >= option->min) && value <= option->max;
 }
 
-static enum status set_choice(const struct option *option, void *field, const char *value, struct error *error)
+static enum status set_choice(const struct option *option, void *field, const char *value,
+                              struct error *error)
 {
     char words[200] = "";
     size_t n = 0;
@@ -138,11 +144,12 @@ static enum status set_choice(const struct option *option, void *field, const ch
         words_add(words, sizeof words, "%s%s", n ? ", " : "", option->choice[n]);
     }
     char hint[NEAREST_HINT];
-    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s", option->name, value, words,
-                     nearest_hint(hint, "\nDid you mean ", "?", value, option->choice, n));
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s", option->name, value,
+                     words, nearest_hint(hint, "\nDid you mean ", "?", value, option->choice, n));
 }
 
-static enum status set_share(const struct option *option, void *field, const char *value, struct error *error)
+static enum status set_share(const struct option *option, void *field, const char *value,
+                             struct error *error)
 {
     struct option_share share;
     char digits[64];
@@ -153,12 +160,14 @@ static enum status set_share(const struct option *option, void *field, const cha
     bool good = n < sizeof digits && option_number(digits, &share.value);
     if (!good || !in_range(option, share.value) || (share.percent && share.value > 100) ||
         (!share.percent && share.value != floor(share.value)))
-        return not_in_range(option, value, "a whole number or a percentage (such as 5 or 0.1%)", error);
+        return not_in_range(option, value, "a whole number or a percentage (such as 5 or 0.1%)",
+                            error);
     memcpy(field, &share, sizeof share);
     return STATUS_OK;
 }
 
-static enum status set_value(const struct option *option, void *options, const char *value, struct error *error)
+static enum status set_value(const struct option *option, void *options, const char *value,
+                             struct error *error)
 {
     void *field = (char *)options + option->offset;
     int64_t integer;
@@ -188,7 +197,8 @@ static enum status set_value(const struct option *option, void *options, const c
     case OPTION_DURATION:
         number = option_duration(value);
         if (!in_range(option, number))
-            return not_in_range(option, value, "a number of seconds or a time such as 2-12:00:00", error);
+            return not_in_range(option, value, "a number of seconds or a time such as 2-12:00:00",
+                                error);
         *(double *)field = number;
         return STATUS_OK;
     case OPTION_STRING:
@@ -212,7 +222,10 @@ static const struct option *find_name(struct option_table table, const char *nam
     return NULL;
 }
 
-const struct option *option_find(struct option_table table, const char *name) { return find_name(table, name, strlen(name)); }
+const struct option *option_find(struct option_table table, const char *name)
+{
+    return find_name(table, name, strlen(name));
+}
 
 const char *option_print(const struct option *option, const void *options, char *text, size_t size)
 {
@@ -292,7 +305,8 @@ uint32_t option_layout(struct option_table table)
 bool option_is_same(const struct option *option, const void *a, const void *b)
 {
     char texts[2][1024];
-    return !strcmp(option_print(option, a, texts[0], sizeof texts[0]), option_print(option, b, texts[1], sizeof texts[1]));
+    return !strcmp(option_print(option, a, texts[0], sizeof texts[0]),
+                   option_print(option, b, texts[1], sizeof texts[1]));
 }
 
 static const struct option *find_letter(struct option_table table, char letter)
@@ -319,8 +333,8 @@ static const char *near_option(struct option_table table, const char *name, bool
 static enum status unknown(struct option_table table, const char *name, struct error *error)
 {
     const char *near = near_option(table, name, false);
-    return error_set(error, STATUS_USAGE, "unknown option --%s%s%s%s", name, near ? "\nDid you mean --" : "",
-                     near ? near : "", near ? "?" : "");
+    return error_set(error, STATUS_USAGE, "unknown option --%s%s%s%s", name,
+                     near ? "\nDid you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 struct parser {
@@ -331,13 +345,15 @@ struct parser {
     char *const *argv;
 };
 
-/* Whether the value is a comma-separated list; a second value would then drop the words of the first. */
+/* Whether the value is a comma-separated list; a second value would then drop the words of the
+ * first. */
 static bool is_joined(const struct option *option)
 {
     return option->kind == OPTION_STRING && option->metavar && strstr(option->metavar, "[,");
 }
 
-static enum status take(struct parser *parser, const struct option *option, const char *value, struct error *error)
+static enum status take(struct parser *parser, const struct option *option, const char *value,
+                        struct error *error)
 {
     if (!value && option->kind != OPTION_FLAG) {
         char metavar[OPTION_METAVAR];
@@ -347,7 +363,8 @@ static enum status take(struct parser *parser, const struct option *option, cons
         value = parser->argv[++parser->i];
     }
     if (parser->words->given >> (option - parser->table.option) & 1 && is_joined(option))
-        return error_set(error, STATUS_USAGE, "--%s is given twice: write --%s %.100s,%.100s", option->name, option->name,
+        return error_set(error, STATUS_USAGE, "--%s is given twice: write --%s %.100s,%.100s",
+                         option->name, option->name,
                          *(const char **)((char *)parser->options + option->offset), value);
     parser->words->given |= UINT64_C(1) << (option - parser->table.option);
     return set_value(option, parser->options, value, error);
@@ -375,7 +392,8 @@ static enum status parse_letters(struct parser *parser, const char *letters, str
         if (!option)
             return error_set(error, STATUS_USAGE, "unknown option -%c", *letters);
         if (option->kind != OPTION_FLAG) /* the rest of the word is its value */
-            return take(parser, option, letters[1] ? letters + 1 + (letters[1] == '=') : NULL, error);
+            return take(parser, option, letters[1] ? letters + 1 + (letters[1] == '=') : NULL,
+                        error);
         enum status status = take(parser, option, NULL, error);
         if (status)
             return status;
@@ -385,10 +403,14 @@ static enum status parse_letters(struct parser *parser, const char *letters, str
 
 static bool asks_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h"); }
 
-enum status option_parse(struct option_table table, void *options, struct option_words *words, size_t max_positional,
-                         int argc, char *const *argv, struct error *error)
+enum status option_parse(struct option_table table, void *options, struct option_words *words,
+                         size_t max_positional, int argc, char *const *argv, struct error *error)
 {
-    struct parser parser = {.table = table, .options = options, .words = words, .argc = argc, .argv = argv};
+    struct parser parser = {.table = table,
+                            .options = options,
+                            .words = words,
+                            .argc = argc,
+                            .argv = argv};
     bool only_words = false;
     *words = (struct option_words){.help = false};
     for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
@@ -397,7 +419,8 @@ enum status option_parse(struct option_table table, void *options, struct option
         const char *word = argv[parser.i];
         enum status status = STATUS_OK;
         if (only_words || word[0] != '-' || !word[1]) {
-            if (words->n_positional >= max_positional || words->n_positional >= OPTION_MAX_POSITIONAL)
+            if (words->n_positional >= max_positional ||
+                words->n_positional >= OPTION_MAX_POSITIONAL)
                 return error_set(error, STATUS_USAGE, "unexpected argument '%s'", word);
             words->positional[words->n_positional++] = word;
         } else if (!strcmp(word, "--")) {
@@ -413,8 +436,8 @@ enum status option_parse(struct option_table table, void *options, struct option
     return STATUS_OK;
 }
 
-enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
-                         struct error *error)
+enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name,
+                         const char *value, struct error *error)
 {
     char dashed[100];
     size_t n = 0;
@@ -424,8 +447,9 @@ enum status option_apply(struct option_table table, void *options, uint64_t give
     const struct option *option = find_name(table, dashed, n);
     if (!option || !option->in_file) {
         const char *near = near_option(table, dashed, true);
-        return error_set(error, STATUS_USAGE, option ? "'%s' can be given on the command line only%s%s%s"
-                                                     : "there is no option '%s'%s%s%s",
+        return error_set(error, STATUS_USAGE,
+                         option ? "'%s' can be given on the command line only%s%s%s"
+                                : "there is no option '%s'%s%s%s",
                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     if (given >> (option - table.option) & 1)

@@ -1,5 +1,6 @@
-/* Command-line options as tables: the same table drives parsing, help, completions, the manual and the options in a
- * problem file. Separate from the commands so that it can be tested without them. Prints nothing.
+/* Command-line options as tables: the same table drives parsing, help, completions, the manual
+ * and the options in a problem file. Separate from the commands so that it can be tested without
+ * them. Prints nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -17,9 +18,11 @@ enum option_kind {
     OPTION_INTEGER,          /* int64_t */
     OPTION_NUMBER,           /* double; "inf" if max is infinite */
     OPTION_STRING,           /* const char *, points into argv */
-    OPTION_CHOICE,           /* int: the index of the word in `choice`; enums have int's size here */
+    /* int: the index of the word in `choice`; enums have int's size here */
+    OPTION_CHOICE,
     OPTION_COUNT_OR_PERCENT, /* struct option_share: N or N% */
-    OPTION_DURATION,         /* double, seconds: a number of seconds, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS */
+    /* double, seconds: a number of seconds, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS */
+    OPTION_DURATION,
     OPTION_LIST              /* struct option_list: may be given several times */
 };
 
@@ -49,12 +52,14 @@ struct option {
     bool is_file;        /* completions offer file names */
     bool is_output;      /* a file that is written (spare.h) */
     bool no_shard;       /* an option of `run` that is not allowed for the shards of a job array */
-    int effect;          /* what a change of the option affects: an enum of the command that has the table; 0: none */
+    /* what a change of the option affects: an enum of the command that has the table; 0: none */
+    int effect;
 };
 
 /* The row of --color; the field is an enum when (terminal.h). */
 #define OPTION_COLOR(field_offset) \
-    {.name = "color", .kind = OPTION_CHOICE, .offset = (field_offset), .choice = option_when_words, \
+    {.name = "color", .kind = OPTION_CHOICE, .offset = (field_offset), \
+        .choice = option_when_words, \
      .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"}
 extern const char *const option_when_words[]; /* of enum when */
 #define OPTION_DECIMAL_COMMA(field_offset) \
@@ -82,21 +87,22 @@ struct option_words {
     uint64_t given; /* bit i: option i of the table was given */
 };
 
-/* --name=value, --name value, -jN, -j N, -qv (flags together), --flag; a lone -- ends the options, a lone - is a word.
- * Names cannot be abbreviated. If an option is given twice, the last one counts; a list keeps all; an option whose metavar is
- * WORD[,WORD...] is refused. The message of a STATUS_USAGE gives the fault and, if there is one, the nearest match on a second
+/* --name=value, --name value, -jN, -j N, -qv (flags together), --flag; a lone -- ends the
+ * options, a lone - is a word. Names cannot be abbreviated. If an option is given twice, the
+ * last one counts; a list keeps all; an option whose metavar is WORD[,WORD...] is refused. The
+ * message of a STATUS_USAGE gives the fault and, if there is one, the nearest match on a second
  * line. */
-enum status option_parse(struct option_table table, void *options, struct option_words *words, size_t max_positional,
-                         int argc, char *const *argv, struct error *error);
+enum status option_parse(struct option_table table, void *options, struct option_words *words,
+                         size_t max_positional, int argc, char *const *argv, struct error *error);
 
-/* Sets one option from text, for example from /options of a file (there '_' and '-' in names are the same). Does nothing
- * if its bit in `given` is set. An unknown name, or one not allowed in a file, is STATUS_USAGE. The text must
- * live as long as `options`. */
-enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
-                         struct error *error);
+/* Sets one option from text, for example from /options of a file (there '_' and '-' in names are
+ * the same). Does nothing if its bit in `given` is set. An unknown name, or one not allowed in a
+ * file, is STATUS_USAGE. The text must live as long as `options`. */
+enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name,
+                         const char *value, struct error *error);
 
-/* The inverse: writes the option's value as option_parse reads it; "yes" or "no" for a flag, "" for lists and for a string
- * that is NULL. Returns `text`. */
+/* The inverse: writes the option's value as option_parse reads it; "yes" or "no" for a flag, ""
+ * for lists and for a string that is NULL. Returns `text`. */
 const char *option_print(const struct option *option, const void *options, char *text, size_t size);
 /* Goes over all values but lists, for another process of this program; and a checksum of the table,
  * which another one would lay out differently. */
@@ -109,12 +115,13 @@ const struct option *option_find(struct option_table table, const char *name);
 
 void option_list_fini(struct option_list *list);
 
-/* The whole text as a number, in any locale; false if it is not a number (NaN is not, "inf" and "-inf" are). */
+/* The whole text as a number, in any locale; false if it is not a number (NaN is not, "inf" and
+ * "-inf" are). */
 bool option_number(const char *text, double *value);
 bool option_integer(const char *text, int64_t *value);
 /* Seconds; negative: not a duration. */
 double option_duration(const char *text);
-/* The name of the option's value in help: its metavar, a choice's words with bars between, or a word for its kind; "" for a
- * flag. Returns `text`, which holds it. */
+/* The name of the option's value in help: its metavar, a choice's words with bars between, or a
+ * word for its kind; "" for a flag. Returns `text`, which holds it. */
 enum { OPTION_METAVAR = 160 };
 const char *option_metavar(const struct option *option, char text[OPTION_METAVAR]);

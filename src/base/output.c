@@ -1,5 +1,6 @@
-/* Text files under a temporary name, then renamed. Files are compared by device and number, so that symbolic and hard links
- * count; standard output is led away by descriptors, for foreign code shares the C library's `stdout` and its buffer with us.
+/* Text files under a temporary name, then renamed. Files are compared by device and number, so
+ * that symbolic and hard links count; standard output is led away by descriptors, for foreign
+ * code shares the C library's `stdout` and its buffer with us.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/output.h"
 
@@ -97,8 +98,10 @@ enum status spare_file(const char *output, const char *input, struct error *erro
     if (!is_same(output, input))
         return STATUS_OK;
     bool is_link = strcmp(output, input) != 0;
-    return error_set(error, STATUS_USAGE, "%s: %s%s%s this command reads: it is kept. Choose another output", output,
-                     is_link ? "is the file " : "is a file that", is_link ? input : "", is_link ? ", which" : "");
+    return error_set(error, STATUS_USAGE,
+                     "%s: %s%s%s this command reads: it is kept. Choose another output", output,
+                     is_link ? "is the file " : "is a file that", is_link ? input : "",
+                     is_link ? ", which" : "");
 }
 
 static const char *file_of(const struct option *option, const void *options)
@@ -109,8 +112,8 @@ static const char *file_of(const struct option *option, const void *options)
     return path;
 }
 
-enum status spare_files(struct option_table table, const void *options, const struct option_words *words,
-                        struct error *error)
+enum status spare_files(struct option_table table, const void *options,
+                        const struct option_words *words, struct error *error)
 {
     for (size_t i = 0; i < table.n; i++) {
         if (!table.option[i].is_output)
@@ -123,8 +126,8 @@ enum status spare_files(struct option_table table, const void *options, const st
             const char *other = k == i ? NULL : file_of(&table.option[k], options);
             if (!is_same(output, other) && !(is_file(output) && other && !strcmp(output, other)))
                 continue;
-            return error_set(error, STATUS_USAGE, "--%s and --%s name the same file, %s", table.option[i].name,
-                             table.option[k].name, output);
+            return error_set(error, STATUS_USAGE, "--%s and --%s name the same file, %s",
+                             table.option[i].name, table.option[k].name, output);
         }
     }
     return STATUS_OK;
@@ -161,7 +164,8 @@ static enum status open_stream(struct output *output, const char *path, struct e
     return output->file ? STATUS_OK : error_system(error, errno, "%s: cannot be written", path);
 }
 
-enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error)
+enum status output_open(struct output *output, const char *path, bool overwrite,
+                        struct error *error)
 {
     *output = (struct output){.overwrite = overwrite};
     if (path && strcmp(path, "-") && destination_find(&output->to, path, error))
@@ -249,8 +253,10 @@ enum status output_finish(struct output *output, struct error *error)
         number = errno;
     }
     output->file = NULL;
-    if (failed && !number) /* a large write failed and left nothing in the buffer, so errno is lost */
-        return error_set(error, STATUS_SYSTEM, "%s: cannot be written (is the disk full?)", output->path);
+    if (failed &&
+        !number) /* a large write failed and left nothing in the buffer, so errno is lost */
+        return error_set(error, STATUS_SYSTEM, "%s: cannot be written (is the disk full?)",
+                         output->path);
     if (failed)
         return error_system(error, number, "%s: cannot be written", output->path);
     return output->temporary_path ? move_into_place(output, error) : STATUS_OK;

@@ -1,9 +1,11 @@
-/* The distributions that a parameter's prior may have, one row for each: problem files and fits use these.
+/* The distributions that a parameter's prior may have, one row for each: problem files and fits
+ * use these.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* X(identifier, word, numbers that it needs, whether it is about the logarithm of a positive parameter). Numbers: 1 location, 2
- * scale, 4 lower and upper. The location of gamma is its shape, that of chi-square its degrees of freedom. */
+/* X(identifier, word, numbers that it needs, whether it is about the logarithm of a positive
+ * parameter). Numbers: 1 location, 2 scale, 4 lower and upper. The location of gamma is its
+ * shape, that of chi-square its degrees of freedom. */
 #define PRIOR_LIST(X) \
     X(NONE, "none", 0, false) \
     X(NORMAL, "normal", 3, false) \

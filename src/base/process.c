@@ -47,7 +47,9 @@ uint64_t process_number(enum process_field field)
 
 void process_self(struct process_id *self)
 {
-    *self = (struct process_id){.number = (long)getpid(), .start = process_number(PROCESS_START_TIME), .space = "-"};
+    *self = (struct process_id){.number = (long)getpid(),
+                                .start = process_number(PROCESS_START_TIME),
+                                .space = "-"};
     gethostname(self->host, sizeof self->host - 1);
     self->host[strcspn(self->host, " \n")] = '\0';
     if (!self->host[0])

@@ -40,7 +40,9 @@ bool process_is_gone(const struct process_id *id);
 /* What a process, or one of its threads, is doing. */
 struct process_look {
     bool is_known;  /* false: this system does not say */
-    char state;     /* R runs or waits for its turn; S sleeps; D waits for a disk or file server; T stopped; Z dead */
+    /* R runs or waits for its turn; S sleeps; D waits for a disk or file server; T stopped; Z
+     * dead */
+    char state;
     int64_t cpu_ms; /* on the processor so far */
 };
 /* thread: 0 for the whole process. */

@@ -8,10 +8,14 @@
 enum { LINE_LENGTH = 200 };
 static const double redraw_every_s = 0.1, plain_every_s = 30;
 
-void progress_init(struct progress *progress, FILE *file, const char *unit, uint64_t total, uint64_t before,
-                   enum when when, enum when color, bool quiet, double now_s)
+void progress_init(struct progress *progress, FILE *file, const char *unit, uint64_t total,
+                   uint64_t before, enum when when, enum when color, bool quiet, double now_s)
 {
-    *progress = (struct progress){.file = file, .unit = unit, .total = total, .before = before, .done = before};
+    *progress = (struct progress){.file = file,
+                                  .unit = unit,
+                                  .total = total,
+                                  .before = before,
+                                  .done = before};
     progress->shown = !quiet && when != WHEN_NEVER;
     progress->redraw = terminal_redraw(file, when);
     progress->color = terminal_color(file, color);
@@ -53,13 +57,16 @@ static void describe(const struct progress *progress, bool final, char *line, si
     double rate = elapsed > 0 ? (double)here / elapsed : 0;
     char rate_word[32], time_word[40];
     rate_text(rate, rate_word, sizeof rate_word);
-    int percent = progress->total ? (int)(100.0 * (double)progress->done / (double)progress->total) : 100;
-    int n = snprintf(line, size, "%3d %%  %llu/%llu %s", percent, (unsigned long long)progress->done,
-                     (unsigned long long)progress->total, progress->unit);
+    int percent =
+        progress->total ? (int)(100.0 * (double)progress->done / (double)progress->total) : 100;
+    int n =
+        snprintf(line, size, "%3d %%  %llu/%llu %s", percent, (unsigned long long)progress->done,
+                 (unsigned long long)progress->total, progress->unit);
     if (here > 0 && rate > 0 && !progress->has_where)
         n += snprintf(line + n, size - (size_t)n, "  %s/s", rate_word);
     if (progress->failed > 0)
-        n += snprintf(line + n, size - (size_t)n, "  %llu failed", (unsigned long long)progress->failed);
+        n += snprintf(line + n, size - (size_t)n, "  %llu failed",
+                      (unsigned long long)progress->failed);
     if (final) {
         if (elapsed < 60)
             snprintf(time_word, sizeof time_word, "%.1f s", elapsed);
@@ -68,9 +75,11 @@ static void describe(const struct progress *progress, bool final, char *line, si
         snprintf(line + n, size - (size_t)n, "  in %s", time_word);
     } else if (progress->has_where) {
         duration_text(elapsed, time_word, sizeof time_word);
-        snprintf(line + n, size - (size_t)n, "%s%s  after %s", *progress->where ? "  " : "", progress->where, time_word);
+        snprintf(line + n, size - (size_t)n, "%s%s  after %s", *progress->where ? "  " : "",
+                 progress->where, time_word);
     } else if (here > 0 && rate > 0) {
-        duration_text((double)(progress->total - progress->done) / rate, time_word, sizeof time_word);
+        duration_text((double)(progress->total - progress->done) / rate, time_word,
+                      sizeof time_word);
         snprintf(line + n, size - (size_t)n, "  %s left", time_word);
     }
 }
@@ -86,8 +95,8 @@ static void write_line(const struct progress *progress, const char *line)
     const char *number = failed;
     while (number > line && number[-1] != ' ')
         number--;
-    fprintf(progress->file, "%.*s\033[31m%.*s\033[0m%s", (int)(number - line), line, (int)(failed + 7 - number), number,
-            failed + 7);
+    fprintf(progress->file, "%.*s\033[31m%.*s\033[0m%s", (int)(number - line), line,
+            (int)(failed + 7 - number), number, failed + 7);
 }
 
 void progress_clear(struct progress *progress)
@@ -103,7 +112,8 @@ static void tell(struct progress *progress, bool final)
     describe(progress, final, line, sizeof line);
     progress_clear(progress);
     if (progress->redraw && (size_t)progress->width <= strlen(line))
-        line[progress->width > 1 ? progress->width - 1 : 0] = '\0'; /* a wrapped line could not be redrawn */
+        line[progress->width > 1 ? progress->width - 1 : 0] =
+            '\0'; /* a wrapped line could not be redrawn */
     write_line(progress, line);
     if (final || !progress->redraw)
         fputc('\n', progress->file);
@@ -113,14 +123,16 @@ static void tell(struct progress *progress, bool final)
     progress->told_s = progress->now_s;
 }
 
-void progress_update(struct progress *progress, uint64_t done, uint64_t failed, const char *where, double now_s)
+void progress_update(struct progress *progress, uint64_t done, uint64_t failed, const char *where,
+                     double now_s)
 {
     progress->done = done < progress->total ? done : progress->total;
     progress->failed = failed;
     progress->has_where = where != NULL;
     snprintf(progress->where, sizeof progress->where, "%s", where ? where : "");
     progress->now_s = now_s;
-    if (progress->shown && now_s - progress->told_s >= (progress->redraw ? redraw_every_s : plain_every_s))
+    if (progress->shown &&
+        now_s - progress->told_s >= (progress->redraw ? redraw_every_s : plain_every_s))
         tell(progress, false);
 }
 

@@ -21,12 +21,13 @@ struct progress {
 };
 
 /* quiet or WHEN_NEVER: nothing is ever written. */
-void progress_init(struct progress *progress, FILE *file, const char *unit, uint64_t total, uint64_t before,
-                   enum when when, enum when color, bool quiet, double now_s);
-/* `done` includes the earlier ones. Writes at most ten times a second on a terminal, elsewhere every 30 s. `where`:
- * how far those have come that are not done, in place of a forecast, as these may differ by any
- * factor; NULL: they are alike. */
-void progress_update(struct progress *progress, uint64_t done, uint64_t failed, const char *where, double now_s);
+void progress_init(struct progress *progress, FILE *file, const char *unit, uint64_t total,
+                   uint64_t before, enum when when, enum when color, bool quiet, double now_s);
+/* `done` includes the earlier ones. Writes at most ten times a second on a terminal, elsewhere
+ * every 30 s. `where`: how far those have come that are not done, in place of a forecast, as
+ * these may differ by any factor; NULL: they are alike. */
+void progress_update(struct progress *progress, uint64_t done, uint64_t failed, const char *where,
+                     double now_s);
 /* Erases the redrawn line, so that other text can be written; the next update redraws it. */
 void progress_clear(struct progress *progress);
 /* The final line, as of the latest update. */

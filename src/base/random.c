@@ -1,5 +1,5 @@
-/* Random numbers by hashing their address. The mixing function is SplitMix64's finaliser (Steele, Lea & Flood 2014,
- * variant 13 of Stafford), applied once per argument.
+/* Random numbers by hashing their address. The mixing function is SplitMix64's finaliser
+ * (Steele, Lea & Flood 2014, variant 13 of Stafford), applied once per argument.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
 
@@ -43,8 +43,9 @@ uint64_t random_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t
     return (uint64_t)(((unsigned __int128)random_bits(seed, stream, counter) * n) >> 64);
 }
 
-/* A Feistel network on the smallest even number of bits that holds n, walked along its cycle until it lands below n
- * again (Black & Rogaway 2002). The domain is under 4n, so that takes under four steps on average. */
+/* A Feistel network on the smallest even number of bits that holds n, walked along its cycle
+ * until it lands below n again (Black & Rogaway 2002). The domain is under 4n, so that takes
+ * under four steps on average. */
 uint64_t random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index)
 {
     unsigned half = 1;

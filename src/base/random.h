@@ -1,5 +1,5 @@
-/* Random numbers as pure functions of (seed, stream, counter), so that a result never depends on the order of the draws.
- * Good enough for sampling, not for cryptography.
+/* Random numbers as pure functions of (seed, stream, counter), so that a result never depends on
+ * the order of the draws. Good enough for sampling, not for cryptography.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -15,5 +15,6 @@ double random_uniform(uint64_t seed, uint64_t stream, uint64_t counter);
 double random_normal(uint64_t seed, uint64_t stream, uint64_t counter);
 /* Uniform in 0 .. n-1, n > 0. */
 uint64_t random_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t n);
-/* The image of `index` under a random permutation of 0 .. n-1, without a table. n <= 2^62, index < n. */
+/* The image of `index` under a random permutation of 0 .. n-1, without a table. n <= 2^62, index
+ * < n. */
 uint64_t random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index);

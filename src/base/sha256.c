@@ -28,7 +28,8 @@ void sha256_add_double(struct sha256 *hash, double value)
     value = isnan(value) ? (double)NAN : value == 0 ? 0.0 : value;
     memcpy(&bits, &value, sizeof bits);
     if (isnan(value))
-        bits = UINT64_C(0x7ff8000000000000); /* the sign and payload of NAN are the compiler's choice */
+        bits = UINT64_C(
+            0x7ff8000000000000); /* the sign and payload of NAN are the compiler's choice */
     sha256_add_uint64(hash, bits);
 }
 

@@ -1,4 +1,5 @@
-/* SHA-256, for the identities of problem, model and options. A thin layer over nettle, whose names are used only here.
+/* SHA-256, for the identities of problem, model and options. A thin layer over nettle, whose
+ * names are used only here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -49,7 +49,8 @@ size_t terminal_order(const unsigned char *p, size_t n)
         return 2; /* U+0080 to U+009F */
     if (*p != 0xe2 || n < 3)
         return 0;
-    bool turns = p[1] == 0x80 ? p[2] >= 0xaa && p[2] <= 0xae : p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9;
+    bool turns =
+        p[1] == 0x80 ? p[2] >= 0xaa && p[2] <= 0xae : p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9;
     return turns ? 3 : 0; /* U+202A to U+202E, U+2066 to U+2069 */
 }
 

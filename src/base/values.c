@@ -12,41 +12,47 @@
 
 static const size_t max_time = 10000000;
 
-enum status values_name(const char *name, const char *option, const char *what, const char *const *names, size_t n,
-                        size_t *index, struct error *error)
+enum status values_name(const char *name, const char *option, const char *what,
+                        const char *const *names, size_t n, size_t *index, struct error *error)
 {
     int found = words_find(name, names, n);
     char hint[NEAREST_HINT];
     *index = (size_t)found;
     if (found >= 0)
         return STATUS_OK;
-    return error_set(error, STATUS_USAGE, "--%s: the model has no %s '%.100s'%s", option, what, name,
-                     nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
+    return error_set(error, STATUS_USAGE, "--%s: the model has no %s '%.100s'%s", option, what,
+                     name, nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
 }
 
-enum status values_find(const char *text, const char *option, const char *what, const char *const *names, size_t n,
-                        size_t *index, const char **value, struct error *error)
+enum status values_find(const char *text, const char *option, const char *what,
+                        const char *const *names, size_t n, size_t *index, const char **value,
+                        struct error *error)
 {
     char name[NAME_BYTES];
     const char *equals = strchr(text, '=');
     if (!equals || (size_t)(equals - text) >= sizeof name)
-        return error_set(error, STATUS_USAGE, "--%s: '%.100s' is not of the form NAME=VALUE", option, text);
+        return error_set(error, STATUS_USAGE, "--%s: '%.100s' is not of the form NAME=VALUE",
+                         option, text);
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     *value = equals + 1;
     return values_name(name, option, what, names, n, index, error);
 }
 
-enum status values_set(const struct option_list *list, const char *option, const char *what, const char *const *names, size_t n,
-                       double *out, unsigned char *touched, struct error *error)
+enum status values_set(const struct option_list *list, const char *option, const char *what,
+                       const char *const *names, size_t n, double *out, unsigned char *touched,
+                       struct error *error)
 {
     for (size_t i = 0; i < list->n; i++) {
         size_t index;
         const char *value;
-        enum status status = values_find(list->item[i], option, what, names, n, &index, &value, error);
+        enum status status =
+            values_find(list->item[i], option, what, names, n, &index, &value, error);
         if (status)
             return status;
         if (!option_number(value, &out[index]))
-            return error_set(error, STATUS_USAGE, "--%s: '%.100s': what follows the = is not a number", option, list->item[i]);
+            return error_set(error, STATUS_USAGE,
+                             "--%s: '%.100s': what follows the = is not a number", option,
+                             list->item[i]);
         if (touched)
             touched[index] = 1;
     }
@@ -76,8 +82,8 @@ static enum status out_of_memory(struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for a list of numbers");
 }
 
-static enum status add_grid(struct growing *list, const char *word, double first, double last, double step,
-                            struct error *error)
+static enum status add_grid(struct growing *list, const char *word, double first, double last,
+                            double step, struct error *error)
 {
     double count = floor((last - first) / step * (1 + 1e-12) + 1e-9) + 1;
     if (!(step > 0) || !(last >= first) || !isfinite(count))
@@ -90,10 +96,11 @@ static enum status add_grid(struct growing *list, const char *word, double first
     return STATUS_OK;
 }
 
-static enum status add_log_grid(struct growing *list, const char *word, double first, double last, double count,
-                                struct error *error)
+static enum status add_log_grid(struct growing *list, const char *word, double first, double last,
+                                double count, struct error *error)
 {
-    if (!(first > 0) || !(last > first) || count < 2 || count > (double)max_time || count != floor(count))
+    if (!(first > 0) || !(last > first) || count < 2 || count > (double)max_time ||
+        count != floor(count))
         return bad_times(word, "is not A:B:logN with 0 < A < B and N >= 2", error);
     for (size_t i = 0; i < (size_t)count; i++) {
         double share = (double)i / (count - 1);
@@ -121,14 +128,16 @@ static enum status add_word(struct growing *list, char *word, struct error *erro
     *second++ = *third++ = '\0';
     bool is_log = !strncmp(third, "log", 3);
     if (!option_number(word, &number[0]) || !option_number(second, &number[1]) ||
-        !option_number(is_log ? third + 3 : third, &number[2]) || !isfinite(number[0]) || !isfinite(number[1]))
+        !option_number(is_log ? third + 3 : third, &number[2]) || !isfinite(number[0]) ||
+        !isfinite(number[1]))
         return bad_times(shown, "is not of the form A:B:STEP or A:B:logN", error);
     return is_log ? add_log_grid(list, shown, number[0], number[1], number[2], error)
                   : add_grid(list, shown, number[0], number[1], number[2], error);
 }
 
 /* option NULL: times. */
-static enum status parse_list(const char *text, const char *option, double **numbers, size_t *n, struct error *error)
+static enum status parse_list(const char *text, const char *option, double **numbers, size_t *n,
+                              struct error *error)
 {
     struct growing list = {NULL, 0, 0};
     char *copy = strdup(text), *rest = copy, *word;
@@ -158,7 +167,8 @@ enum status values_times(const char *text, double **times, size_t *n_time, struc
     return parse_list(text, NULL, times, n_time, error);
 }
 
-enum status values_numbers(const char *text, const char *option, double **numbers, size_t *n, struct error *error)
+enum status values_numbers(const char *text, const char *option, double **numbers, size_t *n,
+                           struct error *error)
 {
     return parse_list(text, option, numbers, n, error);
 }

@@ -23,13 +23,29 @@
         return VOCABULARY_PICK(words, number); \
     }
 
-#define OUTCOMES_ROW(number, name, success, meaning, advice) [number] = {#name, meaning, advice, success},
-static const struct { const char *name, *meaning, *advice; bool success; } outcomes[] = {OUTCOME_LIST(OUTCOMES_ROW)};
+#define OUTCOMES_ROW(number, name, success, meaning, advice) [number] = {#name, meaning, advice, \
+    success},
+static const struct {
+    const char *name, *meaning, *advice;
+    bool success;
+} outcomes[] = {OUTCOME_LIST(OUTCOMES_ROW)};
 
-const char *outcome_name(int outcome) { return outcome >= 0 && outcome < N_OUTCOME ? outcomes[outcome].name : "unknown"; }
-const char *outcome_meaning(enum outcome outcome) { return outcome < N_OUTCOME ? outcomes[outcome].meaning : "unknown"; }
-const char *outcome_advice(enum outcome outcome) { return outcome < N_OUTCOME ? outcomes[outcome].advice : NULL; }
-bool outcome_is_success(enum outcome outcome) { return outcome < N_OUTCOME && outcomes[outcome].success; }
+const char *outcome_name(int outcome)
+{
+    return outcome >= 0 && outcome < N_OUTCOME ? outcomes[outcome].name : "unknown";
+}
+const char *outcome_meaning(enum outcome outcome)
+{
+    return outcome < N_OUTCOME ? outcomes[outcome].meaning : "unknown";
+}
+const char *outcome_advice(enum outcome outcome)
+{
+    return outcome < N_OUTCOME ? outcomes[outcome].advice : NULL;
+}
+bool outcome_is_success(enum outcome outcome)
+{
+    return outcome < N_OUTCOME && outcomes[outcome].success;
+}
 
 VOCABULARY(note, NOTE_LIST)
 VOCABULARY(lack, LACK_LIST)

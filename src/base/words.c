@@ -1,5 +1,5 @@
-/* The nearest match is by edit distance in the restricted form of Damerau (1964): insertions, deletions, exchanges and swapped
- * neighbours.
+/* The nearest match is by edit distance in the restricted form of Damerau (1964): insertions,
+ * deletions, exchanges and swapped neighbours.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 
@@ -25,7 +25,9 @@ static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
         now[0] = 2 * i;
         for (unsigned j = 1; j <= n_b; j++) {
             unsigned char x = (unsigned char)a[i - 1], y = (unsigned char)b[j - 1];
-            unsigned change = x == y ? 0 : tolower(x) == tolower(y) || (x == '_' && y == '-') ? 1 : 2;
+            unsigned change = x == y                                               ? 0
+                              : tolower(x) == tolower(y) || (x == '_' && y == '-') ? 1
+                                                                                   : 2;
             now[j] = least(last[j - 1] + change, least(last[j], now[j - 1]) + 2);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 now[j] = least(now[j], before[j - 2] + 2);
@@ -48,7 +50,8 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
         unsigned d = distance(name, n_name, candidates[i], n);
         unsigned limit = 2 * (unsigned)(1 + n_name / 4);
         size_t shorter = n < n_name ? n : n_name;
-        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* preferred at equal distance */
+        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) &&
+            d > 0) /* preferred at equal distance */
             d = least(d, limit) - 1;
         if (d <= limit && (!best || d < best_distance)) {
             best = candidates[i];
@@ -58,11 +61,12 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
     return best;
 }
 
-const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
-                         const char *const *candidates, size_t n_candidate)
+const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind,
+                         const char *name, const char *const *candidates, size_t n_candidate)
 {
     const char *near = nearest_name(name, candidates, n_candidate);
-    snprintf(hint, NEAREST_HINT, "%s%s%s", near ? before : "", near ? near : "", near ? behind : "");
+    snprintf(hint, NEAREST_HINT, "%s%s%s", near ? before : "", near ? near : "",
+             near ? behind : "");
     return hint;
 }
 
@@ -101,7 +105,8 @@ bool nearest_is_same(const char *word, const char *other)
 
 char *number_text(char text[NUMBER_SIZE], double value)
 {
-    /* A double holds any decimal of 15 digits, and 17 digits identify any double: only 15 to 17 are worth trying. */
+    /* A double holds any decimal of 15 digits, and 17 digits identify any double: only 15 to 17
+     * are worth trying. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
         if (!isfinite(value) || strtod(text, NULL) == value)

@@ -1,4 +1,5 @@
-/* The list of commands, and code common to all of them, such as running foreign code in a process of its own.
+/* The list of commands, and code common to all of them, such as running foreign code in a
+ * process of its own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -17,10 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&command_run, &command_show, &command_import, &command_export,
-                                                &command_simulate, &command_plot, &command_report, &command_compare,
-                                                &command_population, &command_model, &command_trust, &command_merge,
-                                                &command_submit, &command_status, &command_help, NULL};
+static const struct command *const commands[] = {&command_run,        &command_show,
+                                                 &command_import,     &command_export,
+                                                 &command_simulate,   &command_plot,
+                                                 &command_report,     &command_compare,
+                                                 &command_population, &command_model,
+                                                 &command_trust,      &command_merge,
+                                                 &command_submit,     &command_status,
+                                                 &command_help,       NULL};
 
 const struct command *const *command_list(void) { return commands; }
 
@@ -55,11 +60,14 @@ static int no_child(const struct command *group, const char *word)
     }
     const char *near = word ? nearest_name(word, names, n) : NULL;
     if (!word)
-        error_set(&error, STATUS_USAGE, "no command of 'stiffit %s' was given\nCommands: %s.", group->name, list);
+        error_set(&error, STATUS_USAGE, "no command of 'stiffit %s' was given\nCommands: %s.",
+                  group->name, list);
     else if (near)
-        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nDid you mean %s?", group->name, word, near);
+        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nDid you mean %s?",
+                  group->name, word, near);
     else
-        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nCommands: %s.", group->name, word, list);
+        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nCommands: %s.", group->name,
+                  word, list);
     return message_usage(group->name, &error, WHEN_AUTO);
 }
 
@@ -87,8 +95,8 @@ static enum when color_of(const struct command *command, const void *options)
     return color;
 }
 
-int command_parse(const struct command *command, void *options, struct option_words *words, size_t max_positional, int argc,
-                  char **argv)
+int command_parse(const struct command *command, void *options, struct option_words *words,
+                  size_t max_positional, int argc, char **argv)
 {
     struct error error;
     if (option_parse(command_table(command), options, words, max_positional, argc, argv, &error))
@@ -105,7 +113,8 @@ int command_parse(const struct command *command, void *options, struct option_wo
     return message_usage(command->name, &error, color_of(command, options));
 }
 
-/* An earlier write may have failed and left nothing to write now. Then errno says nothing, but the pipe does. */
+/* An earlier write may have failed and left nothing to write now. Then errno says nothing, but
+ * the pipe does. */
 static bool reader_is_gone(void)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -125,7 +134,8 @@ int command_close_output(int code)
     return message_error(&error, WHEN_AUTO);
 }
 
-int command_close_file(const char *command, struct output *output, enum status status, struct error *error, enum when color)
+int command_close_file(const char *command, struct output *output, enum status status,
+                       struct error *error, enum when color)
 {
     if (!status)
         status = output_finish(output, error);
@@ -167,9 +177,10 @@ int message_usage(const char *command, const struct error *error, enum when colo
         return message_error(error, color);
     const char *hint = strchr(error->message, '\n');
     print_head(color);
-    fprintf(stderr, "%.*s\n", hint ? (int)(hint - error->message) : (int)strlen(error->message), error->message);
-    fprintf(stderr, "%s%sSee `stiffit %s%s`.\n", hint ? hint + 1 : "", hint ? " " : "", command ? command : "help",
-            command ? " --help" : "");
+    fprintf(stderr, "%.*s\n", hint ? (int)(hint - error->message) : (int)strlen(error->message),
+            error->message);
+    fprintf(stderr, "%s%sSee `stiffit %s%s`.\n", hint ? hint + 1 : "", hint ? " " : "",
+            command ? command : "help", command ? " --help" : "");
     return status_exit_code(STATUS_USAGE);
 }
 
@@ -232,18 +243,26 @@ char *shell_line(const char *command, int n, char *const *words)
     return NULL;
 }
 
-static const struct command *const model_commands[] = {&command_model_new, &command_model_build, &command_model_check,
-                                                &command_model_show, NULL};
+static const struct command *const model_commands[] = {&command_model_new, &command_model_build,
+                                                       &command_model_check, &command_model_show,
+                                                       NULL};
 
-static int run_model(int argc, char **argv) { return command_run_child(&command_model, argc, argv); }
+static int run_model(int argc, char **argv)
+{
+    return command_run_child(&command_model, argc, argv);
+}
 
-const struct command command_model = {
-    .name = "model", .synopsis = "COMMAND [OPTIONS] ...", .summary = "write, build, check and show models",
-    .example = "stiffit model new wells\nstiffit model show wells.ode",
-    .description =
-        "A model is text, equations as one writes them (stiffit-model(5)), or a plugin compiled from C (stiffit-model(3)). "
-        "Every command takes either.",
-    .child = model_commands, .run = run_model};
+const struct command command_model = {.name = "model",
+                                      .synopsis = "COMMAND [OPTIONS] ...",
+                                      .summary = "write, build, check and show models",
+                                      .example = "stiffit model new wells\nstiffit model show "
+                                                 "wells.ode",
+                                      .description = "A model is text, equations as one writes "
+                                                     "them (stiffit-model(5)), or a plugin "
+                                                     "compiled from C (stiffit-model(3)). "
+                                                     "Every command takes either.",
+                                      .child = model_commands,
+                                      .run = run_model};
 
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -253,8 +272,8 @@ enum { HANG_S = 60, LOOK_MS = 1000 };
 
 static bool is_crash(int signal_number)
 {
-    return signal_number == SIGSEGV || signal_number == SIGBUS || signal_number == SIGABRT || signal_number == SIGFPE ||
-           signal_number == SIGILL || signal_number == SIGXCPU;
+    return signal_number == SIGSEGV || signal_number == SIGBUS || signal_number == SIGABRT ||
+           signal_number == SIGFPE || signal_number == SIGILL || signal_number == SIGXCPU;
 }
 
 void contained_limit(int cpu_s, int gib)
@@ -267,7 +286,8 @@ void contained_limit(int cpu_s, int gib)
 #endif
 }
 
-/* The child also sends its exit code through a pipe, which distinguishes our exit from one called by foreign code. */
+/* The child also sends its exit code through a pipe, which distinguishes our exit from one
+ * called by foreign code. */
 static void run_child(int (*function)(void *context), void *context, int to_parent)
 {
     unsigned char code = (unsigned char)function(context);
@@ -300,7 +320,8 @@ static void read_io(pid_t process, char *text, size_t size)
  * write. */
 static bool wait_or_hang(pid_t child, int from_child, int hang_s)
 {
-    struct pollfd ending = {.fd = from_child}; /* polls for no event: reports only that the other end is closed */
+    /* polls for no event: reports only that the other end is closed */
+    struct pollfd ending = {.fd = from_child};
     char before[512] = "", now[512];
     for (int64_t since_ms = 0;;) {
         int n = poll(&ending, 1, LOOK_MS);
@@ -316,7 +337,8 @@ static bool wait_or_hang(pid_t child, int from_child, int hang_s)
     }
 }
 
-static int contain(int (*function)(void *context), void *context, const char *what, enum when color, int hang_s)
+static int contain(int (*function)(void *context), void *context, const char *what, enum when color,
+                   int hang_s)
 {
     int ends[2] = {-1, -1};
     fflush(NULL);
@@ -338,7 +360,8 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     close(ends[1]);
     int wait_status = 0;
     unsigned char code;
-    void (*before)(int) = signal(SIGINT, SIG_IGN); /* the terminal's signal also reaches the child, which decides */
+    /* the terminal's signal also reaches the child, which decides */
+    void (*before)(int) = signal(SIGINT, SIG_IGN);
     bool hung = hang_s && wait_or_hang(child, ends[0], hang_s);
     if (hung)
         kill(child, SIGKILL);
@@ -351,22 +374,26 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     struct error error;
     if (hung) {
         error_set(&error, STATUS_BAD_MODEL,
-                  "%s: the process that read it hung (it computed for %d s without reading or writing) and was killed. "
-                  "The file is damaged in a way that makes the HDF5 library loop forever", what,
-                  hang_s);
+                  "%s: the process that read it hung (it computed for %d s without reading or "
+                  "writing) and was killed. "
+                  "The file is damaged in a way that makes the HDF5 library loop forever",
+                  what, hang_s);
         return message_error(&error, color);
     }
     if (is_ours && WIFEXITED(wait_status))
         return WEXITSTATUS(wait_status);
     if (WIFEXITED(wait_status)) {
-        error_set(&error, STATUS_BAD_MODEL, "%s: the model's code called exit(%d)", what, WEXITSTATUS(wait_status));
+        error_set(&error, STATUS_BAD_MODEL, "%s: the model's code called exit(%d)", what,
+                  WEXITSTATUS(wait_status));
         return message_error(&error, color);
     }
     int number = WTERMSIG(wait_status);
     if (!is_crash(number))
         return die_likewise(number);
-    error_set(&error, STATUS_BAD_MODEL, "%s: the process that worked on it died of signal %d (%s): the file is damaged in "
-              "a way that crashes the library that reads it, or the model's code crashes", what, number, strsignal(number));
+    error_set(&error, STATUS_BAD_MODEL,
+              "%s: the process that worked on it died of signal %d (%s): the file is damaged in "
+              "a way that crashes the library that reads it, or the model's code crashes",
+              what, number, strsignal(number));
     return message_error(&error, color);
 }
 

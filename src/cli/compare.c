@@ -22,11 +22,24 @@ struct compare_options {
 #define FIELD(name) offsetof(struct compare_options, name)
 
 static const struct option table[] = {
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .help = "write a CSV table with a row for each dataset to this file (-: standard output, instead of "
-     "the summary)"},
-    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON instead of text"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(output),
+     .is_file = true,
+     .is_output = true,
+     .help = "write a CSV table with a row for each dataset to this file (-: standard output, "
+             "instead of "
+             "the summary)"},
+    {.name = "overwrite",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(overwrite),
+     .help = "replace an existing file"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(json),
+     .help = "print the summary as JSON instead of text"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     OPTION_COLOR(FIELD(color)),
 };
@@ -36,13 +49,17 @@ static unsigned long long count(uint64_t n) { return n; }
 /* Which datasets are compared one by one. */
 static void print_compared(FILE *file, const struct comparison *comparison)
 {
-    fprintf(file, "Compared: %llu of %llu dataset%s, which converged in all results\n", count(comparison->n_compared),
-            count(comparison->n_id), plural(comparison->n_id));
+    fprintf(file, "Compared: %llu of %llu dataset%s, which converged in all results\n",
+            count(comparison->n_compared), count(comparison->n_id), plural(comparison->n_id));
     if (comparison->n_other_data)
-        fprintf(file, "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods mean different things\n",
+        fprintf(file,
+                "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods "
+                "mean different things\n",
                 count(comparison->n_other_data), plural(comparison->n_other_data));
     if (comparison->n_no_criteria)
-        fprintf(file, "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or random "
+        fprintf(file,
+                "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or "
+                "random "
                 "parameters\n",
                 count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
 }
@@ -54,18 +71,20 @@ static void print_totals(FILE *file, const struct comparison *comparison)
         print_compared(file, comparison);
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
-        fprintf(file, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path, total->model[0] ? " (" : "",
-                total->model, total->model[0] ? ")" : "", count(total->n_fit), plural(total->n_fit), count(total->n_converged));
+        fprintf(file, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path,
+                total->model[0] ? " (" : "", total->model, total->model[0] ? ")" : "",
+                count(total->n_fit), plural(total->n_fit), count(total->n_converged));
         least = fmin(least, total->aic);
     }
     if (!comparison->n_compared)
         return;
-    fprintf(file, "\n%15s %15s %14s %12s %14s %14s %10s %10s\n", "parameters", "log-likelihood", "AIC", "difference", "AICc",
-            "BIC", "best AIC", "best BIC");
+    fprintf(file, "\n%15s %15s %14s %12s %14s %14s %10s %10s\n", "parameters", "log-likelihood",
+            "AIC", "difference", "AICc", "BIC", "best AIC", "best BIC");
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
-        fprintf(file, "  %zu %11.0f %15.8g %14.8g %12.4g %14.8g %14.8g %10llu %10llu\n", r + 1, total->k, total->log_likelihood,
-                total->aic, total->aic - least, total->aicc, total->bic, count(total->n_least_aic), count(total->n_least_bic));
+        fprintf(file, "  %zu %11.0f %15.8g %14.8g %12.4g %14.8g %14.8g %10llu %10llu\n", r + 1,
+                total->k, total->log_likelihood, total->aic, total->aic - least, total->aicc,
+                total->bic, count(total->n_least_aic), count(total->n_least_bic));
     }
     fputs("Akaike weights:", file);
     for (size_t r = 0; r < comparison->n_result; r++)
@@ -80,14 +99,19 @@ static void print_nested(FILE *file, const struct comparison *comparison)
         if (!nested->n)
             continue;
         fprintf(file,
-                "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: p < 0.05 for %llu of %llu dataset%s"
-                "; in total chi-square %.6g, %.0f degrees of freedom, p %s %.3g\n", nested->small + 1, nested->large + 1,
-                count(nested->n_significant), count(nested->n), plural(nested->n), nested->statistic, nested->freedom,
+                "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: p < 0.05 for "
+                "%llu of %llu dataset%s"
+                "; in total chi-square %.6g, %.0f degrees of freedom, p %s %.3g\n",
+                nested->small + 1, nested->large + 1, count(nested->n_significant),
+                count(nested->n), plural(nested->n), nested->statistic, nested->freedom,
                 compare_tail(nested->statistic, nested->freedom) <= 1e-15 ? "<" : "=",
                 compare_tail(nested->statistic, nested->freedom));
         if (nested->worse.n) {
-            fprintf(file, "  model %zu fits %llu dataset%s worse than model %zu: it missed the optimum (try --starts), or the "
-                    "models are not nested\n    ", nested->large + 1, count(nested->worse.n), plural(nested->worse.n),
+            fprintf(file,
+                    "  model %zu fits %llu dataset%s worse than model %zu: it missed the optimum "
+                    "(try --starts), or the "
+                    "models are not nested\n    ",
+                    nested->large + 1, count(nested->worse.n), plural(nested->worse.n),
                     nested->small + 1);
             show_examples_text(file, &nested->worse);
         }
@@ -98,8 +122,10 @@ static void print_changes(FILE *file, const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->n_change; i++) {
         const struct compare_change *change = &comparison->change[i];
-        fprintf(file, "%s  1 to %zu: %-13s -> %-13s %10llu  ", i ? "" : "\nStatus that differs from the first result\n",
-                change->other + 1, outcome_name((int)change->from), outcome_name((int)change->to), count(change->fits.n));
+        fprintf(file, "%s  1 to %zu: %-13s -> %-13s %10llu  ",
+                i ? "" : "\nStatus that differs from the first result\n", change->other + 1,
+                outcome_name((int)change->from), outcome_name((int)change->to),
+                count(change->fits.n));
         show_examples_text(file, &change->fits);
     }
 }
@@ -108,8 +134,11 @@ static void print_moved(FILE *file, const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->n_moved && i < TEXT_N_MOVED; i++) {
         const struct compare_moved *moved = &comparison->moved[i];
-        fprintf(file, "%s  1 to %zu: %-20s %10llu of %llu  ", i ? "" : "\nParameters that differ from the first result by more "
-                "than their standard error\n", moved->other + 1, comparison->parameter_name[moved->parameter],
+        fprintf(file, "%s  1 to %zu: %-20s %10llu of %llu  ",
+                i ? ""
+                  : "\nParameters that differ from the first result by more "
+                    "than their standard error\n",
+                moved->other + 1, comparison->parameter_name[moved->parameter],
                 count(moved->fits.n), count(moved->n));
         show_examples_text(file, &moved->fits);
     }
@@ -125,7 +154,9 @@ static void print_text(FILE *file, const struct comparison *comparison)
     print_changes(file, comparison);
     print_moved(file, comparison);
     if (!comparison->n_change && !comparison->n_moved)
-        fputs("\nNo status differs from the first result, and no parameter by more than its standard error\n", file);
+        fputs("\nNo status differs from the first result, and no parameter by more than its "
+              "standard error\n",
+              file);
 }
 
 static void put_totals(struct json *json, const struct comparison *comparison)
@@ -207,7 +238,8 @@ static void print_json(FILE *file, const struct comparison *comparison)
     json_end(&json);
 }
 
-static enum status write_csv(const struct comparison *comparison, const struct compare_options *options, struct error *error)
+static enum status write_csv(const struct comparison *comparison,
+                             const struct compare_options *options, struct error *error)
 {
     struct output output = {.file = NULL};
     enum status status = output_open(&output, options->output, options->overwrite, error);
@@ -221,7 +253,8 @@ static enum status write_csv(const struct comparison *comparison, const struct c
 }
 
 /* Names in a foreign file must not control the terminal. */
-static enum status print_summary(const struct comparison *comparison, bool json, struct error *error)
+static enum status print_summary(const struct comparison *comparison, bool json,
+                                 struct error *error)
 {
     char *text = NULL;
     size_t n = 0;
@@ -240,7 +273,8 @@ static int compare(void *context)
     const struct compare_options *options = context;
     struct compare_work *work = NULL;
     struct error error = {.status = STATUS_OK};
-    enum status status = compare_read(&work, options->words->positional, options->words->n_positional, &error);
+    enum status status =
+        compare_read(&work, options->words->positional, options->words->n_positional, &error);
     if (!status && options->output)
         status = write_csv(compare_get(work), options, &error);
     if (!status && !(options->output && !strcmp(options->output, "-")))
@@ -257,14 +291,23 @@ static int run(int argc, char **argv)
     return code >= 0 ? code : contained_read(compare, &options, words.positional[0], options.color);
 }
 
-const struct command command_compare = {
-    .name = "compare", .synopsis = "RESULT.h5 RESULT.h5...",
-    .summary = "compare results: models by AIC, BIC and likelihood ratio; what another run changed",
-    .example = "stiffit compare one-step.result.h5 two-step.result.h5\n"
-               "stiffit compare before.result.h5 after.result.h5 -o changes.csv",
-    .needs = "results",
-    .description =
-        "Compares results of the same data, dataset by dataset and in total: AIC, AICc, BIC and Akaike weights; "
-        "likelihood-ratio tests where the parameters of one model are some of those of another; datasets whose status differs; "
-        "and parameters that differ by more than their standard errors. Datasets are matched by their ids.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_compare = {.name = "compare",
+                                        .synopsis = "RESULT.h5 RESULT.h5...",
+                                        .summary = "compare results: models by AIC, BIC and "
+                                                   "likelihood ratio; what another run changed",
+                                        .example = "stiffit compare one-step.result.h5 "
+                                                   "two-step.result.h5\n"
+                                                   "stiffit compare before.result.h5 "
+                                                   "after.result.h5 -o changes.csv",
+                                        .needs = "results",
+                                        .description = "Compares results of the same data, dataset "
+                                                       "by dataset and in total: AIC, AICc, BIC "
+                                                       "and Akaike weights; "
+                                                       "likelihood-ratio tests where the "
+                                                       "parameters of one model are some of those "
+                                                       "of another; datasets whose status differs; "
+                                                       "and parameters that differ by more than "
+                                                       "their standard errors. Datasets are "
+                                                       "matched by their ids.",
+                                        .table = COMMAND_TABLE(table),
+                                        .run = run};

@@ -30,8 +30,11 @@ bool compare_all_populations(const struct comparison *comparison)
 
 static void print_ratio(FILE *file, const struct compare_ratio *ratio)
 {
-    fprintf(file, "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: difference of -2 log L "
-            "%.6g", ratio->small + 1, ratio->large + 1, ratio->statistic);
+    fprintf(file,
+            "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: difference of -2 "
+            "log L "
+            "%.6g",
+            ratio->small + 1, ratio->large + 1, ratio->statistic);
     if (ratio->error > 0)
         fprintf(file, " +- %.2g", ratio->error);
     bool is_bound = ratio->p <= 1e-15 || ratio->n_variance > 1;
@@ -40,14 +43,22 @@ static void print_ratio(FILE *file, const struct compare_ratio *ratio)
         fprintf(file, "  (chi-square with %zu degree%s of freedom)\n", ratio->freedom,
                 ratio->freedom == 1 ? "" : "s");
     else if (ratio->n_variance == 1)
-        fprintf(file, "  (one variance is 0 in model %zu: p is the mean of the two for chi-square with %zu "
-                "and with %zu degrees of freedom)\n", ratio->small + 1, ratio->freedom - 1, ratio->freedom);
+        fprintf(file,
+                "  (one variance is 0 in model %zu: p is the mean of the two for chi-square with "
+                "%zu "
+                "and with %zu degrees of freedom)\n",
+                ratio->small + 1, ratio->freedom - 1, ratio->freedom);
     else
-        fprintf(file, "  (%zu variances are 0 in model %zu: chi-square with %zu degrees of freedom, an "
-                "upper bound)\n", ratio->n_variance, ratio->small + 1, ratio->freedom);
+        fprintf(file,
+                "  (%zu variances are 0 in model %zu: chi-square with %zu degrees of freedom, an "
+                "upper bound)\n",
+                ratio->n_variance, ratio->small + 1, ratio->freedom);
     if (compare_ratio_is_worse(ratio))
-        fprintf(file, "  model %zu fits worse than model %zu: it missed the optimum (try --starts), or the "
-                "models are not nested\n", ratio->large + 1, ratio->small + 1);
+        fprintf(file,
+                "  model %zu fits worse than model %zu: it missed the optimum (try --starts), or "
+                "the "
+                "models are not nested\n",
+                ratio->large + 1, ratio->small + 1);
 }
 
 void compare_population_text(FILE *file, const struct comparison *comparison)
@@ -66,12 +77,15 @@ void compare_population_text(FILE *file, const struct comparison *comparison)
         first = first ? first : population;
         is_same = is_same && compare_is_comparable(first, population);
         fprintf(file, "  %zu %11zu %15.9g %9.2g %14.9g %12.5g %14.9g %12.5g\n", r + 1,
-                population->m, population->head.minus_2_log_likelihood, population->head.likelihood_error,
-                population->head.aic, population->head.aic - aic, population->head.bic, population->head.bic - bic);
+                population->m, population->head.minus_2_log_likelihood,
+                population->head.likelihood_error, population->head.aic, population->head.aic - aic,
+                population->head.bic, population->head.bic - bic);
     }
     if (!is_same)
-        fputs("  Not comparable: the results differ in the number of datasets or measurements, or some "
-              "likelihoods are\n  exact and others Laplace's approximation\n", file);
+        fputs("  Not comparable: the results differ in the number of datasets or measurements, or "
+              "some "
+              "likelihoods are\n  exact and others Laplace's approximation\n",
+              file);
     for (size_t i = 0; i < comparison->n_ratio; i++)
         print_ratio(file, &comparison->ratio[i]);
 }

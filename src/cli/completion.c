@@ -52,7 +52,8 @@ static void print_bash_options(FILE *file, const struct command *command)
 static void print_names(FILE *file, const struct command *group)
 {
     for (const struct command *const *child = group->child; child && *child; child++)
-        fprintf(file, "%s%s", child == group->child ? "" : " ", (*child)->name + strlen(group->name) + 1);
+        fprintf(file, "%s%s", child == group->child ? "" : " ",
+                (*child)->name + strlen(group->name) + 1);
 }
 
 static void print_bash_groups(FILE *file)
@@ -60,8 +61,10 @@ static void print_bash_groups(FILE *file)
     for (const struct command *const *command = command_list(); *command; command++) {
         if (!(*command)->child)
             continue;
-        fprintf(file, "    if [ \"$command\" = %s ]; then\n        if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
-                      "            COMPREPLY=($(compgen -W '", (*command)->name);
+        fprintf(file,
+                "    if [ \"$command\" = %s ]; then\n        if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+                "            COMPREPLY=($(compgen -W '",
+                (*command)->name);
         print_names(file, *command);
         fputs(" --help' -- \"$word\"))\n            return\n        fi\n"
               "        command=\"$command ${COMP_WORDS[2]}\"\n    fi\n", file);
@@ -72,10 +75,12 @@ void completion_bash(FILE *file)
 {
     fputs("# bash completion for stiffit; made by `stiffit help --completion bash`\n"
           "_stiffit() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} "
+          "command=${COMP_WORDS[1]}\n"
           "    COMPREPLY=()\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-          "        COMPREPLY=($(compgen -W '", file);
+          "        COMPREPLY=($(compgen -W '",
+          file);
     for (const struct command *const *command = command_list(); *command; command++)
         fprintf(file, "%s ", (*command)->name);
     fputs("--help --version' -- \"$word\"))\n        return\n    fi\n", file);
@@ -94,7 +99,8 @@ void completion_bash(FILE *file)
           "    esac\n}\ncomplete -o filenames -F _stiffit stiffit\n", file);
 }
 
-/* In _arguments' specifications brackets and colons are special, and the whole text is in apostrophes. */
+/* In _arguments' specifications brackets and colons are special, and the whole text is in
+ * apostrophes. */
 static void print_zsh_text(FILE *file, const char *text)
 {
     for (const char *c = text; *c; c++) {
@@ -113,11 +119,11 @@ static void print_zsh_option(FILE *file, const struct option *option)
     for (int pass = option->letter ? 0 : 1; pass < 2; pass++) {
         bool value = option->kind != OPTION_FLAG;
         if (pass == 0)
-            fprintf(file, "                '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "", option->letter,
-                    value ? "+" : "");
+            fprintf(file, "                '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "",
+                    option->letter, value ? "+" : "");
         else
-            fprintf(file, "                '%s--%s%s[", option->kind == OPTION_LIST ? "*" : "", option->name,
-                    value ? "=" : "");
+            fprintf(file, "                '%s--%s%s[", option->kind == OPTION_LIST ? "*" : "",
+                    option->name, value ? "=" : "");
         print_zsh_text(file, option->help);
         fputc(']', file);
         if (value) {
@@ -146,7 +152,9 @@ static void print_zsh_command(FILE *file, const struct command *command)
     fprintf(file, "        \"%s\")\n            _arguments -s \\\n", command->name);
     for (size_t i = 0; i < table.n; i++)
         print_zsh_option(file, &table.option[i]);
-    fputs("                '(- *)--help[show the options]' \\\n                '*:file:_files' ;;\n", file);
+    fputs("                '(- *)--help[show the options]' \\\n                '*:file:_files' "
+          ";;\n",
+          file);
 }
 
 static void print_zsh_groups(FILE *file)
@@ -154,25 +162,33 @@ static void print_zsh_groups(FILE *file)
     for (const struct command *const *command = command_list(); *command; command++) {
         if (!(*command)->child)
             continue;
-        fprintf(file, "    if [[ $command == %s ]]; then\n        if (( CURRENT == 2 )); then\n            compadd ",
+        fprintf(file,
+                "    if [[ $command == %s ]]; then\n        if (( CURRENT == 2 )); then\n          "
+                "  compadd ",
                 (*command)->name);
         print_names(file, *command);
-        fputs("\n            return\n        fi\n        command=\"$command $words[2]\"\n        shift words\n"
-              "        (( CURRENT-- ))\n    fi\n", file);
+        fputs("\n            return\n        fi\n        command=\"$command $words[2]\"\n        "
+              "shift words\n"
+              "        (( CURRENT-- ))\n    fi\n",
+              file);
     }
 }
 
 void completion_zsh(FILE *file)
 {
-    fputs("#compdef stiffit\n# zsh completion for stiffit; made by `stiffit help --completion zsh`\n"
-          "_stiffit() {\n    local -a commands\n    commands=(\n", file);
+    fputs("#compdef stiffit\n# zsh completion for stiffit; made by `stiffit help --completion "
+          "zsh`\n"
+          "_stiffit() {\n    local -a commands\n    commands=(\n",
+          file);
     for (const struct command *const *command = command_list(); *command; command++) {
         fprintf(file, "        '%s:", (*command)->name);
         print_zsh_text(file, (*command)->summary);
         fputs("'\n", file);
     }
-    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
-          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n", file);
+    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        "
+          "return\n    fi\n"
+          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n",
+          file);
     print_zsh_groups(file);
     fputs("    case $command in\n", file);
     for (const struct command *const *command = command_list(); *command; command++)
@@ -197,7 +213,8 @@ static void print_fish_start(FILE *file, const char *words, bool is_group)
     fprintf(file, "complete -c stiffit -n '__stiffit_is %s%s' ", words, more);
 }
 
-static void print_fish_option(FILE *file, const struct command *command, const struct option *option)
+static void print_fish_option(FILE *file, const struct command *command,
+                              const struct option *option)
 {
     print_fish_start(file, command->name, command->child != NULL);
     fprintf(file, "-l %s ", option->name);
@@ -235,7 +252,8 @@ static void print_fish_command(FILE *file, const struct command *command)
 void completion_fish(FILE *file)
 {
     fputs("# fish completion for stiffit; made by `stiffit help --completion fish`\n"
-          "# Whether the line so far begins with these words, or with no word that could be a command.\n"
+          "# Whether the line so far begins with these words, or with no word that could be a "
+          "command.\n"
           "function __stiffit_is\n"
           "    set -l words (commandline -opc)\n"
           "    set -l n (count $argv)\n"
@@ -245,7 +263,8 @@ void completion_fish(FILE *file)
           "    end\n"
           "    set -l last (math $n + 1)\n"
           "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
-          "end\n", file);
+          "end\n",
+          file);
     for (const struct command *const *command = command_list(); *command; command++) {
         for (int is_help = 0; is_help < 2; is_help++) {
             print_fish_start(file, is_help ? "help" : "", false);

@@ -18,36 +18,82 @@ static const char *const what_words[] = {"fits",       "predictions", "residuals
                                          "profile",    "bootstrap",   NULL};
 
 static const struct option table[] = {
-    {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
-     .choice = what_words, .default_text = "fits",
+    {.name = "what",
+     .letter = 'w',
+     .kind = OPTION_CHOICE,
+     .offset = FIELD(what),
+     .choice = what_words,
+     .default_text = "fits",
      .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit;"
              " residuals: these and the measurements; diagnostics: of a fit with random "
              "parameters, predictions of the population and of each dataset, CWRES, NPD and NPDE"
              " of each measurement; covariance: a row for each pair of parameters; starts, "
              "profile, bootstrap: the tables of --keep-starts, --keep-profile and --keep-"
              "bootstrap of the run, a row for each start, point or replicate"},
-    {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
-     .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
-     "but the covariance); k or standard_error_k is that of the parameter k alone"},
-    {.name = "replicates", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(n_replicate),
-     .min = 20, .max = CHECK_MOST_REPLICATE, .default_text = "1000",
+    {.name = "columns",
+     .kind = OPTION_STRING,
+     .metavar = "NAME[,NAME...]",
+     .offset = FIELD(columns),
+     .default_text = "the usual ones; with --json, all",
+     .help = "fits: columns of /fits in the result file, or 'all' (all "
+             "but the covariance); k or standard_error_k is that of the parameter k alone"},
+    {.name = "replicates",
+     .kind = OPTION_INTEGER,
+     .metavar = "N",
+     .offset = FIELD(n_replicate),
+     .min = 20,
+     .max = CHECK_MOST_REPLICATE,
+     .default_text = "1000",
      .help = "diagnostics: draw so many replicates of each dataset for NPD and NPDE"},
-    {.name = "seed", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(seed), .min = 0,
-     .max = 9007199254740992.0, .default_text = "1", .help = "diagnostics: of the replicates"},
-    {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(rows.id), .help = "only these datasets"},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     .metavar = "N",
+     .offset = FIELD(seed),
+     .min = 0,
+     .max = 9007199254740992.0,
+     .default_text = "1",
+     .help = "diagnostics: of the replicates"},
+    {.name = "id",
+     .kind = OPTION_STRING,
+     .metavar = "ID[,ID...]",
+     .offset = FIELD(rows.id),
+     .help = "only these datasets"},
     OPTION_ROWS(FIELD(rows)),
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
-     .is_output = true, .default_text = "standard output", .help = "write to this file"},
-    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(files.output),
+     .is_file = true,
+     .is_output = true,
+     .default_text = "standard output",
+     .help = "write to this file"},
+    {.name = "overwrite",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(overwrite),
+     .help = "replace an existing file"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
-    {.name = "petab", .kind = OPTION_STRING, .metavar = "DIR", .offset = FIELD(petab), .is_file = true, .is_output = true,
-     .help = "write a PEtab problem with the fitted parameters and simulations into this folder, instead of a table; with a "
-     "dataset column, a folder for each dataset"},
-    {.name = "petab-yaml", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(petab_yaml), .is_file = true,
+    {.name = "petab",
+     .kind = OPTION_STRING,
+     .metavar = "DIR",
+     .offset = FIELD(petab),
+     .is_file = true,
+     .is_output = true,
+     .help = "write a PEtab problem with the fitted parameters and simulations into this folder, "
+             "instead of a table; with a "
+             "dataset column, a folder for each dataset"},
+    {.name = "petab-yaml",
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(petab_yaml),
+     .is_file = true,
      .default_text = "where it was imported from",
-     .help = "with --petab: the PEtab problem that was fitted; its files may be outside of its folder"},
+     .help = "with --petab: the PEtab problem that was fitted; its files may be outside of its "
+             "folder"},
     FITTED_OPTION_ROWS(FIELD(files)),
     OPTION_COLOR(offsetof(struct export_call, color)),
 };
@@ -63,7 +109,9 @@ static int export(void *context)
 
 static int run(int argc, char **argv)
 {
-    struct export_call call = {.options = {.what = EXPORT_FITS, .n_replicate = N_REPLICATE, .seed = 1,
+    struct export_call call = {.options = {.what = EXPORT_FITS,
+                                           .n_replicate = N_REPLICATE,
+                                           .seed = 1,
                                            .files.listener = {.tell = message_hear}}};
     struct export_options *options = &call.options;
     struct option_words words;
@@ -72,7 +120,8 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (options->json && options->what != EXPORT_FITS && options->what < EXPORT_STARTS)
-        error_set(&error, STATUS_USAGE, "--json works only with --what fits, starts, profile or bootstrap");
+        error_set(&error, STATUS_USAGE,
+                  "--json works only with --what fits, starts, profile or bootstrap");
     else if (options->columns && options->what != EXPORT_FITS)
         error_set(&error, STATUS_USAGE, "--columns works only with --what fits");
     else if (options->json && options->decimal_comma)
@@ -81,26 +130,37 @@ static int run(int argc, char **argv)
              && (options->n_replicate != N_REPLICATE || options->seed != 1))
         error_set(&error, STATUS_USAGE, "%s works only with --what diagnostics",
                   options->seed != 1 ? "--seed" : "--replicates");
-    else if (options->petab && (options->what != EXPORT_FITS || options->files.output || options->json || options->columns ||
-                                options->decimal_comma))
-        error_set(&error, STATUS_USAGE, "--petab excludes --what, --columns, --output, --json and --decimal-comma");
+    else if (options->petab && (options->what != EXPORT_FITS || options->files.output ||
+                                options->json || options->columns || options->decimal_comma))
+        error_set(&error, STATUS_USAGE,
+                  "--petab excludes --what, --columns, --output, --json and --decimal-comma");
     else if (options->petab_yaml && !options->petab)
         error_set(&error, STATUS_USAGE, "--petab-yaml works only with --petab");
     if (error.status)
         return message_usage("export", &error, call.color);
     options->files.result = words.positional[0];
     bool computes = export_computes(options);
-    return (computes ? contained_run : contained_read)(export, &call, words.positional[0], call.color);
+    return (computes ? contained_run : contained_read)(export, &call, words.positional[0],
+                                                       call.color);
 }
 
-const struct command command_export = {
-    .name = "export", .synopsis = "RESULT.h5", .summary = "write results as CSV or JSON: fits, predictions, residuals, ...",
-    .example = "stiffit export wells.result.h5 -o fits.csv\n"
-               "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
-               "stiffit export wells.result.h5 --what residuals --id A7,B2\n"
-               "stiffit export wells.result.h5 --failed --columns id,status,message",
-    .needs = "result file",
-    .description =
-        "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
-        "Predictions and residuals need the problem and the model: the result records where they are.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_export = {.name = "export",
+                                       .synopsis = "RESULT.h5",
+                                       .summary = "write results as CSV or JSON: fits, "
+                                                  "predictions, residuals, ...",
+                                       .example = "stiffit export wells.result.h5 -o fits.csv\n"
+                                                  "stiffit export wells.result.h5 --columns "
+                                                  "id,parameters,interval_lower,interval_upper\n"
+                                                  "stiffit export wells.result.h5 --what residuals "
+                                                  "--id A7,B2\n"
+                                                  "stiffit export wells.result.h5 --failed "
+                                                  "--columns id,status,message",
+                                       .needs = "result file",
+                                       .description = "Writes a result as a CSV table with one "
+                                                      "header line; numbers read back to the same "
+                                                      "bits.\n"
+                                                      "Predictions and residuals need the problem "
+                                                      "and the model: the result records where "
+                                                      "they are.",
+                                       .table = COMMAND_TABLE(table),
+                                       .run = run};

@@ -11,8 +11,8 @@
 
 enum { WIDTH = 96, INDENT = 30 };
 
-/* Writes words, broken at blanks so that no line exceeds WIDTH. The first line begins at `column`, the others at `indent`. Ends
- * the line. */
+/* Writes words, broken at blanks so that no line exceeds WIDTH. The first line begins at
+ * `column`, the others at `indent`. Ends the line. */
 static void print_wrapped(FILE *file, const char *text, int column, int indent)
 {
     while (*text) {
@@ -41,8 +41,9 @@ static void print_option(FILE *file, const struct option *option)
 {
     char head[240], text[600], metavar[OPTION_METAVAR];
     const char *blank = option->kind == OPTION_FLAG ? "" : " ";
-    int n = snprintf(head, sizeof head, "  %c%c%s --%s%s%s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
-                     option->letter ? "," : " ", option->name, blank, option_metavar(option, metavar));
+    int n = snprintf(head, sizeof head, "  %c%c%s --%s%s%s", option->letter ? '-' : ' ',
+                     option->letter ? option->letter : ' ', option->letter ? "," : " ",
+                     option->name, blank, option_metavar(option, metavar));
     fputs(head, file);
     if (n >= INDENT - 1) {
         fputc('\n', file);
@@ -72,8 +73,8 @@ void help_command(FILE *file, const struct command *command)
         if (*c == '\n')
             fputs("  ", file);
     }
-    fprintf(file, "\n\nUsage: stiffit %s%s%s%s\n\n", command->name, command->child ? "" : " [OPTIONS]",
-            *command->synopsis ? " " : "", command->synopsis);
+    fprintf(file, "\n\nUsage: stiffit %s%s%s%s\n\n", command->name,
+            command->child ? "" : " [OPTIONS]", *command->synopsis ? " " : "", command->synopsis);
     print_wrapped(file, command->description, 0, 0);
     if (command->child) {
         print_children(file, command);
@@ -83,23 +84,31 @@ void help_command(FILE *file, const struct command *command)
     struct option_table table = command_table(command);
     for (size_t i = 0; i < table.n; i++)
         print_option(file, &table.option[i]);
-    static const struct option help = {.name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "show this help"};
+    static const struct option help = {.name = "help",
+                                       .letter = 'h',
+                                       .kind = OPTION_FLAG,
+                                       .help = "show this help"};
     print_option(file, &help);
 }
 
 void help_overview(FILE *file)
 {
-    fputs("Example:\n  stiffit import wells.csv --model decay.ode -o wells.h5\n  stiffit run wells.h5\n\n"
+    fputs("Example:\n  stiffit import wells.csv --model decay.ode -o wells.h5\n  stiffit run "
+          "wells.h5\n\n"
           "Usage: stiffit COMMAND [OPTIONS] ...\n\n"
-          "stiffit fits one stiff ODE model to many independent datasets.\n\nCommands:\n", file);
+          "stiffit fits one stiff ODE model to many independent datasets.\n\nCommands:\n",
+          file);
     for (const struct command *const *command = command_list(); *command; command++) {
         fprintf(file, "  %-11s", (*command)->name);
         print_wrapped(file, (*command)->summary, 13, 13);
     }
-    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows all versions;\n"
+    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows "
+          "all versions;\n"
           "`man stiffit-recipes` answers frequent questions by commands.\n\n"
-          "Exit codes: 0 success; 1 some fits did not converge; 2 usage error; 3 bad problem or model;\n"
-          "4 file or system error; 5 a bug; 75 stopped early, the same command resumes.\n", file);
+          "Exit codes: 0 success; 1 some fits did not converge; 2 usage error; 3 bad problem or "
+          "model;\n"
+          "4 file or system error; 5 a bug; 75 stopped early, the same command resumes.\n",
+          file);
 }
 
 /* Text for mdoc(7): backslashes escaped, no line begins with a dot or an apostrophe. */
@@ -118,7 +127,8 @@ static void print_mdoc_text(FILE *file, const char *text, bool capital)
     }
 }
 
-/* The list of options for a manual page: the pages under man/ contain it, and a test compares them. */
+/* The list of options for a manual page: the pages under man/ contain it, and a test compares
+ * them. */
 void help_mdoc(FILE *file, const struct command *command)
 {
     for (const struct command *const *child = command->child; child && *child; child++) {
@@ -162,14 +172,23 @@ static const struct {
 enum { N_SHELL = sizeof shells / sizeof *shells };
 
 static const struct option table[] = {
-    {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh|fish",
-     .offset = offsetof(struct help_options, completion), .help = "print a completion script for this shell"},
+    {.name = "completion",
+     .kind = OPTION_STRING,
+     .metavar = "bash|zsh|fish",
+     .offset = offsetof(struct help_options, completion),
+     .help = "print a completion script for this shell"},
 };
 /* For authors of manuals and syntax colouring: not shown in help or completions. */
 static const struct option hidden_table[] = {
-    {.name = "completion", .kind = OPTION_STRING, .offset = offsetof(struct help_options, completion)},
-    {.name = "man-options", .kind = OPTION_STRING, .offset = offsetof(struct help_options, man_options)},
-    {.name = "model-words", .kind = OPTION_FLAG, .offset = offsetof(struct help_options, model_words)},
+    {.name = "completion",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct help_options, completion)},
+    {.name = "man-options",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct help_options, man_options)},
+    {.name = "model-words",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct help_options, model_words)},
 };
 
 static int print_completion(const char *shell)
@@ -212,7 +231,9 @@ static int run_help(int argc, char **argv)
         return print_model_words();
     if (options.completion)
         return print_completion(options.completion);
-    const char *name = options.man_options ? options.man_options : words.n_positional ? words.positional[0] : NULL;
+    const char *name = options.man_options  ? options.man_options
+                       : words.n_positional ? words.positional[0]
+                                            : NULL;
     if (!name) {
         help_overview(stdout);
         return command_close_output(0);
@@ -221,7 +242,8 @@ static int run_help(int argc, char **argv)
     if (!command)
         return -1; /* main reports unknown commands */
     if (words.n_positional > 1 && !command->child) {
-        error_set(&error, STATUS_USAGE, "'stiffit %s' has no commands of its own: '%.100s' is unexpected", name,
+        error_set(&error, STATUS_USAGE,
+                  "'stiffit %s' has no commands of its own: '%.100s' is unexpected", name,
                   words.positional[1]);
         return message_usage(name, &error, WHEN_AUTO);
     }
@@ -237,7 +259,12 @@ static int run_help(int argc, char **argv)
     return command_close_output(0);
 }
 
-const struct command command_help = {
-    .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "show the commands and their options",
-    .example = "stiffit help run\nstiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
-    .description = "Shows the commands, or one command's options.", .table = COMMAND_TABLE(table), .run = run_help};
+const struct command command_help = {.name = "help",
+                                     .synopsis = "[COMMAND [COMMAND]]",
+                                     .summary = "show the commands and their options",
+                                     .example = "stiffit help run\nstiffit help --completion bash "
+                                                ">~/.local/share/bash-completion/completions/"
+                                                "stiffit",
+                                     .description = "Shows the commands, or one command's options.",
+                                     .table = COMMAND_TABLE(table),
+                                     .run = run_help};

@@ -25,20 +25,25 @@ static char *default_output(const char *path, const char *ending)
     return made;
 }
 
-static enum status write_problem(const struct import_options *options, const char *path, struct error *error)
+static enum status write_problem(const struct import_options *options, const char *path,
+                                 struct error *error)
 {
     struct petab_report report = {.n_fault = 0};
-    const struct petab_options how = {.model = options->model, .dataset_column = options->dataset_column,
-                                      .outside = options->outside, .overwrite = options->overwrite};
+    const struct petab_options how = {.model = options->model,
+                                      .dataset_column = options->dataset_column,
+                                      .outside = options->outside,
+                                      .overwrite = options->overwrite};
     enum status status = petab_import(options->petab, options->n_petab, path, &how, &report, error);
     for (size_t i = 0; report.n_fault > 1 && i < report.n_fault; i++)
         message_say("%s", report.fault[i]);
-    for (size_t i = 0; !options->quiet && i < report.n_note; i++) /* also after a fault, which they may explain */
+    for (size_t i = 0; !options->quiet && i < report.n_note;
+         i++) /* also after a fault, which they may explain */
         message_say("note: %s", report.note[i]);
     if (!status && !options->quiet && !options->is_for_run)
-        message_say("%.300s: %zu dataset%s, %zu experiment%s, %zu measurement%s, %zu parameter%s", path, report.n_dataset,
-                    plural(report.n_dataset), report.n_experiment, plural(report.n_experiment), report.n_measurement,
-                    plural(report.n_measurement), report.n_parameter, plural(report.n_parameter));
+        message_say("%.300s: %zu dataset%s, %zu experiment%s, %zu measurement%s, %zu parameter%s",
+                    path, report.n_dataset, plural(report.n_dataset), report.n_experiment,
+                    plural(report.n_experiment), report.n_measurement, plural(report.n_measurement),
+                    report.n_parameter, plural(report.n_parameter));
     petab_report_fini(&report);
     return status;
 }
@@ -47,7 +52,8 @@ static int work(void *context)
 {
     const struct import_options *options = context;
     struct error error = {.status = STATUS_OK};
-    char *path = options->output ? strdup(options->output) : default_output(options->measurements, ".h5");
+    char *path =
+        options->output ? strdup(options->output) : default_output(options->measurements, ".h5");
     contained_limit(MOST_CPU_S, MOST_GIB);
     enum status status = path ? STATUS_OK : error_set(&error, STATUS_NO_MEMORY, "out of memory");
     for (size_t k = 0; !status && k < options->n_petab; k++)
@@ -61,26 +67,31 @@ static int work(void *context)
 int import_petab(struct import_options *options)
 {
     struct error error = {.status = STATUS_OK};
-    const struct { bool is_given; const char *name; } others[] = {
-        {options->datasets, "datasets"}, {options->experiments, "experiments"}, {options->doses, "doses"},
-        {options->inputs, "inputs"}, {options->parameters, "parameters"}, {options->nonmem, "nonmem"},
-        {options->embed, "embed"}, {options->start.n, "start"}, {options->lower.n, "lower"}, {options->upper.n, "upper"},
-        {options->scale.n, "scale"}, {options->fix.n, "fix"}, {options->error.n, "error"}};
+    const struct { bool is_given; const char *name;
+    } others[] = {{options->datasets, "datasets"},     {options->experiments, "experiments"},
+                  {options->doses, "doses"},           {options->inputs, "inputs"},
+                  {options->parameters, "parameters"}, {options->nonmem, "nonmem"},
+                  {options->embed, "embed"},           {options->start.n, "start"},
+                  {options->lower.n, "lower"},         {options->upper.n, "upper"},
+                  {options->scale.n, "scale"},         {options->fix.n, "fix"},
+                  {options->error.n, "error"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].is_given) {
-            error_set(&error, STATUS_USAGE, "--%s: is for tables of measurements, and %s is a PEtab problem", others[i].name,
-                      options->measurements);
+            error_set(&error, STATUS_USAGE,
+                      "--%s: is for tables of measurements, and %s is a PEtab problem",
+                      others[i].name, options->measurements);
             return message_usage("import", &error, options->color);
         }
     for (size_t k = 0; k < options->n_petab; k++)
         if (!petab_is_yaml(options->petab[k])) {
-            error_set(&error, STATUS_USAGE, "%s: is no PEtab problem (.yaml), as %s is", options->petab[k],
-                      options->measurements);
+            error_set(&error, STATUS_USAGE, "%s: is no PEtab problem (.yaml), as %s is",
+                      options->petab[k], options->measurements);
             return message_usage("import", &error, options->color);
         }
     if (options->n_petab > 1 && (!options->output || options->dataset_column)) {
-        error_set(&error, STATUS_USAGE, options->output ? "--dataset-column: each of several problems is a dataset itself"
-                                                        : "--output is needed for several problems");
+        error_set(&error, STATUS_USAGE,
+                  options->output ? "--dataset-column: each of several problems is a dataset itself"
+                                  : "--output is needed for several problems");
         return message_usage("import", &error, options->color);
     }
     return contained_run(work, options, options->measurements, options->color);
@@ -88,8 +99,13 @@ int import_petab(struct import_options *options)
 
 int import_petab_for_run(const char *yaml, char **problem, bool quiet, enum when color)
 {
-    struct import_options options = {.measurements = yaml, .petab = &yaml, .n_petab = 1, .overwrite = true, .quiet = quiet,
-                                     .is_for_run = true, .color = color};
+    struct import_options options = {.measurements = yaml,
+                                     .petab = &yaml,
+                                     .n_petab = 1,
+                                     .overwrite = true,
+                                     .quiet = quiet,
+                                     .is_for_run = true,
+                                     .color = color};
     struct error error = {.status = STATUS_OK};
     options.output = *problem = default_output(yaml, ".petab.h5");
     if (*problem)

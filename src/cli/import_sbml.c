@@ -11,7 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a file may cost that was made to cost much; a model of 10,000 reactions needs a tenth of it. */
+/* What a file may cost that was made to cost much; a model of 10,000 reactions needs a tenth of
+ * it. */
 enum { MOST_CPU_S = 120, MOST_GIB = 4 };
 
 bool import_is_sbml(const char *path)
@@ -30,21 +31,24 @@ static char *default_output(const char *path)
     return made;
 }
 
-/* Reads the text as a build does, in order to report now what a build would complain about: the text is not written then. */
-static enum status check_text(const struct sbml_model *model, const char *from, const char *path, bool quiet,
-                              struct error *error)
+/* Reads the text as a build does, in order to report now what a build would complain about: the
+ * text is not written then. */
+static enum status check_text(const struct sbml_model *model, const char *from, const char *path,
+                              bool quiet, struct error *error)
 {
     struct equations *equations = NULL;
     enum status status = sbml_parse(model, model->text, from, &equations, error);
     if (!status && !quiet && strcmp(path, "-"))
-        message_say("%s: %u state%s, %u parameter%s, %u observable%s", path, (unsigned)equations->n_state,
-                    plural(equations->n_state), (unsigned)equations->n_parameter, plural(equations->n_parameter),
+        message_say("%s: %u state%s, %u parameter%s, %u observable%s", path,
+                    (unsigned)equations->n_state, plural(equations->n_state),
+                    (unsigned)equations->n_parameter, plural(equations->n_parameter),
                     (unsigned)equations->n_observable, plural(equations->n_observable));
     equations_free(equations);
     return status;
 }
 
-static enum status translate(const struct import_options *options, const char *path, struct error *error)
+static enum status translate(const struct import_options *options, const char *path,
+                             struct error *error)
 {
     struct sbml_model model = {.text = NULL};
     struct output output = {.file = NULL};
@@ -52,7 +56,8 @@ static enum status translate(const struct import_options *options, const char *p
     struct sbml_options how = {.n_request = options->estimate.n, .request = request,
                                .constants = options->estimate.n ? SBML_AS_IS : SBML_AS_PARAMETER};
     for (size_t i = 0; request && i < options->estimate.n; i++)
-        request[i] = (struct sbml_request){.id = options->estimate.item[i], .role = SBML_AS_PARAMETER};
+        request[i] =
+            (struct sbml_request){.id = options->estimate.item[i], .role = SBML_AS_PARAMETER};
     enum status status = request ? sbml_translate(&model, options->measurements, &how, error)
                                  : error_set(error, STATUS_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model.n_note && !options->quiet; i++)
@@ -88,15 +93,25 @@ static int work(void *context)
 int import_sbml(struct import_options *options)
 {
     struct error error = {.status = STATUS_OK};
-    const struct { bool is_given; const char *name; } others[] = {
-        {options->model, "model"}, {options->datasets, "datasets"}, {options->experiments, "experiments"},
-        {options->doses, "doses"}, {options->inputs, "inputs"}, {options->parameters, "parameters"},
-        {options->nonmem, "nonmem"}, {options->embed, "embed"}, {options->start.n, "start"}, {options->lower.n, "lower"},
-        {options->upper.n, "upper"}, {options->scale.n, "scale"}, {options->fix.n, "fix"}, {options->error.n, "error"}};
+    const struct { bool is_given; const char *name;
+    } others[] = {{options->model, "model"},
+                  {options->datasets, "datasets"},
+                  {options->experiments, "experiments"},
+                  {options->doses, "doses"},
+                  {options->inputs, "inputs"},
+                  {options->parameters, "parameters"},
+                  {options->nonmem, "nonmem"},
+                  {options->embed, "embed"},
+                  {options->start.n, "start"},
+                  {options->lower.n, "lower"},
+                  {options->upper.n, "upper"},
+                  {options->scale.n, "scale"},
+                  {options->fix.n, "fix"},
+                  {options->error.n, "error"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].is_given) {
-            error_set(&error, STATUS_USAGE, "--%s: is for tables of measurements, and %s is SBML", others[i].name,
-                      options->measurements);
+            error_set(&error, STATUS_USAGE, "--%s: is for tables of measurements, and %s is SBML",
+                      others[i].name, options->measurements);
             return message_usage("import", &error, options->color);
         }
     return contained_run(work, options, options->measurements, options->color);

@@ -28,8 +28,8 @@ static int no_command(const char *name)
     size_t n = 0;
     for (const struct command *const *command = command_list(); *command && n < 16; command++)
         names[n++] = (*command)->name;
-    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s", name[0] == '-' ? "option" : "command", name,
-              nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
+    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s", name[0] == '-' ? "option" : "command",
+              name, nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
     return message_usage(NULL, &error, WHEN_AUTO);
 }
 
@@ -47,8 +47,9 @@ static int run_named(int argc, char **argv)
     return code >= 0 ? code : no_command(argv[argc - 1]);
 }
 
-/* Opens standard streams that the caller has closed. Otherwise the next opened file would get their numbers, and messages would
- * be written into it. Standard output is opened so that writing fails, which is then reported. */
+/* Opens standard streams that the caller has closed. Otherwise the next opened file would get
+ * their numbers, and messages would be written into it. Standard output is opened so that
+ * writing fails, which is then reported. */
 static void open_standard_streams(void)
 {
     static const int how[] = {O_RDONLY, O_RDONLY, O_WRONLY};

@@ -19,17 +19,40 @@ struct build_call {
 #define FIELD(name) offsetof(struct build_call, name)
 
 static const struct option table[] = {
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .default_text = "MODEL.so",
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(output),
+     .is_file = true,
+     .is_output = true,
+     .default_text = "MODEL.so",
      .help = "the plugin to write, or a folder for it; - is standard output"},
-    {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
+    {.name = "portable",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(portable),
      .help = "compile for any CPU of this architecture, not only for this CPU"},
-    {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(c_source), .is_file = true,
+    {.name = "c",
+     .letter = 'c',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(c_source),
+     .is_file = true,
      .is_output = true,
      .help = "write the generated C source (- is standard output); without -o nothing is compiled"},
-    {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even if the cache has the model"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only errors"},
+    {.name = "no-cache",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(no_cache),
+     .help = "compile even if the cache has the model"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(json),
+     .help = "print errors, warnings and what was built as JSON"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = FIELD(quiet),
+     .help = "print only errors"},
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -57,12 +80,14 @@ static char *plugin_path(const struct build_call *call, const char *path)
         length -= 3;
     char *made = malloc(size);
     if (made)
-        snprintf(made, size, "%s%s%.*s.so", into_folder ? call->output : "", into_folder ? "/" : "", (int)length, name);
+        snprintf(made, size, "%s%s%.*s.so", into_folder ? call->output : "", into_folder ? "/" : "",
+                 (int)length, name);
     return made;
 }
 
 /* Refuses to overwrite the text itself, to which MODEL.so may be a symbolic link. */
-static enum status write_file(const char *path, const char *model, const void *bytes, size_t n_byte, struct error *error)
+static enum status write_file(const char *path, const char *model, const void *bytes, size_t n_byte,
+                              struct error *error)
 {
     struct output output = {.file = NULL};
     enum status status = spare_file(path, model, error);
@@ -76,8 +101,8 @@ static enum status write_file(const char *path, const char *model, const void *b
     return status;
 }
 
-static enum status write_source(const struct build_call *call, const char *path, const struct model_text *text,
-                                struct error *error)
+static enum status write_source(const struct build_call *call, const char *path,
+                                const struct model_text *text, struct error *error)
 {
     char *source = NULL;
     enum status status = build_source(text->text, text->n_byte, text->origin, &source, NULL, error);
@@ -87,7 +112,8 @@ static enum status write_source(const struct build_call *call, const char *path,
     return status;
 }
 
-static enum status compile(const struct build_call *call, const char *path, struct outcome *outcome, struct error *error)
+static enum status compile(const struct build_call *call, const char *path, struct outcome *outcome,
+                           struct error *error)
 {
     struct build_options options = {.portable = call->portable, .no_cache = call->no_cache};
     struct built built = {.bytes = NULL};
@@ -95,9 +121,11 @@ static enum status compile(const struct build_call *call, const char *path, stru
     if (!call->quiet)
         options.listener.tell = message_hear;
     outcome->plugin = plugin_path(call, path);
-    enum status status = outcome->plugin ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
+    enum status status =
+        outcome->plugin ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
     if (!status)
-        status = build_model(outcome->text.text, outcome->text.n_byte, outcome->text.origin, &options, &built, NULL, error);
+        status = build_model(outcome->text.text, outcome->text.n_byte, outcome->text.origin,
+                             &options, &built, NULL, error);
     if (!status)
         status = write_file(outcome->plugin, path, built.bytes, built.n_byte, error);
     outcome->n_byte = built.n_byte;
@@ -116,14 +144,15 @@ static void say(const struct outcome *outcome)
     const struct equations *equations = outcome->text.equations;
     if (!outcome->plugin || !strcmp(outcome->plugin, "-"))
         return;
-    message_say("%.500s: %u state%s, %u parameter%s, %u observable%s; %zu KiB in %.2f s%s", outcome->plugin,
-                equations->n_state, plural(equations->n_state), equations->n_parameter, plural(equations->n_parameter),
-                equations->n_observable, plural(equations->n_observable), (outcome->n_byte + 1023) / 1024, outcome->seconds,
+    message_say("%.500s: %u state%s, %u parameter%s, %u observable%s; %zu KiB in %.2f s%s",
+                outcome->plugin, equations->n_state, plural(equations->n_state),
+                equations->n_parameter, plural(equations->n_parameter), equations->n_observable,
+                plural(equations->n_observable), (outcome->n_byte + 1023) / 1024, outcome->seconds,
                 outcome->from_cache ? ", from the cache" : "");
 }
 
-static void put_outcome(struct json *json, const char *path, const struct outcome *outcome, enum status status,
-                        const struct error *error)
+static void put_outcome(struct json *json, const char *path, const struct outcome *outcome,
+                        enum status status, const struct error *error)
 {
     json_object_begin(json, NULL);
     json_string(json, "file", path);
@@ -156,7 +185,8 @@ static int build_one(const struct build_call *call, const char *path, struct jso
     if (!status)
         status = model_text_parse(&outcome.text, &error);
     if (!json && (!call->quiet || outcome.text.messages.n_error))
-        model_text_show(&color, &outcome.text.messages, outcome.text.text, outcome.text.n_byte, outcome.text.origin);
+        model_text_show(&color, &outcome.text.messages, outcome.text.text, outcome.text.n_byte,
+                        outcome.text.origin);
     if (!status && call->c_source)
         status = write_source(call, path, &outcome.text, &error);
     if (!status && (call->output || !call->c_source))
@@ -171,17 +201,22 @@ static int build_one(const struct build_call *call, const char *path, struct jso
     return code;
 }
 
-static enum status check_call(const struct build_call *call, const struct option_words *words, struct error *error)
+static enum status check_call(const struct build_call *call, const struct option_words *words,
+                              struct error *error)
 {
     struct stat about;
-    bool to_stdout = (call->output && !strcmp(call->output, "-")) || (call->c_source && !strcmp(call->c_source, "-"));
+    bool to_stdout = (call->output && !strcmp(call->output, "-")) ||
+                     (call->c_source && !strcmp(call->c_source, "-"));
     bool one_file = call->c_source ||
                     (call->output && !(stat(call->output, &about) == 0 && S_ISDIR(about.st_mode)));
     if (words->n_positional > 1 && one_file)
-        return error_set(error, STATUS_USAGE, "%zu models cannot go into one file\nGive -o a folder that exists, without --c.",
+        return error_set(error, STATUS_USAGE,
+                         "%zu models cannot go into one file\nGive -o a folder that exists, "
+                         "without --c.",
                          words->n_positional);
     if (to_stdout && call->json)
-        return error_set(error, STATUS_USAGE, "--json and another output cannot both go to standard output");
+        return error_set(error, STATUS_USAGE,
+                         "--json and another output cannot both go to standard output");
     for (size_t i = 0; i < words->n_positional; i++)
         if (!strcmp(words->positional[i], "-") && (!call->output || !one_file) && !call->c_source)
             return error_set(error, STATUS_USAGE, "a model from standard input needs -o FILE");
@@ -194,7 +229,8 @@ static int run(int argc, char **argv)
     struct option_words words;
     struct error error = {.status = STATUS_OK};
     struct json json;
-    int code = command_parse(&command_model_build, &call, &words, OPTION_MAX_POSITIONAL, argc, argv);
+    int code =
+        command_parse(&command_model_build, &call, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code >= 0)
         return code;
     if (check_call(&call, &words, &error))
@@ -213,12 +249,22 @@ static int run(int argc, char **argv)
     return command_close_output(code);
 }
 
-const struct command command_model_build = {
-    .name = "model build", .synopsis = "MODEL.ode ...", .summary = "compile model text into a plugin, or into C",
-    .example = "stiffit model build decay.ode\nstiffit model build decay.ode --c decay.c",
-    .needs = "model",
-    .description =
-        "Compiles MODEL.ode into MODEL.so next to it: the equations and all their derivatives, by way of C and the system's "
-        "compiler ($CC, otherwise cc). This is seldom needed: commands that take a plugin also take text, and cache what they "
-        "compile. All errors in the text are shown at once, with their lines.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_model_build = {.name = "model build",
+                                            .synopsis = "MODEL.ode ...",
+                                            .summary = "compile model text into a plugin, or into "
+                                                       "C",
+                                            .example = "stiffit model build decay.ode\nstiffit "
+                                                       "model build decay.ode --c decay.c",
+                                            .needs = "model",
+                                            .description = "Compiles MODEL.ode into MODEL.so next "
+                                                           "to it: the equations and all their "
+                                                           "derivatives, by way of C and the "
+                                                           "system's "
+                                                           "compiler ($CC, otherwise cc). This is "
+                                                           "seldom needed: commands that take a "
+                                                           "plugin also take text, and cache what "
+                                                           "they "
+                                                           "compile. All errors in the text are "
+                                                           "shown at once, with their lines.",
+                                            .table = COMMAND_TABLE(table),
+                                            .run = run};

@@ -1,4 +1,5 @@
-/* `stiffit model check`: compares a plugin's derivatives with difference quotients, on several threads at once.
+/* `stiffit model check`: compares a plugin's derivatives with difference quotients, on several
+ * threads at once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/outcome.h"
@@ -26,21 +27,60 @@ struct check_call {
 #define FIELD(name) offsetof(struct check_call, name)
 
 static const struct option table[] = {
-    {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1, .max = 1e6,
-     .default_text = "12", .help = "number of random points at which the model is checked"},
-    {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 1, .max = 256,
-     .default_text = "4", .help = "threads that check the model at the same time: all must get the same bits"},
-    {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
+    {.name = "points",
+     .letter = 'n',
+     .kind = OPTION_INTEGER,
+     .offset = FIELD(n_point),
+     .min = 1,
+     .max = 1e6,
+     .default_text = "12",
+     .help = "number of random points at which the model is checked"},
+    {.name = "threads",
+     .letter = 'j',
+     .kind = OPTION_INTEGER,
+     .offset = FIELD(n_thread),
+     .min = 1,
+     .max = 256,
+     .default_text = "4",
+     .help = "threads that check the model at the same time: all must get the same bits"},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     .offset = FIELD(seed),
+     .min = 0,
+     .max = INFINITY,
+     .default_text = "1",
      .help = "seed of the random points"},
-    {.name = "span", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t_span), .min = 0, .max = 1e300,
-     .above_min = true, .default_text = "guessed from the right-hand side",
+    {.name = "span",
+     .kind = OPTION_NUMBER,
+     .metavar = "TIME",
+     .offset = FIELD(t_span),
+     .min = 0,
+     .max = 1e300,
+     .above_min = true,
+     .default_text = "guessed from the right-hand side",
      .help = "check at times from the initial time to this much later"},
-    {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(set),
-     .default_text = "the model's starts, otherwise 1", .help = "value of a parameter around which to check; may be repeated"},
-    {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate), .default_text = "1",
+    {.name = "set",
+     .letter = 's',
+     .kind = OPTION_LIST,
+     .metavar = "NAME=VALUE",
+     .offset = FIELD(set),
+     .default_text = "the model's starts, otherwise 1",
+     .help = "value of a parameter around which to check; may be repeated"},
+    {.name = "covariate",
+     .kind = OPTION_LIST,
+     .metavar = "NAME=VALUE",
+     .offset = FIELD(covariate),
+     .default_text = "1",
      .help = "value of a covariate; may be repeated"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only the faults"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(json),
+     .help = "print the findings as JSON"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = FIELD(quiet),
+     .help = "print only the faults"},
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -60,7 +100,8 @@ static void check_one(void *context, size_t thread)
 
 /* The report of the first thread, with the differences that the others found. */
 static enum status check_on_threads(const struct check_call *call, const struct model *model,
-                                    const struct check_options *options, struct check_report **report, size_t *n_thread,
+                                    const struct check_options *options,
+                                    struct check_report **report, size_t *n_thread,
                                     struct error *error)
 {
     struct checks checks = {.model = model, .options = options};
@@ -90,13 +131,15 @@ static enum status check_on_threads(const struct check_call *call, const struct 
 
 static void print_functions(const struct check_report *report)
 {
-    printf("  %-18s %10s %10s %13s %12s\n", "function", "calls", "compared", "inconclusive", "worst");
+    printf("  %-18s %10s %10s %13s %12s\n", "function", "calls", "compared", "inconclusive",
+           "worst");
     for (int i = 0; i < N_CHECK_FUNCTION; i++) {
         if (report->n_call[i] == 0)
             continue;
         printf("  %-18s %10zu", check_function_name((enum check_function)i), report->n_call[i]);
         if (report->n_compared[i])
-            printf(" %10zu %13zu %12.2g", report->n_compared[i], report->n_inconclusive[i], report->worst[i]);
+            printf(" %10zu %13zu %12.2g", report->n_compared[i], report->n_inconclusive[i],
+                   report->worst[i]);
         putchar('\n');
     }
     puts("  (worst: largest difference, as a share of what is allowed)");
@@ -110,18 +153,21 @@ static size_t count_priors(const struct stiffit_model *abi)
     return n;
 }
 
-static void print_text(const struct check_call *call, const struct model *model, const struct check_report *report,
-                       size_t n_thread)
+static void print_text(const struct check_call *call, const struct model *model,
+                       const struct check_report *report, size_t n_thread)
 {
     bool color = terminal_color(stdout, call->color);
     for (size_t i = 0; i < report->n_finding; i++)
-        printf("%swrong%s %s\n", color ? "\033[31m" : "", color ? "\033[0m" : "", report->finding[i].text);
+        printf("%swrong%s %s\n", color ? "\033[31m" : "", color ? "\033[0m" : "",
+               report->finding[i].text);
     if (report->n_dropped)
         printf("and %zu more\n", report->n_dropped);
     if (call->quiet)
         return;
-    printf("%s: states %u, parameters %u, observables %u; checked at %zu points on each of %zu threads\n",
-           model->abi.name, model->abi.n_state, model->abi.n_parameter, model->abi.n_observable, report->n_point, n_thread);
+    printf("%s: states %u, parameters %u, observables %u; checked at %zu points on each of %zu "
+           "threads\n",
+           model->abi.name, model->abi.n_state, model->abi.n_parameter, model->abi.n_observable,
+           report->n_point, n_thread);
     print_functions(report);
     size_t n_prior = count_priors(&model->abi);
     if (n_prior)
@@ -131,7 +177,8 @@ static void print_text(const struct check_call *call, const struct model *model,
         if (missing >> bit & 1 && note_meaning(bit))
             printf("  note: %s\n", note_meaning(bit));
     if (report->has_hidden_input)
-        puts("  note: the right-hand side depends on time, and the model has neither `forcing` nor max_step: the integrator "
+        puts("  note: the right-hand side depends on time, and the model has neither `forcing` nor "
+             "max_step: the integrator "
              "may step over short changes");
     printf("%s: %zu %s\n", call->plugin, report->n_finding + report->n_dropped,
            report->n_finding + report->n_dropped == 1 ? "fault" : "faults");
@@ -139,13 +186,16 @@ static void print_text(const struct check_call *call, const struct model *model,
 
 static void put_findings(struct json *json, const struct check_report *report)
 {
-    static const char *const kinds[] = {"derivative", "pattern", "mask", "impure", "unwritten", "overrun", "failed", "invalid",
-                                        "lanes", "environment"};
+    static const char *const kinds[] = {"derivative", "pattern",    "mask",   "impure",
+                                        "unwritten",  "overrun",    "failed", "invalid",
+                                        "lanes",      "environment"};
     json_array_begin(json, "findings");
     for (size_t i = 0; i < report->n_finding; i++) {
         const struct check_finding *finding = &report->finding[i];
         json_object_begin(json, NULL);
-        json_string(json, "kind", (size_t)finding->kind < sizeof kinds / sizeof *kinds ? kinds[finding->kind] : "other");
+        json_string(json, "kind",
+                    (size_t)finding->kind < sizeof kinds / sizeof *kinds ? kinds[finding->kind]
+                                                                         : "other");
         json_string(json, "function", check_function_name(finding->function));
         json_string(json, "row", finding->row);
         json_string(json, "column", finding->column);
@@ -160,8 +210,8 @@ static void put_findings(struct json *json, const struct check_report *report)
     json_array_end(json);
 }
 
-static void print_json(const struct check_call *call, const struct model *model, const struct check_report *report,
-                       size_t n_thread)
+static void print_json(const struct check_call *call, const struct model *model,
+                       const struct check_report *report, size_t n_thread)
 {
     struct json json;
     json_begin(&json, stdout);
@@ -187,19 +237,21 @@ static void print_json(const struct check_call *call, const struct model *model,
     json_end(&json);
 }
 
-/* The point to check around: the starts (or 1) and covariates of 1, changed by --set and --covariate. */
-static enum status choose_values(const struct check_call *call, const struct model *model, double *p, double *covariate,
-                                 struct error *error)
+/* The point to check around: the starts (or 1) and covariates of 1, changed by --set and
+ * --covariate. */
+static enum status choose_values(const struct check_call *call, const struct model *model,
+                                 double *p, double *covariate, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     for (size_t i = 0; i < abi->n_parameter; i++)
         p[i] = abi->parameter_start ? abi->parameter_start[i] : 1;
     for (size_t i = 0; i < abi->n_covariate; i++)
         covariate[i] = 1;
-    enum status status = values_set(&call->set, "set", "parameter", abi->parameter_name, abi->n_parameter, p, NULL, error);
+    enum status status = values_set(&call->set, "set", "parameter", abi->parameter_name,
+                                    abi->n_parameter, p, NULL, error);
     if (!status)
-        status = values_set(&call->covariate, "covariate", "covariate", abi->covariate_name, abi->n_covariate, covariate, NULL,
-                            error);
+        status = values_set(&call->covariate, "covariate", "covariate", abi->covariate_name,
+                            abi->n_covariate, covariate, NULL, error);
     return status;
 }
 
@@ -217,10 +269,14 @@ static int check(void *context)
     }
     double *p = calloc((size_t)model.abi.n_parameter + model.abi.n_covariate + 1, sizeof *p);
     enum status status = p ? choose_values(call, &model, p, p + model.abi.n_parameter, &error)
-                           : error_set(&error, STATUS_NO_MEMORY, "out of memory for %u parameters", model.abi.n_parameter);
+                           : error_set(&error, STATUS_NO_MEMORY, "out of memory for %u parameters",
+                                       model.abi.n_parameter);
     if (!status) {
-        const struct check_options options = {.seed = (uint64_t)call->seed, .n_point = (size_t)call->n_point, .p = p,
-                                              .covariate = p + model.abi.n_parameter, .t_span = call->t_span};
+        const struct check_options options = {.seed = (uint64_t)call->seed,
+                                              .n_point = (size_t)call->n_point,
+                                              .p = p,
+                                              .covariate = p + model.abi.n_parameter,
+                                              .t_span = call->t_span};
         status = check_on_threads(call, &model, &options, &report, &n_thread, &error);
     }
     int code = 0;
@@ -239,17 +295,19 @@ static int check(void *context)
     return code;
 }
 
-/* Shows all errors and warnings of a text, as other commands do; a plugin made from it reports only the first. */
+/* Shows all errors and warnings of a text, as other commands do; a plugin made from it reports
+ * only the first. */
 static int tell_text(const struct check_call *call)
 {
     struct model_text text = {.text = NULL};
     struct error error = {.status = STATUS_OK};
     enum model_file kind;
     struct stat info;
-    if (stat(call->plugin, &info) || !S_ISREG(info.st_mode) || model_file_kind(call->plugin, &kind, &error) ||
-        kind == MODEL_FILE_PLUGIN)
+    if (stat(call->plugin, &info) || !S_ISREG(info.st_mode) ||
+        model_file_kind(call->plugin, &kind, &error) || kind == MODEL_FILE_PLUGIN)
         return 0; /* loading reports the fault */
-    enum status status = model_text_open(&text, call->plugin, !call->json && !call->quiet, call->color, &error);
+    enum status status =
+        model_text_open(&text, call->plugin, !call->json && !call->quiet, call->color, &error);
     model_text_fini(&text);
     return status ? message_error(&error, call->color) : 0;
 }
@@ -274,13 +332,23 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_model_check = {
-    .name = "model check", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
-    .summary = "check a model's derivatives, purity and thread safety",
-    .example = "stiffit model check build/models/robertson.so",
-    .needs = "model",
-    .description =
-        "Compares every derivative that the model has with extrapolated differences at random points and times, its masks and "
-        "its sparse pattern with what its functions do, and each function with itself, on several threads at once. Says "
-        "which entry of which derivative is wrong, and where. Exit code 0: no fault; 3: faults.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_model_check = {.name = "model check",
+                                            .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
+                                            .summary = "check a model's derivatives, purity and "
+                                                       "thread safety",
+                                            .example = "stiffit model check "
+                                                       "build/models/robertson.so",
+                                            .needs = "model",
+                                            .description = "Compares every derivative that the "
+                                                           "model has with extrapolated "
+                                                           "differences at random points and "
+                                                           "times, its masks and "
+                                                           "its sparse pattern with what its "
+                                                           "functions do, and each function with "
+                                                           "itself, on several threads at once. "
+                                                           "Says "
+                                                           "which entry of which derivative is "
+                                                           "wrong, and where. Exit code 0: no "
+                                                           "fault; 3: faults.",
+                                            .table = COMMAND_TABLE(table),
+                                            .run = run};

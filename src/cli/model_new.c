@@ -19,13 +19,34 @@ struct new_options {
 #define FIELD(name) offsetof(struct new_options, name)
 
 static const struct option table[] = {
-    {.name = "from", .kind = OPTION_CHOICE, .metavar = "TEMPLATE", .offset = FIELD(from), .choice = model_template_name,
-     .default_text = "example", .help = "the template to start from; --list names them"},
-    {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list), .help = "list the templates and exit"},
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "NAME.ode", .help = "write to this file; - is standard output"},
-    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not print the next steps"},
+    {.name = "from",
+     .kind = OPTION_CHOICE,
+     .metavar = "TEMPLATE",
+     .offset = FIELD(from),
+     .choice = model_template_name,
+     .default_text = "example",
+     .help = "the template to start from; --list names them"},
+    {.name = "list",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(list),
+     .help = "list the templates and exit"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(output),
+     .is_file = true,
+     .default_text = "NAME.ode",
+     .help = "write to this file; - is standard output"},
+    {.name = "overwrite",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(overwrite),
+     .help = "replace an existing file"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = FIELD(quiet),
+     .help = "do not print the next steps"},
 };
 
 /* The last part of the path without .ode, made a name of the language. */
@@ -107,7 +128,8 @@ static size_t find_template(const struct new_options *options)
     return options->from < 0 ? i : (size_t)options->from;
 }
 
-static enum status write_model(const struct new_options *options, const char *asked, struct error *error)
+static enum status write_model(const struct new_options *options, const char *asked,
+                               struct error *error)
 {
     const char *text = model_template_text[find_template(options)];
     struct output output = {.file = NULL};
@@ -146,14 +168,22 @@ static int run(int argc, char **argv)
         error_set(&error, STATUS_USAGE, "no name for the model was given");
         return message_usage(command_model_new.name, &error, WHEN_AUTO);
     }
-    return write_model(&options, words.positional[0], &error) ? message_error(&error, WHEN_AUTO) : command_close_output(0);
+    return write_model(&options, words.positional[0], &error) ? message_error(&error, WHEN_AUTO)
+                                                              : command_close_output(0);
 }
 
-const struct command command_model_new = {
-    .name = "model new", .synopsis = "NAME", .summary = "write a commented model to start from",
-    .example = "stiffit model new wells\nstiffit model new --list\nstiffit model new subjects --from pk-oral-1",
-    .description =
-        "Writes NAME.ode, a small model that can be run as it is: one of the library's templates, with units, starts, "
-        "bounds and the commands that try it on simulated data, or without --from an example of each construct of the "
-        "language. A file that exists is kept.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_model_new = {.name = "model new",
+                                          .synopsis = "NAME",
+                                          .summary = "write a commented model to start from",
+                                          .example = "stiffit model new wells\nstiffit model new "
+                                                     "--list\nstiffit model new subjects --from "
+                                                     "pk-oral-1",
+                                          .description = "Writes NAME.ode, a small model that can "
+                                                         "be run as it is: one of the library's "
+                                                         "templates, with units, starts, "
+                                                         "bounds and the commands that try it on "
+                                                         "simulated data, or without --from an "
+                                                         "example of each construct of the "
+                                                         "language. A file that exists is kept.",
+                                          .table = COMMAND_TABLE(table),
+                                          .run = run};

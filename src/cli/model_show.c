@@ -1,4 +1,5 @@
-/* `stiffit model show`: a model's equations, their derivatives, sparsity and costs; a plugin's names and functions.
+/* `stiffit model show`: a model's equations, their derivatives, sparsity and costs; a plugin's
+ * names and functions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_text.h"
 
@@ -17,14 +18,35 @@ struct show_call {
 #define FIELD(name) offsetof(struct show_call, name)
 
 static const struct option table[] = {
-    {.name = "equations", .kind = OPTION_FLAG, .offset = FIELD(equations), .help = "parameters, equations and observables"},
-    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity), .help = "picture of the Jacobian's pattern"},
-    {.name = "derivatives", .kind = OPTION_FLAG, .offset = FIELD(derivatives), .help = "all derivatives, however many"},
-    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost), .help = "operations of each generated function"},
-    {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
+    {.name = "equations",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(equations),
+     .help = "parameters, equations and observables"},
+    {.name = "sparsity",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(sparsity),
+     .help = "picture of the Jacobian's pattern"},
+    {.name = "derivatives",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(derivatives),
+     .help = "all derivatives, however many"},
+    {.name = "cost",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(cost),
+     .help = "operations of each generated function"},
+    {.name = "latex",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(latex),
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print everything as JSON"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words, .default_text = "auto",
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(json),
+     .help = "print everything as JSON"},
+    {.name = "color",
+     .kind = OPTION_CHOICE,
+     .offset = FIELD(color),
+     .choice = option_when_words,
+     .default_text = "auto",
      .help = "colours of messages; overrides the environment's NO_COLOR"},
 };
 
@@ -37,8 +59,10 @@ static enum status derive(struct shown_model *model, enum notation notation, str
     if (status)
         return status;
     model->listing = listing_new(equations, &model->functions, notation);
-    return model->listing ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "%s: out of memory for the equations as text",
-                                                  model->text.origin);
+    return model->listing
+               ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "%s: out of memory for the equations as text",
+                           model->text.origin);
 }
 
 static int show_equations(const struct show_call *call)
@@ -49,14 +73,17 @@ static int show_equations(const struct show_call *call)
     if (!status)
         status = derive(&model, call->latex ? NOTATION_LATEX : NOTATION_TEXT, &error);
     if (!status) {
-        unsigned parts = (call->equations ? SHOW_EQUATIONS : 0) | (call->sparsity ? SHOW_SPARSITY : 0) |
+        unsigned parts = (call->equations ? SHOW_EQUATIONS : 0) |
+                         (call->sparsity ? SHOW_SPARSITY : 0) |
                          (call->derivatives ? SHOW_DERIVATIVES : 0) | (call->cost ? SHOW_COST : 0);
         if (call->json)
             model_show_json(&model, stdout);
         else
-            (call->latex ? model_show_latex : model_show_text)(&model, parts ? parts : SHOW_ALL, call->derivatives, stdout);
+            (call->latex ? model_show_latex : model_show_text)(&model, parts ? parts : SHOW_ALL,
+                                                               call->derivatives, stdout);
         if (listing_failed(model.listing))
-            status = error_set(&error, STATUS_NO_MEMORY, "%s: out of memory for the equations as text", model.text.origin);
+            status = error_set(&error, STATUS_NO_MEMORY,
+                               "%s: out of memory for the equations as text", model.text.origin);
     }
     listing_free(model.listing);
     functions_fini(&model.functions);
@@ -86,17 +113,25 @@ static void print_plugin(const struct model *model)
     const struct {
         const char *name;
         bool there;
-    } has[] = {{"jacobian", abi->jacobian}, {"jacobian_sparse", abi->jacobian_sparse}, {"rhs_parameter", abi->rhs_parameter},
-               {"initial_parameter", abi->initial_parameter}, {"observe_state", abi->observe_state},
-               {"observe_parameter", abi->observe_parameter}, {"noise", abi->noise}, {"noise_state", abi->noise_state},
-               {"noise_parameter", abi->noise_parameter}, {"prepare", abi->prepare}, {"lanes", abi->lanes}};
+    } has[] = {{"jacobian", abi->jacobian},
+               {"jacobian_sparse", abi->jacobian_sparse},
+               {"rhs_parameter", abi->rhs_parameter},
+               {"initial_parameter", abi->initial_parameter},
+               {"observe_state", abi->observe_state},
+               {"observe_parameter", abi->observe_parameter},
+               {"noise", abi->noise},
+               {"noise_state", abi->noise_state},
+               {"noise_parameter", abi->noise_parameter},
+               {"prepare", abi->prepare},
+               {"lanes", abi->lanes}};
     fputs("has         ", stdout);
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         if (has[i].there)
             printf(" %s", has[i].name);
     putchar('\n');
     if (model->n_lane && !abi->lanes)
-        printf("note: its functions of %u lanes are not used: this program has %d\n", model->n_lane, STIFFIT_LANES);
+        printf("note: its functions of %u lanes are not used: this program has %d\n", model->n_lane,
+               STIFFIT_LANES);
     uint32_t missing = model_missing_derivatives(model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1 && note_meaning(bit))
@@ -115,7 +150,8 @@ static void print_plugin_json(const struct model *model)
     json_strings(&json, "parameters", abi->parameter_name, abi->n_parameter);
     json_strings(&json, "covariates", abi->covariate_name, abi->n_covariate);
     json_strings(&json, "observables", abi->observable_name, abi->n_observable);
-    json_strings(&json, "observable_errors", abi->observable_error, abi->observable_error ? abi->n_observable : 0);
+    json_strings(&json, "observable_errors", abi->observable_error,
+                 abi->observable_error ? abi->n_observable : 0);
     json_unsigned(&json, "lanes", abi->lanes ? STIFFIT_LANES : 0);
     json_unsigned(&json, "missing", model_missing_derivatives(model));
     json_end(&json);
@@ -125,10 +161,12 @@ static int show_plugin(const struct show_call *call)
 {
     struct error error = {.status = STATUS_OK};
     struct model model = {.handle = NULL};
-    bool wants_equations = call->equations || call->sparsity || call->derivatives || call->cost || call->latex;
-    enum status status = wants_equations ? error_set(&error, STATUS_BAD_MODEL, "%s: a compiled plugin: it has no equations",
-                                                     call->path)
-                                         : model_load(&model, call->path, NULL, &error);
+    bool wants_equations =
+        call->equations || call->sparsity || call->derivatives || call->cost || call->latex;
+    enum status status = wants_equations
+                             ? error_set(&error, STATUS_BAD_MODEL,
+                                         "%s: a compiled plugin: it has no equations", call->path)
+                             : model_load(&model, call->path, NULL, &error);
     if (!status)
         (call->json ? print_plugin_json : print_plugin)(&model);
     model_unload(&model);
@@ -161,13 +199,22 @@ static int run(int argc, char **argv)
     return contained_run(show, &call, call.path, call.color);
 }
 
-const struct command command_model_show = {
-    .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
-    .summary = "equations, derivatives, sparsity and cost of a model",
-    .example = "stiffit model show decay.ode\nstiffit model show --latex decay.ode",
-    .needs = "model",
-    .description =
-        "For model text: its parameters, its equations as stiffit reads them, the pattern of the Jacobian, the derivatives, "
-        "and the operations of each generated function; options select among these. A problem file that contains text may be "
-        "given instead. For a compiled plugin: its names, and the derivatives that it has.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_model_show = {.name = "model show",
+                                           .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
+                                           .summary = "equations, derivatives, sparsity and cost "
+                                                      "of a model",
+                                           .example = "stiffit model show decay.ode\nstiffit model "
+                                                      "show --latex decay.ode",
+                                           .needs = "model",
+                                           .description = "For model text: its parameters, its "
+                                                          "equations as stiffit reads them, the "
+                                                          "pattern of the Jacobian, the "
+                                                          "derivatives, "
+                                                          "and the operations of each generated "
+                                                          "function; options select among these. A "
+                                                          "problem file that contains text may be "
+                                                          "given instead. For a compiled plugin: "
+                                                          "its names, and the derivatives that it "
+                                                          "has.",
+                                           .table = COMMAND_TABLE(table),
+                                           .run = run};

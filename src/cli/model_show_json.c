@@ -1,4 +1,5 @@
-/* A model as JSON: sizes, parameters, equations as model text, the Jacobian's pattern, derivatives, costs.
+/* A model as JSON: sizes, parameters, equations as model text, the Jacobian's pattern,
+ * derivatives, costs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_text.h"
 
@@ -6,7 +7,8 @@
 #include <string.h>
 
 /* An expression as text; `by_name`: by its name if it has one. */
-static void put_expression(struct json *json, const struct shown_model *model, const char *key, node which, bool by_name)
+static void put_expression(struct json *json, const struct shown_model *model, const char *key,
+                           node which, bool by_name)
 {
     char *text = NULL;
     size_t n = 0;
@@ -119,11 +121,13 @@ static void put_inputs(struct json *json, const struct equations *equations)
     json_array_end(json);
 }
 
-static void put_event(struct json *json, const struct shown_model *model, const struct equation_event *it)
+static void put_event(struct json *json, const struct shown_model *model,
+                      const struct equation_event *it)
 {
     json_object_begin(json, NULL);
     json_string(json, "name", it->name);
-    put_expression(json, model, it->kind & STIFFIT_EVENT_TIMED ? "at" : "when", it->condition, true);
+    put_expression(json, model, it->kind & STIFFIT_EVENT_TIMED ? "at" : "when", it->condition,
+                   true);
     if (it->delay != NODE_NONE)
         put_expression(json, model, "delay", it->delay, true);
     if (it->priority != NODE_NONE)
@@ -135,7 +139,8 @@ static void put_event(struct json *json, const struct shown_model *model, const 
     json_boolean(json, "after_measurements", it->kind & STIFFIT_EVENT_AFTER);
     json_object_begin(json, "assigns");
     for (uint32_t k = 0; k < it->n_assignment; k++)
-        put_expression(json, model, model->text.equations->state[it->assignment[k].state].name, it->assignment[k].value, true);
+        put_expression(json, model, model->text.equations->state[it->assignment[k].state].name,
+                       it->assignment[k].value, true);
     json_object_end(json);
     json_object_end(json);
 }
@@ -148,8 +153,8 @@ static void put_events(struct json *json, const struct shown_model *model)
         json_object_begin(json, dosing_words[kind].word);
         for (uint32_t i = 0; i < equations->n_dosing; i++)
             if ((int)equations->dosing[i].kind == kind)
-                put_expression(json, model, equations->state[equations->dosing[i].state].name, equations->dosing[i].value,
-                               true);
+                put_expression(json, model, equations->state[equations->dosing[i].state].name,
+                               equations->dosing[i].value, true);
         json_object_end(json);
     }
     json_array_begin(json, "events");
@@ -159,7 +164,8 @@ static void put_events(struct json *json, const struct shown_model *model)
 }
 
 /* Entries of one function: row, column, formula. */
-static void put_entries(struct json *json, const struct shown_model *model, const struct graph_matrix *matrix)
+static void put_entries(struct json *json, const struct shown_model *model,
+                        const struct graph_matrix *matrix)
 {
     json_array_begin(json, "entries");
     for (size_t j = 0; j < matrix->n_column && matrix->n_entry; j++)

@@ -33,11 +33,13 @@ static void print_head(const struct shown_model *model, FILE *out)
     fprintf(out, "%s%s%s\n", equations->name, equations->description ? ": " : "",
             equations->description ? equations->description : "");
     fprintf(out, "%u state%s, %u parameter%s, %u covariate%s, %u observable%s", equations->n_state,
-            plural(equations->n_state), equations->n_parameter, plural(equations->n_parameter), equations->n_covariate,
-            plural(equations->n_covariate), equations->n_observable, plural(equations->n_observable));
+            plural(equations->n_state), equations->n_parameter, plural(equations->n_parameter),
+            equations->n_covariate, plural(equations->n_covariate), equations->n_observable,
+            plural(equations->n_observable));
     char t0[NUMBER_SIZE];
-    fprintf(out, "; time from %s%s%s; %s\n", number_text(t0, equations->t0), equations->time_unit ? " " : "",
-            equations->time_unit ? equations->time_unit : "", model->functions.lanes.are_there ? "lanes" : "no lanes");
+    fprintf(out, "; time from %s%s%s; %s\n", number_text(t0, equations->t0),
+            equations->time_unit ? " " : "", equations->time_unit ? equations->time_unit : "",
+            model->functions.lanes.are_there ? "lanes" : "no lanes");
 }
 
 /* The prior as in the model text. */
@@ -49,9 +51,11 @@ static void print_priors(const struct equations *equations, int width, FILE *out
         char first[NUMBER_SIZE], second[NUMBER_SIZE];
         if (!prior->kind)
             continue;
-        fprintf(out, "%s%-*s  %s(%s, %s)%s\n", headed ? "" : "\npriors\n", width, equations->parameter[i].name,
-                strcmp(prior->kind, "log-normal") == 0 ? "lognormal" : prior->kind, number_text(first, prior->first),
-                number_text(second, prior->second), prior->on_optimizer ? " on optimizer" : "");
+        fprintf(out, "%s%-*s  %s(%s, %s)%s\n", headed ? "" : "\npriors\n", width,
+                equations->parameter[i].name,
+                strcmp(prior->kind, "log-normal") == 0 ? "lognormal" : prior->kind,
+                number_text(first, prior->first), number_text(second, prior->second),
+                prior->on_optimizer ? " on optimizer" : "");
         headed = true;
     }
 }
@@ -64,29 +68,31 @@ static void print_parameters(const struct shown_model *model, FILE *out)
         int length = (int)strlen(equations->parameter[i].name);
         width = length > width ? length : width;
     }
-    fprintf(out, "\n%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, "parameter", "start", "lower", "upper", "scale", "unit",
-            "enters");
+    fprintf(out, "\n%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, "parameter", "start", "lower",
+            "upper", "scale", "unit", "enters");
     for (uint32_t i = 0; i < equations->n_parameter; i++) {
         const struct equation_parameter *it = &equations->parameter[i];
         char start[80], lower[80], upper[80], words[64];
         listing_number(model->listing, it->start, start);
         listing_number(model->listing, it->lower, lower);
         listing_number(model->listing, it->upper, upper);
-        fprintf(out, "%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, it->name, start, lower, upper, it->scale,
-                it->unit ? it->unit : "", model_use_words(model->functions.parameter_use[i], words));
+        fprintf(out, "%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, it->name, start, lower,
+                upper, it->scale, it->unit ? it->unit : "",
+                model_use_words(model->functions.parameter_use[i], words));
     }
     print_priors(equations, width, out);
     for (uint32_t i = 0; i < equations->n_covariate; i++) {
         const struct equation_covariate *it = &equations->covariate[i];
-        fprintf(out, "%s%s%s%s%s", i ? ", " : "\ncovariates: ", it->name, it->unit ? " [" : "", it->unit ? it->unit : "",
-                it->unit ? "]" : "");
+        fprintf(out, "%s%s%s%s%s", i ? ", " : "\ncovariates: ", it->name, it->unit ? " [" : "",
+                it->unit ? it->unit : "", it->unit ? "]" : "");
     }
     if (equations->n_covariate)
         fputc('\n', out);
     for (uint32_t i = 0; i < equations->n_input; i++) {
         const struct equation_input *it = &equations->input[i];
-        fprintf(out, "%s%s%s%s%s%s", i ? ", " : "\ninputs: ", it->name, it->is_linear ? " linear" : "", it->unit ? " [" : "",
-                it->unit ? it->unit : "", it->unit ? "]" : "");
+        fprintf(out, "%s%s%s%s%s%s", i ? ", " : "\ninputs: ", it->name,
+                it->is_linear ? " linear" : "", it->unit ? " [" : "", it->unit ? it->unit : "",
+                it->unit ? "]" : "");
     }
     if (equations->n_input)
         fputc('\n', out);
@@ -118,8 +124,8 @@ static void print_sparsity(const struct shown_model *model, FILE *out)
     size_t n = jacobian->n_row * jacobian->n_column;
     if (n == 0)
         return;
-    fprintf(out, "\nJacobian: %zu of %zu entries (%.3g %%); row: derivative of, column: by\n", jacobian->n_entry, n,
-            100.0 * (double)jacobian->n_entry / (double)n);
+    fprintf(out, "\nJacobian: %zu of %zu entries (%.3g %%); row: derivative of, column: by\n",
+            jacobian->n_entry, n, 100.0 * (double)jacobian->n_entry / (double)n);
     model_show_pattern(jacobian, model->text.equations->state, out);
 }
 
@@ -146,8 +152,8 @@ static void print_derivatives(const struct shown_model *model, bool is_chosen, F
 
 static void print_cost(const struct shown_model *model, FILE *out)
 {
-    fprintf(out, "\n%-18s %8s %8s %8s %8s %8s %8s %8s %8s\n", "operations of", "entries", "+ -", "*", "/", "calls", "other",
-            "named", "alive");
+    fprintf(out, "\n%-18s %8s %8s %8s %8s %8s %8s %8s %8s\n", "operations of", "entries", "+ -",
+            "*", "/", "calls", "other", "named", "alive");
     for (int f = 0; f < N_FUNCTION_COST; f++) {
         const struct function_cost *cost = &model->cost[f];
         size_t n_entry = f == COST_prepare ? cost->n_result : model->functions.of[f].n_entry;
@@ -155,10 +161,13 @@ static void print_cost(const struct shown_model *model, FILE *out)
             continue;
         fprintf(out, "%-18s %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8zu\n",
                 f == COST_prepare ? "prepare" : model_functions[f].name, n_entry, cost->n_add,
-                cost->n_multiply, cost->n_divide, cost->n_call, cost->n_other, cost->n_temporary, cost->n_alive);
+                cost->n_multiply, cost->n_divide, cost->n_call, cost->n_other, cost->n_temporary,
+                cost->n_alive);
     }
-    fputs("(prepare: once per evaluation; calls: exp, pow, ...; other: comparisons, choices; named: temporaries, and how\n"
-          " many are alive at once)\n", out);
+    fputs("(prepare: once per evaluation; calls: exp, pow, ...; other: comparisons, choices; "
+          "named: temporaries, and how\n"
+          " many are alive at once)\n",
+          out);
 }
 
 void model_show_text(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out)
@@ -192,7 +201,8 @@ static void put_latex_priors(const struct shown_model *model, FILE *out)
             continue;
         listing_number(model->listing, prior->first, first);
         listing_number(model->listing, prior->second, second);
-        fprintf(out, "%s$%s$: %s($%s$, $%s$)%s", headed ? "; " : "Priors: ", listing_parameter(model->listing, i), prior->kind,
+        fprintf(out, "%s$%s$: %s($%s$, $%s$)%s",
+                headed ? "; " : "Priors: ", listing_parameter(model->listing, i), prior->kind,
                 first, second, prior->on_optimizer ? " on the optimiser's scale" : "");
         headed = true;
     }
@@ -247,7 +257,8 @@ void model_show_latex(const struct shown_model *model, unsigned parts, bool is_c
         listing_derivative(model->listing, (enum model_function)f, out);
 }
 
-/* MOST_SINGLE: the largest matrix with a line per row; SIDE: lines and columns of a picture of a larger one. */
+/* MOST_SINGLE: the largest matrix with a line per row; SIDE: lines and columns of a picture of a
+ * larger one. */
 enum { MOST_SINGLE = 50, SIDE = 64, MOST_NAME = 24 };
 
 static char block_letter(size_t n, size_t of)
@@ -257,7 +268,8 @@ static char block_letter(size_t n, size_t of)
     return n == of ? '#' : 2 * n >= of ? '*' : 10 * n >= of ? '+' : ':';
 }
 
-static void print_single(const struct graph_matrix *matrix, const struct equation_state *state, const char *picture, FILE *out)
+static void print_single(const struct graph_matrix *matrix, const struct equation_state *state,
+                         const char *picture, FILE *out)
 {
     int width = 0;
     for (size_t i = 0; i < matrix->n_row; i++) {
@@ -273,7 +285,8 @@ static void print_single(const struct graph_matrix *matrix, const struct equatio
     }
 }
 
-static void print_single_pattern(const struct graph_matrix *matrix, const struct equation_state *state, FILE *out)
+static void print_single_pattern(const struct graph_matrix *matrix,
+                                 const struct equation_state *state, FILE *out)
 {
     char *picture = calloc(matrix->n_row * matrix->n_column + 1, 1);
     if (!picture)
@@ -301,10 +314,14 @@ static void print_blocks(const struct graph_matrix *matrix, FILE *out)
         }
         fputc('\n', out);
     }
-    fprintf(out, "  a letter stands for %zu x %zu entries: . none, : below a tenth, + below half, * more, # all\n", side, side);
+    fprintf(out,
+            "  a letter stands for %zu x %zu entries: . none, : below a tenth, + below half, * "
+            "more, # all\n",
+            side, side);
 }
 
-void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state, FILE *out)
+void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state,
+                        FILE *out)
 {
     if (matrix->n_row == 0 || matrix->n_row != matrix->n_column || !matrix->column_start)
         return;

@@ -2,6 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* Their names in alphabetical order, NULL-terminated, and the text of each. In a text the word NAME stands for the model's
- * name, and NAME.ode for its file. */
+/* Their names in alphabetical order, NULL-terminated, and the text of each. In a text the word
+ * NAME stands for the model's name, and NAME.ode for its file. */
 extern const char *const model_template_name[], *const model_template_text[];

@@ -41,7 +41,8 @@ static enum status read_stream(struct model_text *text, FILE *file, struct error
             room = room ? 2 * room : 65536;
             char *grown = realloc(text->text, room);
             if (!grown)
-                return error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its text", text->origin);
+                return error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its text",
+                                 text->origin);
             text->text = grown;
         }
         errno = 0;
@@ -88,7 +89,8 @@ enum status model_text_read(struct model_text *text, const char *path, struct er
     if (!text->origin)
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
     if (kind == MODEL_FILE_PLUGIN)
-        return error_set(error, STATUS_BAD_MODEL, "%s: a compiled plugin, not model text: it contains no equations", path);
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: a compiled plugin, not model text: it contains no equations", path);
     if (kind == MODEL_FILE_HDF5)
         return read_problem(text, path, error);
     FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
@@ -102,14 +104,16 @@ enum status model_text_read(struct model_text *text, const char *path, struct er
 
 enum status model_text_parse(struct model_text *text, struct error *error)
 {
-    enum status status = text_parse(text->text, text->n_byte, text->origin, &text->equations, &text->messages, error);
+    enum status status = text_parse(text->text, text->n_byte, text->origin, &text->equations,
+                                    &text->messages, error);
     size_t n = text->messages.n_error;
     if (status == STATUS_BAD_MODEL && n > 0)
         error_set(error, status, "%s: %zu %s", text->origin, n, n == 1 ? "error" : "errors");
     return status;
 }
 
-enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color, struct error *error)
+enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color,
+                            struct error *error)
 {
     enum status status = model_text_read(text, path, error);
     if (!status)
@@ -128,8 +132,8 @@ void model_text_fini(struct model_text *text)
     *text = (struct model_text){.text = NULL};
 }
 
-static enum status load_from_problem(struct model *model, const char *path, const struct build_options *build,
-                                     struct error *error)
+static enum status load_from_problem(struct model *model, const char *path,
+                                     const struct build_options *build, struct error *error)
 {
     struct model_text text = {.text = NULL};
     enum status status = model_text_read(&text, path, error);
@@ -139,23 +143,27 @@ static enum status load_from_problem(struct model *model, const char *path, cons
     return status;
 }
 
-enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet, enum when color,
-                            struct error *error)
+enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet,
+                            enum when color, struct error *error)
 {
-    const struct build_options build = {.warn = warn && !quiet, .show = model_text_show,
-                                        .listener = {.tell = quiet ? NULL : message_hear, .context = &color}};
+    const struct build_options build = {.warn = warn && !quiet,
+                                        .show = model_text_show,
+                                        .listener = {.tell = quiet ? NULL : message_hear,
+                                                     .context = &color}};
     enum model_file kind = MODEL_FILE_TEXT;
     struct stat about;
     struct error ignored;
-    bool is_problem = stat(path, &about) == 0 && S_ISREG(about.st_mode) && !model_file_kind(path, &kind, &ignored) &&
-                      kind == MODEL_FILE_HDF5;
-    return is_problem ? load_from_problem(model, path, &build, error) : model_load_with(model, path, NULL, &build, error);
+    bool is_problem = stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+                      !model_file_kind(path, &kind, &ignored) && kind == MODEL_FILE_HDF5;
+    return is_problem ? load_from_problem(model, path, &build, error)
+                      : model_load_with(model, path, NULL, &build, error);
 }
 
-void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
-                     const char *origin)
+void model_text_show(void *context, const struct text_messages *messages, const char *text,
+                     size_t n_byte, const char *origin)
 {
-    text_messages_print(messages, text, n_byte, origin, terminal_color(stderr, *(const enum when *)context), stderr);
+    text_messages_print(messages, text, n_byte, origin,
+                        terminal_color(stderr, *(const enum when *)context), stderr);
 }
 
 void model_text_put_messages(const struct model_text *text, struct json *json)

@@ -1,4 +1,5 @@
-/* Model text for the commands: reads it, and reports what is wrong with it; and the parts of `stiffit model show`.
+/* Model text for the commands: reads it, and reports what is wrong with it; and the parts of
+ * `stiffit model show`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -20,22 +21,25 @@ enum model_file { MODEL_FILE_TEXT, MODEL_FILE_PLUGIN, MODEL_FILE_HDF5 };
 /* Judges by the first bytes. STATUS_SYSTEM: cannot be read. "-" is text. */
 enum status model_file_kind(const char *path, enum model_file *kind, struct error *error);
 
-/* Reads the text of a file, of standard input ("-") or of a problem file that contains it. Zero-initialise. */
+/* Reads the text of a file, of standard input ("-") or of a problem file that contains it.
+ * Zero-initialise. */
 enum status model_text_read(struct model_text *text, const char *path, struct error *error);
 /* STATUS_BAD_MODEL: there are errors. The messages list them; `error` has only their number. */
 enum status model_text_parse(struct model_text *text, struct error *error);
 /* Both, and shows the errors and, with `warn`, the warnings. */
-enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color, struct error *error);
+enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color,
+                            struct error *error);
 void model_text_fini(struct model_text *text);
 
-/* Loads a command's model: a plugin, text, or a problem file that contains text. Shows a text's errors with their lines and,
- * unless `quiet`, what takes long; with `warn` also warnings. */
-enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet, enum when color,
-                            struct error *error);
+/* Loads a command's model: a plugin, text, or a problem file that contains text. Shows a text's
+ * errors with their lines and, unless `quiet`, what takes long; with `warn` also warnings. */
+enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet,
+                            enum when color, struct error *error);
 
-/* Prints errors and warnings with their lines on standard error: a build_show of model/build/build.h; context: an enum when. */
-void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
-                     const char *origin);
+/* Prints errors and warnings with their lines on standard error: a build_show of
+ * model/build/build.h; context: an enum when. */
+void model_text_show(void *context, const struct text_messages *messages, const char *text,
+                     size_t n_byte, const char *origin);
 /* The same as an array "messages" of the open object, for editors. */
 void model_text_put_messages(const struct model_text *text, struct json *json);
 
@@ -61,5 +65,7 @@ void model_show_text(const struct shown_model *model, unsigned parts, bool is_ch
 void model_show_latex(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out);
 void model_show_json(const struct shown_model *model, FILE *out);
 
-/* The pattern of a square matrix: one letter per entry or, if it is large, per block of entries. state: its rows. */
-void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state, FILE *out);
+/* The pattern of a square matrix: one letter per entry or, if it is large, per block of entries.
+ * state: its rows. */
+void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state,
+                        FILE *out);

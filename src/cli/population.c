@@ -1,4 +1,5 @@
-/* `stiffit population`: mean and covariance of the parameters over the datasets, without their estimation errors.
+/* `stiffit population`: mean and covariance of the parameters over the datasets, without their
+ * estimation errors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -23,19 +24,44 @@ struct population_call {
 #define FIELD(name) offsetof(struct population_call, name)
 
 static const struct option table[] = {
-    {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
-     .offset = FIELD(options.parameters), .default_text = "all that differ between the fits",
+    {.name = "parameters",
+     .letter = 'p',
+     .kind = OPTION_STRING,
+     .metavar = "NAME[,NAME...]",
+     .offset = FIELD(options.parameters),
+     .default_text = "all that differ between the fits",
      .help = "only these parameters; fits without a covariance of all of them are left out"},
-    {.name = "pool-sigma", .kind = OPTION_FLAG, .offset = FIELD(options.pools_sigma),
-     .help = "the unknown sigma is the same in all datasets: take its best estimate over all of them instead of each one's "
-     "own"},
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .help = "write a CSV table with a row for each dataset, its shrunken estimates, to this file (-: "
-     "standard output, instead of the summary)"},
-    {.name = "priors", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(priors), .is_file = true, .is_output = true,
+    {.name = "pool-sigma",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(options.pools_sigma),
+     .help = "the unknown sigma is the same in all datasets: take its best estimate over all of "
+             "them instead of each one's "
+             "own"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(output),
+     .is_file = true,
+     .is_output = true,
+     .help = "write a CSV table with a row for each dataset, its shrunken estimates, to this file "
+             "(-: "
+             "standard output, instead of the summary)"},
+    {.name = "priors",
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(priors),
+     .is_file = true,
+     .is_output = true,
      .help = "write the population as priors to this file: a CSV table for import --parameters"},
-    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace existing files"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON instead of text"},
+    {.name = "overwrite",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(overwrite),
+     .help = "replace existing files"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(json),
+     .help = "print the summary as JSON instead of text"},
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -54,7 +80,9 @@ static const char *scale_of(const struct population *population, size_t j)
 static double correlation(const struct population *population, size_t c, size_t d)
 {
     double spread = population_deviation(population, c) * population_deviation(population, d);
-    return c == d ? 1 : spread > 0 ? population->found.covariance[d + c * population->k] / spread : (double)NAN;
+    return c == d       ? 1
+           : spread > 0 ? population->found.covariance[d + c * population->k] / spread
+                        : (double)NAN;
 }
 
 static double error_of(const struct population *population, size_t j)
@@ -73,14 +101,21 @@ static int widest(const struct population *population)
 static void print_head(FILE *file, const struct population *population)
 {
     const struct two_stage *found = &population->found;
-    fprintf(file, "%s: %zu of %llu datasets\n", population->info->path, found->n, count(population->n_row));
+    fprintf(file, "%s: %zu of %llu datasets\n", population->info->path, found->n,
+            count(population->n_row));
     if (population->n_left[POPULATION_NOT_CONVERGED])
-        fprintf(file, "  %10llu left out, which did not converge\n", count(population->n_left[POPULATION_NOT_CONVERGED]));
+        fprintf(file, "  %10llu left out, which did not converge\n",
+                count(population->n_left[POPULATION_NOT_CONVERGED]));
     if (population->n_left[POPULATION_NO_COVARIANCE])
-        fprintf(file, "  %10llu left out, which converged without a covariance of these parameters (at a bound, not "
-                "determined, or too few data)\n", count(population->n_left[POPULATION_NO_COVARIANCE]));
+        fprintf(file,
+                "  %10llu left out, which converged without a covariance of these parameters (at a "
+                "bound, not "
+                "determined, or too few data)\n",
+                count(population->n_left[POPULATION_NO_COVARIANCE]));
     if (population->n_with_prior)
-        fprintf(file, "  %10llu fitted with priors, which draw the estimates together: the spread is too small\n",
+        fprintf(file,
+                "  %10llu fitted with priors, which draw the estimates together: the spread is too "
+                "small\n",
                 count(population->n_with_prior));
     if (!isnan(population->sigma))
         fprintf(file, "sigma of all datasets: %.6g\n", population->sigma);
@@ -93,14 +128,17 @@ static void print_text(FILE *file, const struct population *population)
     int width = widest(population);
     print_head(file, population);
     fprintf(file, "\n  %-*s %-5s  %-57s%s\n", width, "", "", "on this scale", "natural units");
-    fprintf(file, "  %-*s %-5s %11s %11s %11s %11s %10s %11s %11s %11s\n", width, "parameter", "scale", "mean", "std. error",
-            "std. dev.", "fits' s.d.", "shrinkage", "median", "16 %", "84 %");
+    fprintf(file, "  %-*s %-5s %11s %11s %11s %11s %10s %11s %11s %11s\n", width, "parameter",
+            "scale", "mean", "std. error", "std. dev.", "fits' s.d.", "shrinkage", "median", "16 %",
+            "84 %");
     for (size_t j = 0; j < population->k; j++) {
         double mean = population->found.mean[j], spread = population_deviation(population, j);
-        fprintf(file, "  %-*s %-5s %11.5g %11.3g %11.4g %11.4g %10.2g %11.5g %11.5g %11.5g\n", width, name_of(population, j),
-                scale_of(population, j), mean, error_of(population, j), spread, population->raw_deviation[j],
+        fprintf(file, "  %-*s %-5s %11.5g %11.3g %11.4g %11.4g %10.2g %11.5g %11.5g %11.5g\n",
+                width, name_of(population, j), scale_of(population, j), mean,
+                error_of(population, j), spread, population->raw_deviation[j],
                 population->shrinkage[j], population_natural(population, j, mean),
-                population_natural(population, j, mean - spread), population_natural(population, j, mean + spread));
+                population_natural(population, j, mean - spread),
+                population_natural(population, j, mean + spread));
     }
     if (population->k > 1 && population->k <= TEXT_N_CORRELATION) {
         fputs("\nCorrelations over the population\n", file);
@@ -113,14 +151,16 @@ static void print_text(FILE *file, const struct population *population)
     }
 }
 
-static void put_matrix(struct json *json, const char *key, const struct population *population, bool correlations)
+static void put_matrix(struct json *json, const char *key, const struct population *population,
+                       bool correlations)
 {
     json_array_begin(json, key);
     for (size_t c = 0; c < population->k; c++) {
         json_array_begin(json, NULL);
         for (size_t d = 0; d < population->k; d++)
-            json_number(json, NULL, correlations ? correlation(population, c, d)
-                                                 : population->found.covariance[d + c * population->k]);
+            json_number(json, NULL,
+                        correlations ? correlation(population, c, d)
+                                     : population->found.covariance[d + c * population->k]);
         json_array_end(json);
     }
     json_array_end(json);
@@ -135,7 +175,8 @@ static void print_json(FILE *file, const struct population *population)
     json_string(&json, "file", population->info->path);
     json_unsigned(&json, "datasets", population->n_row);
     for (int use = POPULATION_USED; use <= POPULATION_NO_COVARIANCE; use++)
-        json_unsigned(&json, population_use_name((enum population_use)use), population->n_left[use]);
+        json_unsigned(&json, population_use_name((enum population_use)use),
+                      population->n_left[use]);
     json_unsigned(&json, "with_prior", population->n_with_prior);
     json_number(&json, "sigma", population->sigma);
     json_number(&json, "log_likelihood", found->log_likelihood);
@@ -165,8 +206,8 @@ static void print_json(FILE *file, const struct population *population)
     json_end(&json);
 }
 
-static enum status write_table(const struct population *population, const char *path, bool is_priors, bool overwrite,
-                               struct error *error)
+static enum status write_table(const struct population *population, const char *path,
+                               bool is_priors, bool overwrite, struct error *error)
 {
     struct output output = {.file = NULL};
     enum status status = output_open(&output, path, overwrite, error);
@@ -177,14 +218,16 @@ static enum status write_table(const struct population *population, const char *
             population_priors(population, &writer);
         else
             good = population_csv(population, &writer);
-        status = good ? output_finish(&output, error) : error_set(error, STATUS_NO_MEMORY, "out of memory for the table");
+        status = good ? output_finish(&output, error)
+                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the table");
     }
     output_close(&output);
     return status;
 }
 
 /* Names in a foreign file must not control the terminal. */
-static enum status print_summary(const struct population *population, bool json, struct error *error)
+static enum status print_summary(const struct population *population, bool json,
+                                 struct error *error)
 {
     char *text = NULL;
     size_t n = 0;
@@ -232,14 +275,22 @@ static int run(int argc, char **argv)
     return contained_read(population, &call, words.positional[0], call.color);
 }
 
-const struct command command_population = {
-    .name = "population", .synopsis = "RESULT.h5",
-    .summary = "spread of the parameters over the datasets, without errors of the fits",
-    .example = "stiffit population subjects.result.h5\n"
-               "stiffit population subjects.result.h5 --parameters k,V -o shrunken.csv --priors population.csv",
-    .needs = "result file",
-    .description =
-        "Estimates the distribution of the parameters from which the datasets come (normal on the optimiser's scale), from "
-        "independent fits and their covariances; and what it says about each dataset: shrunken estimates, which help where the "
-        "data are weak.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_population = {.name = "population",
+                                           .synopsis = "RESULT.h5",
+                                           .summary = "spread of the parameters over the datasets, "
+                                                      "without errors of the fits",
+                                           .example = "stiffit population subjects.result.h5\n"
+                                                      "stiffit population subjects.result.h5 "
+                                                      "--parameters k,V -o shrunken.csv --priors "
+                                                      "population.csv",
+                                           .needs = "result file",
+                                           .description = "Estimates the distribution of the "
+                                                          "parameters from which the datasets come "
+                                                          "(normal on the optimiser's scale), from "
+                                                          "independent fits and their covariances; "
+                                                          "and what it says about each dataset: "
+                                                          "shrunken estimates, which help where "
+                                                          "the "
+                                                          "data are weak.",
+                                           .table = COMMAND_TABLE(table),
+                                           .run = run};

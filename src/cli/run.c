@@ -28,7 +28,8 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
-/* The supervisor only watches: the compute process gets the options from it and makes the run's plan. */
+/* The supervisor only watches: the compute process gets the options from it and makes the run's
+ * plan. */
 static int run(int argc, char **argv)
 {
     struct run_options options;
@@ -37,11 +38,13 @@ static int run(int argc, char **argv)
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;
-    if (import_is_petab(options.problem)) { /* the processes to come see the problem file that is made of it */
+    if (import_is_petab(options.problem)) {
+        /* the processes to come see the problem file that is made of it */
         int i = 0;
         while (argv[i] != options.problem)
             i++;
-        if ((code = import_petab_for_run(options.problem, &argv[i], options.shown.quiet, options.shown.color)))
+        if ((code = import_petab_for_run(options.problem, &argv[i], options.shown.quiet,
+                                         options.shown.color)))
             return code;
         options.problem = argv[i];
     }
@@ -50,10 +53,16 @@ static int run(int argc, char **argv)
     options.command_line = line;
     unsigned char *bytes = run_options_bytes(&options, &n_option);
     code = status_exit_code(run_options_paths(&options, &paths, &error));
-    const struct run_request request = {.problem = options.problem, .journal = paths.journal, .compute = command_compute,
-                                        .finish = command_finish, .argc = argc, .argv = argv,
-                                        .options = bytes, .n_option = n_option,
-                                        .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL,
+    const struct run_request request = {.problem = options.problem,
+                                        .journal = paths.journal,
+                                        .compute = command_compute,
+                                        .finish = command_finish,
+                                        .argc = argc,
+                                        .argv = argv,
+                                        .options = bytes,
+                                        .n_option = n_option,
+                                        .time_limit_s = options.time_limit_s,
+                                        .is_trace = options.trace != NULL,
                                         .is_alone = options.select.shard_text != NULL};
     if (!error.status)
         code = run_supervise(&request, &error);
@@ -96,8 +105,9 @@ static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, in
 {
     struct teller *teller = context;
     const struct run_shown *shown = teller->shown;
-    progress_init(&teller->progress, stderr, *teller->n_start > 1 ? "starts" : "fits", n_total, n_done_before,
-                  shown->progress, shown->color, shown->quiet, 1e-9 * (double)begun_ns);
+    progress_init(&teller->progress, stderr, *teller->n_start > 1 ? "starts" : "fits", n_total,
+                  n_done_before, shown->progress, shown->color, shown->quiet,
+                  1e-9 * (double)begun_ns);
     teller->begun = true;
 }
 
@@ -116,7 +126,8 @@ static void on_end(void *context)
     teller->begun = false;
 }
 
-static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
+static void on_show(void *context, const struct text_messages *messages, const char *text,
+                    size_t n_byte, const char *origin)
 {
     enum when color = ((struct teller *)context)->shown->color;
     model_text_show(&color, messages, text, n_byte, origin);
@@ -128,17 +139,20 @@ static struct run_hooks hooks_of(struct teller *teller)
 }
 
 /* The exit code of a child, after a last message to the user. */
-static int end_child(struct teller *teller, const struct error *error, const struct run_summary *summary, bool is_last)
+static int end_child(struct teller *teller, const struct error *error,
+                     const struct run_summary *summary, bool is_last)
 {
     on_end(teller);
     if (error->status && summary->journal_gone) {
-        on_say(teller, "another process has changed this run's journal, problem or result: checking again which fits remain");
+        on_say(teller, "another process has changed this run's journal, problem or result: "
+                       "checking again which fits remain");
         return RUN_EXIT_AGAIN;
     }
     if (error->status && (summary->wants_fresh || summary->follows_ranks))
         return summary->wants_fresh ? RUN_EXIT_FRESH : RUN_EXIT_RANKS;
     if (error->status)
-        return summary->is_reported ? status_exit_code(error->status) : message_error(error, teller->shown->color);
+        return summary->is_reported ? status_exit_code(error->status)
+                                    : message_error(error, teller->shown->color);
     if (!is_last && !summary->already_complete)
         return 0;
     enum status status = run_summary_status(summary, teller->shown);
@@ -180,16 +194,26 @@ int command_finish(int argc, char **argv)
     return code;
 }
 
-const struct command command_run = {
-    .name = "run", .synopsis = "PROBLEM.h5|PROBLEM.yaml", .summary = "fit every dataset of a problem file",
-    .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
-    .description =
-        "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to PROBLEM.result.h5. A dataset that "
-        "cannot be fitted becomes a row with a status and does not stop the others. Finished fits are kept in a journal next "
-        "to the result: if the run is stopped or killed, the same command resumes it.\n"
-        "PROBLEM.yaml is a PEtab problem, which becomes PROBLEM.petab.h5 first; see stiffit-petab(7).\n"
-        "Options may also be given as attributes of /options in the problem file; the command line overrides them.",
-    .run_table = run_options_table, .run = run};
+const struct command command_run = {.name = "run",
+                                    .synopsis = "PROBLEM.h5|PROBLEM.yaml",
+                                    .summary = "fit every dataset of a problem file",
+                                    .example = "stiffit run wells.h5\nstiffit run wells.h5 "
+                                               "--starts 10 --accept-failed 1%",
+                                    .description = "Fits the model to every dataset of PROBLEM.h5 "
+                                                   "and writes one row per dataset to "
+                                                   "PROBLEM.result.h5. A dataset that "
+                                                   "cannot be fitted becomes a row with a status "
+                                                   "and does not stop the others. Finished fits "
+                                                   "are kept in a journal next "
+                                                   "to the result: if the run is stopped or "
+                                                   "killed, the same command resumes it.\n"
+                                                   "PROBLEM.yaml is a PEtab problem, which becomes "
+                                                   "PROBLEM.petab.h5 first; see stiffit-petab(7).\n"
+                                                   "Options may also be given as attributes of "
+                                                   "/options in the problem file; the command line "
+                                                   "overrides them.",
+                                    .run_table = run_options_table,
+                                    .run = run};
 
 /* Ids without the control characters that a terminal would obey. */
 static void print_examples(const struct digest_examples *fits)
@@ -207,8 +231,9 @@ static void print_failures(const struct run_summary *summary, bool color)
         enum outcome outcome = (enum outcome)i;
         if (summary->digest.by_outcome[i] == 0 || outcome_is_success(outcome))
             continue;
-        fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "", (unsigned long long)summary->digest.by_outcome[i],
-                outcome_name(outcome), color ? "\033[0m" : "", outcome_meaning(outcome));
+        fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "",
+                (unsigned long long)summary->digest.by_outcome[i], outcome_name(outcome),
+                color ? "\033[0m" : "", outcome_meaning(outcome));
         fputs("    for example", stderr);
         print_examples(&summary->digest.failed[i]);
         if (summary->reason[i][0])
@@ -217,10 +242,12 @@ static void print_failures(const struct run_summary *summary, bool color)
     }
 }
 
-/* Doubtful fits are pointed out, and sigmas that only some measurements have: that is more often a slip than a wish. */
+/* Doubtful fits are pointed out, and sigmas that only some measurements have: that is more often
+ * a slip than a wish. */
 static bool is_loud(const struct run_summary *summary, uint32_t note)
 {
-    return note & (NOTE_DOUBTFUL | NOTE_mixed_sigma) || (note == NOTE_no_model_sigma && summary->digest.n_known > 0);
+    return note & (NOTE_DOUBTFUL | NOTE_mixed_sigma) ||
+           (note == NOTE_no_model_sigma && summary->digest.n_known > 0);
 }
 
 static void print_notes(const struct run_summary *summary, bool color)
@@ -230,10 +257,10 @@ static void print_notes(const struct run_summary *summary, bool color)
         bool loud = is_loud(summary, 1u << bit);
         if (n == 0 || !note_meaning(bit))
             continue;
-        fprintf(stderr, "  %s%s%s: %s%s (%llu %s", loud && color ? "\033[33m" : "", loud ? "warning" : "note",
-                loud && color ? "\033[0m" : "", note_meaning(bit),
-                1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "", (unsigned long long)n,
-                n == 1 ? "fit" : "fits");
+        fprintf(stderr, "  %s%s%s: %s%s (%llu %s", loud && color ? "\033[33m" : "",
+                loud ? "warning" : "note", loud && color ? "\033[0m" : "", note_meaning(bit),
+                1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "",
+                (unsigned long long)n, n == 1 ? "fit" : "fits");
         if (1 << bit == NOTE_no_model_sigma)
             fprintf(stderr, ", %llu %s", (unsigned long long)summary->digest.n_no_sigma,
                     summary->digest.n_no_sigma == 1 ? "measurement" : "measurements");
@@ -245,39 +272,47 @@ static void print_notes(const struct run_summary *summary, bool color)
     }
 }
 
-/* The median, and how bad the worst twentieth is, or of few fits the worst one. `what` begins the line. */
+/* The median, and how bad the worst twentieth is, or of few fits the worst one. `what` begins
+ * the line. */
 static void print_spread(const char *what, const struct digest_spread *goodness, bool is_share)
 {
     bool is_few = goodness->n < 20;
-    double middle = digest_quantile(goodness, 0.5), far = digest_quantile(goodness, is_few ? 1 : 0.95);
+    double middle = digest_quantile(goodness, 0.5),
+           far = digest_quantile(goodness, is_few ? 1 : 0.95);
     const char *bound = is_share ? "above" : "below", *extreme = is_share ? "smallest" : "largest";
     int n_digit = is_share ? 4 : 2;
     if (!goodness->n)
         return;
-    fprintf(stderr, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit, is_share ? 1 - middle : middle);
+    fprintf(stderr, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit,
+            is_share ? 1 - middle : middle);
     if (goodness->n > 1)
-        fprintf(stderr, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ", is_few ? extreme : bound, n_digit,
-                is_share ? 1 - far : far, (unsigned long long)goodness->n);
+        fprintf(stderr, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ",
+                is_few ? extreme : bound, n_digit, is_share ? 1 - far : far,
+                (unsigned long long)goodness->n);
     fputc('\n', stderr);
 }
 
 static void print_goodness(const struct run_summary *summary)
 {
     print_spread("reduced chi-square", &summary->digest.reduced, false);
-    print_spread("R squared, where sigmas are unknown or fitted", &summary->digest.unexplained, true);
+    print_spread("R squared, where sigmas are unknown or fitted", &summary->digest.unexplained,
+                 true);
     if (summary->digest.n_at_bound)
         fprintf(stderr, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
-                (unsigned long long)summary->digest.n_at_bound, summary->digest.n_at_bound == 1 ? "fit" : "fits");
+                (unsigned long long)summary->digest.n_at_bound,
+                summary->digest.n_at_bound == 1 ? "fit" : "fits");
 }
 
 static void print_refits(const struct run_summary *summary)
 {
     for (int i = LIMIT_none + 1; i < N_LIMIT; i++)
         if (summary->by_limit[i])
-            fprintf(stderr, "  profiles: %llu %s %s: %s\n", (unsigned long long)summary->by_limit[i],
+            fprintf(stderr, "  profiles: %llu %s %s: %s\n",
+                    (unsigned long long)summary->by_limit[i],
                     summary->by_limit[i] == 1 ? "side" : "sides", limit_name(i), limit_meaning(i));
     if (summary->n_replicate)
-        fprintf(stderr, "  bootstrap: %llu replicates, %llu failed\n", (unsigned long long)summary->n_replicate,
+        fprintf(stderr, "  bootstrap: %llu replicates, %llu failed\n",
+                (unsigned long long)summary->n_replicate,
                 (unsigned long long)summary->n_replicate_failed);
 }
 
@@ -316,9 +351,10 @@ static void print_population(const struct run_summary *summary)
         fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
     if (population->n_no_error > 0 && !is_evaluation)
-        fprintf(stderr, "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
-                "them, or the data do not determine them\n", population->n_no_error,
-                population->n_estimate, population->no_error,
+        fprintf(stderr,
+                "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
+                "them, or the data do not determine them\n",
+                population->n_no_error, population->n_estimate, population->no_error,
                 population->n_no_error > 1 ? ", ..." : "");
     if (population->head.n_left_out > 0)
         fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
@@ -332,16 +368,21 @@ static void print_text(const struct run_summary *summary, const struct run_shown
     struct fact fact[DIGEST_MOST_FACTS];
     size_t n_fact = digest_facts(&summary->digest, fact);
     bool color = terminal_color(stderr, shown->color);
-    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu %s", summary->result_path ? summary->result_path : "",
-            summary->already_complete ? "already complete: " : "", (unsigned long long)summary->digest.n_fit,
-            summary->digest.n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->digest.n_fit - n_failed),
-            outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged));
+    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu %s",
+            summary->result_path ? summary->result_path : "",
+            summary->already_complete ? "already complete: " : "",
+            (unsigned long long)summary->digest.n_fit, summary->digest.n_fit == 1 ? "fit" : "fits",
+            (unsigned long long)(summary->digest.n_fit - n_failed),
+            outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated
+                                                                       : OUTCOME_converged));
     if (summary->digest.n_doubtful)
         fprintf(stderr, " (%llu doubtful)", (unsigned long long)summary->digest.n_doubtful);
     fprintf(stderr, ", %llu failed\n", (unsigned long long)n_failed);
     if (summary->n_retried)
-        fprintf(stderr, "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
-                (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
+        fprintf(stderr,
+                "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
+                (unsigned long long)summary->n_retried,
+                (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
     print_failures(summary, color);
     if (summary->digest.n_fit == 1 && isfinite(summary->objective))
@@ -356,7 +397,8 @@ static void print_text(const struct run_summary *summary, const struct run_shown
 
 static void put_goodness(struct json *json, const struct run_summary *summary)
 {
-    const struct digest_spread *reduced = &summary->digest.reduced, *unexplained = &summary->digest.unexplained;
+    const struct digest_spread *reduced = &summary->digest.reduced,
+                               *unexplained = &summary->digest.unexplained;
     json_object_begin(json, "goodness");
     json_unsigned(json, "reduced_chi_square_fits", reduced->n);
     json_number(json, "reduced_chi_square_median", digest_quantile(reduced, 0.5));

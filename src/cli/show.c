@@ -19,17 +19,27 @@ struct show_options {
 };
 
 static const struct option table[] = {
-    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = offsetof(struct show_options, id),
-     .help = "details of this dataset of a result: standard errors, intervals, correlations, directions, criteria"},
+    {.name = "id",
+     .kind = OPTION_STRING,
+     .metavar = "ID",
+     .offset = offsetof(struct show_options, id),
+     .help = "details of this dataset of a result: standard errors, intervals, correlations, "
+             "directions, criteria"},
     OPTION_ROWS(offsetof(struct show_options, rows)),
-    {.name = "ids", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, ids),
-     .help = "print the ids of the datasets of a problem or a result, one on each line, and nothing else"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
+    {.name = "ids",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct show_options, ids),
+     .help = "print the ids of the datasets of a problem or a result, one on each line, and "
+             "nothing else"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     OPTION_COLOR(offsetof(struct show_options, color)),
 };
 
-static enum status show_result(struct result *result, const struct show_options *options, FILE *out, struct error *error)
+static enum status show_result(struct result *result, const struct show_options *options, FILE *out,
+                               struct error *error)
 {
     struct show_summary summary = {.n_success = 0};
     const struct result_population *population = NULL;
@@ -46,8 +56,8 @@ static enum status show_result(struct result *result, const struct show_options 
 }
 
 /* One on each line: of a result's rows, or of a problem. */
-static enum status show_ids(struct result *result, struct problem *problem, const struct row_words *rows, FILE *out,
-                            struct error *error)
+static enum status show_ids(struct result *result, struct problem *problem,
+                            const struct row_words *rows, FILE *out, struct error *error)
 {
     struct result_block block = {0};
     struct row_filter filter = {.n_condition = 0};
@@ -75,24 +85,29 @@ static enum status show_ids(struct result *result, struct problem *problem, cons
 }
 
 /* Finds the row of this id in the block; block.n: none. */
-static enum status find_fit(struct result *result, const char *id, struct result_block *block, size_t *row, struct error *error)
+static enum status find_fit(struct result *result, const char *id, struct result_block *block,
+                            size_t *row, struct error *error)
 {
     enum status status = STATUS_OK;
     while (result_next(result, block, ROWS_AT_ONCE, &status, error))
         for (*row = 0; *row < block->n; ++*row)
             if (!strcmp(block->id[*row], id))
                 return STATUS_OK;
-    return status ? status : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'", result_info(result)->path, id);
+    return status ? status
+                  : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'",
+                              result_info(result)->path, id);
 }
 
-static enum status show_fit(struct result *result, const struct show_options *options, FILE *out, struct error *error)
+static enum status show_fit(struct result *result, const struct show_options *options, FILE *out,
+                            struct error *error)
 {
     struct result_block block = {0};
     size_t row = 0, n = result_info(result)->n_parameter;
     size_t n_pair = fit_column_width(FIT_COLUMN_COVARIANCE, n);
     double *scratch = calloc((n_pair > n ? n_pair : n) + 1, sizeof *scratch);
-    enum status status = scratch ? find_fit(result, options->id, &block, &row, error)
-                                 : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    enum status status =
+        scratch ? find_fit(result, options->id, &block, &row, error)
+                : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
     if (!status && options->json)
         show_fit_json(out, result, block.id[row], &block.record[row], scratch);
     else if (!status)
@@ -102,14 +117,18 @@ static enum status show_fit(struct result *result, const struct show_options *op
     return status;
 }
 
-/* Names in a foreign file must not control the terminal: text is collected and filtered. JSON escapes it. */
+/* Names in a foreign file must not control the terminal: text is collected and filtered. JSON
+ * escapes it. */
 struct page {
     FILE *file;
     char *text;
     size_t n;
 };
 
-static FILE *page_open(struct page *page) { return page->file = open_memstream(&page->text, &page->n); }
+static FILE *page_open(struct page *page)
+{
+    return page->file = open_memstream(&page->text, &page->n);
+}
 
 static bool page_close(struct page *page)
 {
@@ -144,9 +163,10 @@ static int show(void *context)
     } else if (options->ids) {
         status = show_ids(result, problem, &options->rows, out, &error);
     } else if (options->id) {
-        status = result ? show_fit(result, options, out, &error)
-                        : error_set(&error, STATUS_USAGE, "%s: is a problem file without results; --id needs a result",
-                                    path);
+        status =
+            result ? show_fit(result, options, out, &error)
+                   : error_set(&error, STATUS_USAGE,
+                               "%s: is a problem file without results; --id needs a result", path);
     } else {
         if (problem && (!result || !options->json))
             (options->json ? show_problem_json : show_problem_text)(out, problem_info(problem));
@@ -172,13 +192,22 @@ static int run(int argc, char **argv)
     return contained_read(show, &options, options.path, options.color);
 }
 
-const struct command command_show = {
-    .name = "show", .synopsis = "FILE.h5", .summary = "contents of a problem or result file; summary of a run",
-    .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7\n"
-               "stiffit show wells.result.h5 --where 'reduced_chi_square > 5'",
-    .needs = "file",
-    .description =
-        "For a problem: its model, datasets, parameters and options. For a result: how many fits converged by which test, the "
-        "others grouped by status and message with a few of their ids, the distribution of each parameter, what the data do "
-        "not determine, the slowest datasets, and the provenance; or one dataset in detail.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_show = {.name = "show",
+                                     .synopsis = "FILE.h5",
+                                     .summary = "contents of a problem or result file; summary of "
+                                                "a run",
+                                     .example = "stiffit show wells.result.h5\nstiffit show "
+                                                "wells.result.h5 --id A7\n"
+                                                "stiffit show wells.result.h5 --where "
+                                                "'reduced_chi_square > 5'",
+                                     .needs = "file",
+                                     .description = "For a problem: its model, datasets, "
+                                                    "parameters and options. For a result: how "
+                                                    "many fits converged by which test, the "
+                                                    "others grouped by status and message with a "
+                                                    "few of their ids, the distribution of each "
+                                                    "parameter, what the data do "
+                                                    "not determine, the slowest datasets, and the "
+                                                    "provenance; or one dataset in detail.",
+                                     .table = COMMAND_TABLE(table),
+                                     .run = run};

@@ -21,9 +21,10 @@ void show_result_json(FILE *file, const struct result_info *info,
 void show_population_text(FILE *file, const struct result_population *population);
 void show_population_json(struct json *json, const struct result_population *population);
 /* One fit of a result in detail; scratch has n_parameter x n_parameter. */
-void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,
-                   double *scratch);
-void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch);
+void show_fit_text(FILE *file, const struct result_info *info, const char *id,
+                   const struct fit_record *record, double *scratch);
+void show_fit_json(FILE *file, const struct result *result, const char *id,
+                   struct fit_record *record, double *scratch);
 
 /* "e.g. A7, B2" and a line break; the number under the name `unit` and the ids. */
 void show_examples_text(FILE *file, const struct digest_examples *fits);

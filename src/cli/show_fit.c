@@ -10,19 +10,24 @@
 
 enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10 };
 
-static void print_starts(FILE *file, const struct result_info *info, const struct fit_record *record)
+static void print_starts(FILE *file, const struct result_info *info,
+                         const struct fit_record *record)
 {
-    fprintf(file, "  best of %u starts: number %u", (unsigned)info->identity.n_start, (unsigned)record->start);
+    fprintf(file, "  best of %u starts: number %u", (unsigned)info->identity.n_start,
+            (unsigned)record->start);
     if (record->n_same_optimum > 0)
-        fprintf(file, "; %lld reached the same objective (within 1e-6)", (long long)record->n_same_optimum);
+        fprintf(file, "; %lld reached the same objective (within 1e-6)",
+                (long long)record->n_same_optimum);
     if (record->other_most > record->other_least)
-        fprintf(file, ", others at objectives from %.7g to %.7g", record->other_least, record->other_most);
+        fprintf(file, ", others at objectives from %.7g to %.7g", record->other_least,
+                record->other_most);
     else if (!isnan(record->other_least))
         fprintf(file, ", others at an objective of %.7g", record->other_least);
     fputc('\n', file);
 }
 
-static void print_head(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record)
+static void print_head(FILE *file, const struct result_info *info, const char *id,
+                       const struct fit_record *record)
 {
     enum outcome outcome = (enum outcome)record->outcome;
     fprintf(file, "%s: %s", id, outcome_name(outcome));
@@ -32,14 +37,17 @@ static void print_head(FILE *file, const struct result_info *info, const char *i
         fprintf(file, ": %s", record->reason[0] ? record->reason : outcome_meaning(outcome));
     fputs("\n  ", file);
     if (record->optimizer != OPTIMIZER_none)
-        fprintf(file, "%s, derivatives %s; ", optimizer_name(record->optimizer), gradient_name(record->gradient));
-    fprintf(file, "%lld iterations, %lld evaluations, %lld steps, %.3g s\n", (long long)record->n_iteration,
-            (long long)record->n_evaluation, (long long)record->n_step, record->seconds);
+        fprintf(file, "%s, derivatives %s; ", optimizer_name(record->optimizer),
+                gradient_name(record->gradient));
+    fprintf(file, "%lld iterations, %lld evaluations, %lld steps, %.3g s\n",
+            (long long)record->n_iteration, (long long)record->n_evaluation,
+            (long long)record->n_step, record->seconds);
     if (info->identity.n_start > 1)
         print_starts(file, info, record);
 }
 
-static void print_row(FILE *file, const struct result_info *info, const struct fit_record *record, size_t j, int width)
+static void print_row(FILE *file, const struct result_info *info, const struct fit_record *record,
+                      size_t j, int width)
 {
     char text[100];
     double p = record->parameter[j], error = record->standard_error[j];
@@ -69,14 +77,16 @@ static void interval_text(char text[60], double lower, double upper)
         snprintf(text, 60, "%.6g ... %.6g", lower, upper);
 }
 
-static void print_bootstrap(FILE *file, const struct result_info *info, const struct fit_record *record, int width)
+static void print_bootstrap(FILE *file, const struct result_info *info,
+                            const struct fit_record *record, int width)
 {
     char studentised[60], percentile[60];
     if (record->n_bootstrap < 0 || !record->bootstrap_error)
         return;
     fprintf(file, "\nFrom the bootstrap, %lld replicates\n", (long long)record->n_bootstrap);
     if (record->n_bootstrap > 0)
-        fprintf(file, "  %-*s %13s   %-26s %s\n", width, "", "std. error", "95 %, studentised", "95 %, percentiles");
+        fprintf(file, "  %-*s %13s   %-26s %s\n", width, "", "std. error", "95 %, studentised",
+                "95 %, percentiles");
     if (record->n_bootstrap > 0 && record->n_bootstrap < FIT_INTERVAL_REPLICATES)
         fprintf(file, "  (intervals need %d)\n", FIT_INTERVAL_REPLICATES);
     for (size_t j = 0; j < info->n_parameter; j++) {
@@ -84,18 +94,20 @@ static void print_bootstrap(FILE *file, const struct result_info *info, const st
             continue;
         interval_text(studentised, record->bootstrap_lower[j], record->bootstrap_upper[j]);
         interval_text(percentile, record->percentile_lower[j], record->percentile_upper[j]);
-        fprintf(file, "  %-*s %13.3g   %-26s %s\n", width, info->parameter_name[j], record->bootstrap_error[j], studentised,
-                percentile);
+        fprintf(file, "  %-*s %13.3g   %-26s %s\n", width, info->parameter_name[j],
+                record->bootstrap_error[j], studentised, percentile);
     }
 }
 
-/* Prints one side, or why it does not cross the threshold; by: the parameter that a bound holds there, or NULL. */
+/* Prints one side, or why it does not cross the threshold; by: the parameter that a bound holds
+ * there, or NULL. */
 static void print_side(FILE *file, const char *join, double limit, uint8_t status, const char *by)
 {
     if (status == LIMIT_found || status == LIMIT_none)
         fprintf(file, "%s%.6g", join, limit);
     else if (by)
-        fprintf(file, "%s%.6g (where a bound holds %s: without it there might be no limit)", join, limit, by);
+        fprintf(file, "%s%.6g (where a bound holds %s: without it there might be no limit)", join,
+                limit, by);
     else
         fprintf(file, "%s%.6g (%s)", join, limit, limit_meaning(status));
 }
@@ -106,13 +118,18 @@ static const char *name_of(const struct result_info *info, const int64_t *parame
     return is_one ? info->parameter_name[parameter[j]] : NULL;
 }
 
-static void print_profiles(FILE *file, const struct result_info *info, const struct fit_record *record, int width)
+static void print_profiles(FILE *file, const struct result_info *info,
+                           const struct fit_record *record, int width)
 {
     bool headed = false;
-    for (size_t j = 0; j < info->n_parameter && record->profile_lower_status && record->profile_upper_status; j++) {
-        if (record->profile_lower_status[j] == LIMIT_none && record->profile_upper_status[j] == LIMIT_none)
+    for (size_t j = 0;
+         j < info->n_parameter && record->profile_lower_status && record->profile_upper_status;
+         j++) {
+        if (record->profile_lower_status[j] == LIMIT_none &&
+            record->profile_upper_status[j] == LIMIT_none)
             continue;
-        fprintf(file, "%s  %-*s", headed ? "" : "\nFrom profile likelihoods\n", width, info->parameter_name[j]);
+        fprintf(file, "%s  %-*s", headed ? "" : "\nFrom profile likelihoods\n", width,
+                info->parameter_name[j]);
         print_side(file, " ", record->profile_lower[j], record->profile_lower_status[j],
                    name_of(info, record->profile_lower_by, j));
         print_side(file, " ... ", record->profile_upper[j], record->profile_upper_status[j],
@@ -122,10 +139,12 @@ static void print_profiles(FILE *file, const struct result_info *info, const str
     }
 }
 
-static void print_parameters(FILE *file, const struct result_info *info, const struct fit_record *record)
+static void print_parameters(FILE *file, const struct result_info *info,
+                             const struct fit_record *record)
 {
     int width = show_label_width(info);
-    fprintf(file, "\n  %-*s %13s %11s %11s   %s\n", width, "", "best fit", "std. error", "relative", "95 % interval");
+    fprintf(file, "\n  %-*s %13s %11s %11s   %s\n", width, "", "best fit", "std. error", "relative",
+            "95 % interval");
     for (size_t j = 0; j < info->n_parameter; j++)
         print_row(file, info, record, j, width);
     print_profiles(file, info, record, width);
@@ -153,7 +172,8 @@ static void print_correlation(FILE *file, const struct result_info *info, const 
 }
 
 /* A row that was retried may have other options than the run. */
-static void print_certificate(FILE *file, const struct result_info *info, const struct fit_record *record)
+static void print_certificate(FILE *file, const struct result_info *info,
+                              const struct fit_record *record)
 {
     struct recipe recipe = {.ode.rtol = NAN};
     if (isnan(record->tight_change)) {
@@ -166,14 +186,18 @@ static void print_certificate(FILE *file, const struct result_info *info, const 
     fputs("  certificate", file);
     if (record->rtol < 0.9 * recipe.ode.rtol) /* a tenth or less; its last digits may differ */
         fprintf(file, ", at rtol %.6g (tightened from %.6g)", record->rtol, recipe.ode.rtol);
-    fprintf(file, ": with a tenth of the tolerances the objective changes by %.2g or less, and a "
-            "step could lower it by %.2g: %s\n", record->tight_change, record->tight_decrease,
-            !outcome_is_success((enum outcome)record->outcome) ? "not confirmed (the fit did not converge)"
+    fprintf(file,
+            ": with a tenth of the tolerances the objective changes by %.2g or less, and a "
+            "step could lower it by %.2g: %s\n",
+            record->tight_change, record->tight_decrease,
+            !outcome_is_success((enum outcome)record->outcome) ? "not confirmed (the fit did not "
+                                                                 "converge)"
             : record->notes & NOTE_not_certified               ? "NOT the same optimum"
                                                                : "the same optimum");
 }
 
-/* The columns that have a label. Numbers that are missing are left out, and so are lines without any. */
+/* The columns that have a label. Numbers that are missing are left out, and so are lines without
+ * any. */
 static void print_numbers(FILE *file, const struct fit_record *record)
 {
     struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
@@ -186,7 +210,8 @@ static void print_numbers(FILE *file, const struct fit_record *record)
             const struct fit_column_info *column = &fit_columns[i];
             if (!column->label || column->line != line)
                 continue;
-            struct fit_cell cell = fit_cell(column->kind, fit_column_values((enum fit_column)i, &copy));
+            struct fit_cell cell =
+                fit_cell(column->kind, fit_column_values((enum fit_column)i, &copy));
             if (cell.kind == FIT_CELL_REAL ? isnan(cell.real) : cell.integer < 0)
                 continue;
             fprintf(file, "%s%s ", before, column->label);
@@ -202,9 +227,11 @@ static void print_numbers(FILE *file, const struct fit_record *record)
     }
 }
 
-static void print_quality(FILE *file, const struct result_info *info, const struct fit_record *record)
+static void print_quality(FILE *file, const struct result_info *info,
+                          const struct fit_record *record)
 {
-    fprintf(file, "\n  objective %.10g (%s)\n", record->objective, show_objective_text(info->objective_kind));
+    fprintf(file, "\n  objective %.10g (%s)\n", record->objective,
+            show_objective_text(info->objective_kind));
     print_numbers(file, record);
     if (record->n_own_noise > 0)
         fputs("  sigma is fitted: compare fits by R squared, not by chi-square\n", file);
@@ -212,7 +239,8 @@ static void print_quality(FILE *file, const struct result_info *info, const stru
 }
 
 /* `weight` has n_parameter. */
-static void print_directions(FILE *file, const struct result_info *info, const struct fit_record *record, double *weight)
+static void print_directions(FILE *file, const struct result_info *info,
+                             const struct fit_record *record, double *weight)
 {
     char text[400];
     size_t n = 0;
@@ -224,7 +252,8 @@ static void print_directions(FILE *file, const struct result_info *info, const s
     size_t ends = n > EIGENVALUES_MOST ? EIGENVALUES_MOST / 2 : n;
     for (size_t i = 0; i < n; i++)
         if (i < ends || i >= n - ends)
-            fprintf(file, "%s %.3g", ends < n && i == n - ends ? " ..." : "", record->eigenvalue[i]);
+            fprintf(file, "%s %.3g", ends < n && i == n - ends ? " ..." : "",
+                    record->eigenvalue[i]);
     int n_combination = show_n_combination(info, record);
     for (int number = 1; number <= n_combination; number++)
         if (show_combination(info, record, number, weight))
@@ -232,12 +261,14 @@ static void print_directions(FILE *file, const struct result_info *info, const s
                     show_combination_text(info, weight, text, sizeof text));
     fputc('\n', file);
     if (record->n_flat > 0)
-        fprintf(file, "  (%lld flat%s: moving along one changes the predictions too little to notice)\n",
-                (long long)record->n_flat, record->n_flat > n_combination ? ", several among the same parameters" : "");
+        fprintf(file,
+                "  (%lld flat%s: moving along one changes the predictions too little to notice)\n",
+                (long long)record->n_flat,
+                record->n_flat > n_combination ? ", several among the same parameters" : "");
 }
 
-void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,
-                   double *scratch)
+void show_fit_text(FILE *file, const struct result_info *info, const char *id,
+                   const struct fit_record *record, double *scratch)
 {
     print_head(file, info, id, record);
     if (isnan(record->objective))

@@ -31,9 +31,11 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     json_strings(&json, "parameters", info->parameter_name, info->n_parameter);
     json_strings(&json, "levels", info->parameter_level,
                  info->parameter_level ? info->n_level : 0);
-    json_strings(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
+    json_strings(&json, "priors", info->parameter_prior,
+                 info->parameter_prior ? info->n_parameter : 0);
     json_strings(&json, "covariates", info->covariate_name, info->n_covariate);
-    json_strings(&json, "experiment_covariates", info->experiment_covariate_name, info->n_experiment_covariate);
+    json_strings(&json, "experiment_covariates", info->experiment_covariate_name,
+                 info->n_experiment_covariate);
     json_strings(&json, "observables", info->observable_name, info->n_observable);
     json_strings(&json, "observable_errors", info->observable_error, info->n_error);
     json_object_begin(&json, "options");
@@ -70,14 +72,16 @@ void show_examples_json(struct json *json, const char *unit, const struct digest
     json_array_end(json);
 }
 
-static void put_flat(struct json *json, const struct result_info *info, const struct show_summary *summary)
+static void put_flat(struct json *json, const struct result_info *info,
+                     const struct show_summary *summary)
 {
     char text[400];
     json_unsigned(json, "fits_with_flat_directions", summary->n_fit_flat);
     json_array_begin(json, "flat_directions");
     for (size_t i = 0; i < summary->n_flat; i++) {
         json_object_begin(json, NULL);
-        json_string(json, "combination", show_combination_text(info, summary->flat[i].weight, text, sizeof text));
+        json_string(json, "combination",
+                    show_combination_text(info, summary->flat[i].weight, text, sizeof text));
         show_examples_json(json, "fits", &summary->flat[i].fits);
         json_object_end(json);
     }
@@ -108,7 +112,8 @@ static void put_counts(struct json *json, const struct show_summary *summary)
     json_array_end(json);
 }
 
-static void put_parameters(struct json *json, const struct result_info *info, const struct show_summary *summary)
+static void put_parameters(struct json *json, const struct result_info *info,
+                           const struct show_summary *summary)
 {
     json_array_begin(json, "parameters");
     for (size_t j = 0; j < info->n_parameter; j++) {
@@ -136,7 +141,8 @@ static void put_parameters(struct json *json, const struct result_info *info, co
     json_object_end(json);
 }
 
-static void put_profiles(struct json *json, const struct result_info *info, const struct show_summary *summary)
+static void put_profiles(struct json *json, const struct result_info *info,
+                         const struct show_summary *summary)
 {
     if (!summary->refits.has_profile) {
         json_null(json, "profiles");
@@ -146,13 +152,15 @@ static void put_profiles(struct json *json, const struct result_info *info, cons
     for (size_t j = 0; j < info->n_parameter; j++) {
         json_object_begin(json, info->parameter_name[j]);
         for (int side = 0; side < 2; side++)
-            json_counts(json, side_name[side], limit_name, LIMIT_none + 1, N_LIMIT, summary->parameter[j].n_limit[side]);
+            json_counts(json, side_name[side], limit_name, LIMIT_none + 1, N_LIMIT,
+                        summary->parameter[j].n_limit[side]);
         json_object_end(json);
     }
     json_object_end(json);
 }
 
-static void put_bootstrap(struct json *json, const struct result_info *info, const struct show_summary *summary)
+static void put_bootstrap(struct json *json, const struct result_info *info,
+                          const struct show_summary *summary)
 {
     if (!summary->refits.n_bootstrap) {
         json_null(json, "bootstrap");
@@ -169,7 +177,8 @@ static void put_bootstrap(struct json *json, const struct result_info *info, con
     json_object_end(json);
 }
 
-static void put_refits(struct json *json, const struct result_info *info, const struct show_summary *summary)
+static void put_refits(struct json *json, const struct result_info *info,
+                       const struct show_summary *summary)
 {
     const struct show_refits *refits = &summary->refits;
     json_object_begin(json, "starts");
@@ -228,7 +237,8 @@ void show_result_json(FILE *file, const struct result_info *info,
 }
 
 /* Every number of one fit in the result. */
-void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch)
+void show_fit_json(FILE *file, const struct result *result, const char *id,
+                   struct fit_record *record, double *scratch)
 {
     const struct result_info *info = result_info(result);
     struct fit_columns columns;
@@ -242,7 +252,8 @@ void show_fit_json(FILE *file, const struct result *result, const char *id, stru
     if (show_correlation(info, record, scratch))
         fit_columns_json_matrix(&json, "correlation", info->n_parameter, scratch);
     if (show_combination(info, record, 1, scratch))
-        json_string(&json, "flattest_combination", show_combination_text(info, scratch, text, sizeof text));
+        json_string(&json, "flattest_combination",
+                    show_combination_text(info, scratch, text, sizeof text));
     json_array_begin(&json, "flat_combinations");
     for (int number = 1; record->n_flat > 0 && number <= show_n_combination(info, record); number++)
         if (show_combination(info, record, number, scratch))

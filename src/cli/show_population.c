@@ -20,8 +20,8 @@ static void print_head(FILE *file, const struct result_population *population)
 {
     struct fact fact[POPULATION_MOST_FACTS];
     fprintf(file, "\nPopulation of %llu dataset%s\n  -2 log L %.10g",
-            (unsigned long long)population->head.n_dataset, population->head.n_dataset == 1 ? "" : "s",
-            population->head.minus_2_log_likelihood);
+            (unsigned long long)population->head.n_dataset,
+            population->head.n_dataset == 1 ? "" : "s", population->head.minus_2_log_likelihood);
     if (population->head.likelihood_error > 0)
         fprintf(file, " +- %.2g", population->head.likelihood_error);
     fprintf(file, " (%s), AIC %.10g, BIC %.10g (with the number of datasets)\n",

@@ -22,12 +22,29 @@ struct status_options {
 #define FIELD(name) offsetof(struct status_options, name)
 
 static const struct option table[] = {
-    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "from the files next to the problem", .help = "number of shards"},
-    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "only this shard"},
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "PROBLEM.result.h5", .help = "the result of the run: what its --output was"},
-    {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
+    {.name = "shards",
+     .kind = OPTION_INTEGER,
+     .offset = FIELD(n_shard),
+     .min = 1,
+     .max = SHARD_SET_MAX,
+     .default_text = "from the files next to the problem",
+     .help = "number of shards"},
+    {.name = "shard",
+     .kind = OPTION_STRING,
+     .metavar = "k/K|slurm",
+     .offset = FIELD(shard_text),
+     .help = "only this shard"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(output),
+     .is_file = true,
+     .default_text = "PROBLEM.result.h5",
+     .help = "the result of the run: what its --output was"},
+    {.name = "fits",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(fits),
      .help = "print only the number of finished fits, counting each start and refit"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
     OPTION_COLOR(FIELD(color)),
@@ -51,16 +68,18 @@ static const char *state_name(enum shard_state state)
     return name[state];
 }
 
-static void print_line(const char *name, const struct shard_progress *progress, const char *state, const char *when)
+static void print_line(const char *name, const struct shard_progress *progress, const char *state,
+                       const char *when)
 {
     char total[32] = "?", percent[16] = "";
     if (progress->is_known) {
         snprintf(total, sizeof total, "%" PRIu64, progress->n_dataset);
         if (progress->n_dataset)
-            snprintf(percent, sizeof percent, "%" PRIu64 "%%", 100 * progress->n_finished / progress->n_dataset);
+            snprintf(percent, sizeof percent, "%" PRIu64 "%%",
+                     100 * progress->n_finished / progress->n_dataset);
     }
-    printf("%-12s %8" PRIu64 " of %-8s datasets %5s %8" PRIu64 " failed   %-9s %s\n", name, progress->n_finished, total,
-           percent, progress->n_failed, state, when);
+    printf("%-12s %8" PRIu64 " of %-8s datasets %5s %8" PRIu64 " failed   %-9s %s\n", name,
+           progress->n_finished, total, percent, progress->n_failed, state, when);
 }
 
 static void print_progress(const char *name, const struct shard_progress *progress)
@@ -69,7 +88,8 @@ static void print_progress(const char *name, const struct shard_progress *progre
     if (progress->state == SHARD_WAITING)
         printf("%-12s %s\n", name, state_name(progress->state));
     else
-        print_line(name, progress, state_name(progress->state), age(progress->last, when, sizeof when));
+        print_line(name, progress, state_name(progress->state),
+                   age(progress->last, when, sizeof when));
 }
 
 static void json_count(struct json *json, const char *key, bool is_known, uint64_t count)
@@ -81,7 +101,8 @@ static void json_count(struct json *json, const char *key, bool is_known, uint64
 }
 
 /* k = 0: the total. */
-static void print_json(struct json *json, const char *key, uint32_t k, const struct shard_progress *progress)
+static void print_json(struct json *json, const char *key, uint32_t k,
+                       const struct shard_progress *progress)
 {
     json_object_begin(json, key);
     json_count(json, "shard", k > 0, k);
@@ -101,8 +122,8 @@ struct overview {
     struct shard_progress sum;
 };
 
-static enum status show_shards(struct overview *all, const struct status_options *options, struct json *json,
-                               struct error *error)
+static enum status show_shards(struct overview *all, const struct status_options *options,
+                               struct json *json, struct error *error)
 {
     struct shard_progress progress;
     enum status status = STATUS_OK;
@@ -135,7 +156,8 @@ static void count_problem(struct overview *all, const char *path)
     problem_close(problem);
 }
 
-static enum status show_text(struct overview *all, const struct status_options *options, struct error *error)
+static enum status show_text(struct overview *all, const struct status_options *options,
+                             struct error *error)
 {
     struct shard_progress whole;
     char text[40];
@@ -158,7 +180,8 @@ done:
     return status;
 }
 
-static enum status show_json(struct overview *all, const struct status_options *options, struct error *error)
+static enum status show_json(struct overview *all, const struct status_options *options,
+                             struct error *error)
 {
     struct shard_progress whole;
     struct json json;
@@ -208,21 +231,31 @@ static int run(int argc, char **argv)
     if (options.shard_text && shard_parse(&options.shard, options.shard_text, &error))
         return message_usage("status", &error, options.color);
     if (options.output && options.n_shard && !options.shard.n) {
-        error_set(&error, STATUS_USAGE, "--output names the result of one run, not of several shards: add --shard k/K");
+        error_set(&error, STATUS_USAGE,
+                  "--output names the result of one run, not of several shards: add --shard k/K");
         return message_usage("status", &error, options.color);
     }
     options.problem = words.positional[0];
     return contained_read(show, &options, options.problem, options.color);
 }
 
-const struct command command_status = {
-    .name = "status", .synopsis = "PROBLEM.h5", .summary = "progress of a run or of its shards",
-    .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
-    .needs = "problem file",
-    .description =
-        "Counts finished datasets in the journals and results next to PROBLEM.h5: of all its shards, or of its run if there "
-        "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "
-        "from any machine that sees the files.\n"
-        "'stopped' means that there is a journal but no process that appends to it: the run was stopped or killed, and the "
-        "same command resumes it. The last column shows when the journal was last written to.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_status = {.name = "status",
+                                       .synopsis = "PROBLEM.h5",
+                                       .summary = "progress of a run or of its shards",
+                                       .example = "stiffit status wells.h5\nstiffit status "
+                                                  "wells.h5 --shard 3/8 --fits",
+                                       .needs = "problem file",
+                                       .description = "Counts finished datasets in the journals "
+                                                      "and results next to PROBLEM.h5: of all its "
+                                                      "shards, or of its run if there "
+                                                      "are none. A dataset is finished when all "
+                                                      "its starts and refits are. It reads only, "
+                                                      "so it may be called at any time, "
+                                                      "from any machine that sees the files.\n"
+                                                      "'stopped' means that there is a journal but "
+                                                      "no process that appends to it: the run was "
+                                                      "stopped or killed, and the "
+                                                      "same command resumes it. The last column "
+                                                      "shows when the journal was last written to.",
+                                       .table = COMMAND_TABLE(table),
+                                       .run = run};

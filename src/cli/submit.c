@@ -1,5 +1,5 @@
-/* `stiffit submit`: runs the shards of a problem as a SLURM job array, and a job that merges their results; or a fit with
- * shared parameters as one job with many ranks.
+/* `stiffit submit`: runs the shards of a problem as a SLURM job array, and a job that merges
+ * their results; or a fit with shared parameters as one job with many ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -30,16 +30,38 @@ struct submit_options {
 
 /* What help shows: those of `run` have a page of their own. */
 static const struct option own[OWN] = {
-    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = MAX_SHARD, .default_text = "8",
+    {.name = "shards",
+     .kind = OPTION_INTEGER,
+     .offset = FIELD(n_shard),
+     .min = 1,
+     .max = MAX_SHARD,
+     .default_text = "8",
      .help = "number of shards, each a task of the job array"},
-    {.name = "ranks", .kind = OPTION_INTEGER, .offset = FIELD(n_rank), .min = 1, .max = MAX_SHARD,
-     .help = "of a fit with shared parameters: number of MPI ranks, all tasks of one job; instead of shards"},
-    {.name = "mpi", .kind = OPTION_STRING, .metavar = "TYPE", .offset = FIELD(mpi), .default_text = "pmix",
+    {.name = "ranks",
+     .kind = OPTION_INTEGER,
+     .offset = FIELD(n_rank),
+     .min = 1,
+     .max = MAX_SHARD,
+     .help = "of a fit with shared parameters: number of MPI ranks, all tasks of one job; instead "
+             "of shards"},
+    {.name = "mpi",
+     .kind = OPTION_STRING,
+     .metavar = "TYPE",
+     .offset = FIELD(mpi),
+     .default_text = "pmix",
      .help = "with --ranks: what srun --mpi is told"},
-    {.name = "dry-run", .kind = OPTION_FLAG, .offset = FIELD(dry_run),
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(dry_run),
      .help = "print the batch scripts and the commands; write and submit nothing"},
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "PROBLEM.result.h5", .help = "the result, of the merge or of the ranks"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .metavar = "FILE",
+     .offset = FIELD(output),
+     .is_file = true,
+     .default_text = "PROBLEM.result.h5",
+     .help = "the result, of the merge or of the ranks"},
 };
 
 /* Ours, then those of `run`. */
@@ -63,7 +85,8 @@ static const struct option *find_own(const char *word, bool *has_value)
 {
     for (size_t i = 0; i < OWN; i++) {
         size_t n = strlen(own[i].name);
-        bool is_long = !strncmp(word, "--", 2) && !strncmp(word + 2, own[i].name, n) && (!word[2 + n] || word[2 + n] == '=');
+        bool is_long = !strncmp(word, "--", 2) && !strncmp(word + 2, own[i].name, n) &&
+                       (!word[2 + n] || word[2 + n] == '=');
         bool is_short = own[i].letter && word[0] == '-' && word[1] == own[i].letter;
         if (!is_long && !is_short)
             continue;
@@ -118,7 +141,8 @@ static void plan_fini(struct submission *plan)
     free(plan->run_option);
 }
 
-static enum status make_plan(struct submission *plan, const struct submit_options *options, struct error *error)
+static enum status make_plan(struct submission *plan, const struct submit_options *options,
+                             struct error *error)
 {
     plan->problem = realpath(options->run.problem, NULL);
     if (!plan->problem)
@@ -139,18 +163,20 @@ static enum status make_plan(struct submission *plan, const struct submit_option
     plan->n_rank = options->n_rank;
     plan->mpi = options->mpi;
     plan->strict = options->run.shown.strict;
-    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.shown.accept_failed.value,
+    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s",
+             options->run.shown.accept_failed.value,
              options->run.shown.accept_failed.percent ? "%" : "");
     if (strpbrk(plan->folder, "\\\n") || strpbrk(plan->directory, "\n"))
-        return error_set(error, STATUS_USAGE, "%s: SLURM does not support a backslash or line break in a path",
+        return error_set(error, STATUS_USAGE,
+                         "%s: SLURM does not support a backslash or line break in a path",
                          plan->problem);
     return STATUS_OK;
 }
 
 typedef void write_script(FILE *out, const struct submission *plan);
 
-static enum status write_file(const struct submission *plan, const char *name, write_script *script, char **path,
-                              struct error *error)
+static enum status write_file(const struct submission *plan, const char *name, write_script *script,
+                              char **path, struct error *error)
 {
     char *text = NULL;
     size_t n_byte = 0;
@@ -199,7 +225,8 @@ static char *array_option(const struct submission *plan)
     return fclose(out) ? NULL : text;
 }
 
-/* A shard that found a journal of another run would refuse to start: it cannot know that it may be replaced. */
+/* A shard that found a journal of another run would refuse to start: it cannot know that it may
+ * be replaced. */
 static enum status drop_stale_journals(const struct submission *plan, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -207,8 +234,9 @@ static enum status drop_stale_journals(const struct submission *plan, struct err
         if (!plan->stale[k - 1])
             continue;
         char *path = shard_journal_path(plan->problem, (uint32_t)k, (uint32_t)plan->n_shard);
-        status = path ? journal_remove(path, error)
-                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of journals");
+        status =
+            path ? journal_remove(path, error)
+                 : error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of journals");
         free(path);
     }
     return status;
@@ -266,31 +294,36 @@ static enum status submit(const struct submission *plan, struct error *error)
     return status;
 }
 
-/* What a user wants to know before the jobs run; on standard error, since the job numbers are data. */
+/* What a user wants to know before the jobs run; on standard error, since the job numbers are
+ * data. */
 static void tell(const struct submission *plan)
 {
     bool has_cpus = false;
     for (int i = 0; i < plan->n_sbatch_option; i++)
-        has_cpus = has_cpus || !strncmp(plan->sbatch_option[i], "-c", 2) || !strncmp(plan->sbatch_option[i], "--cpus", 6) ||
+        has_cpus = has_cpus || !strncmp(plan->sbatch_option[i], "-c", 2) ||
+                   !strncmp(plan->sbatch_option[i], "--cpus", 6) ||
                    !strncmp(plan->sbatch_option[i], "--exclusive", 11);
     if (plan->is_complete && plan->n_wanted == 0) {
-        message_say("the %s is complete: nothing to run", plan->n_rank ? "result" : "merged result");
+        message_say("the %s is complete: nothing to run",
+                    plan->n_rank ? "result" : "merged result");
         return;
     }
     if (!plan->n_rank && (uint64_t)plan->n_shard > plan->n_dataset)
-        message_say("note: %lld shards for %llu datasets: some have nothing to do", (long long)plan->n_shard,
-                    (unsigned long long)plan->n_dataset);
+        message_say("note: %lld shards for %llu datasets: some have nothing to do",
+                    (long long)plan->n_shard, (unsigned long long)plan->n_dataset);
     if (!plan->n_rank && plan->n_wanted < plan->n_shard)
-        message_say("%lld of %lld shards have their results already%s", (long long)(plan->n_shard - plan->n_wanted),
-                    (long long)plan->n_shard, plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
+        message_say("%lld of %lld shards have their results already%s",
+                    (long long)(plan->n_shard - plan->n_wanted), (long long)plan->n_shard,
+                    plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
     if ((plan->n_rank || plan->n_wanted) && !has_cpus)
-        message_say("note: each %s gets SLURM's default number of CPUs, usually one; for more, add -- --cpus-per-task=N",
+        message_say("note: each %s gets SLURM's default number of CPUs, usually one; for more, add "
+                    "-- --cpus-per-task=N",
                     plan->n_rank ? "rank" : "shard");
 }
 
 /* Words before a lone "--" are ours and run's; the rest is sbatch's. */
-static enum status plan_words(struct submission *plan, const struct submit_options *options, int argc, char **argv,
-                              struct error *error)
+static enum status plan_words(struct submission *plan, const struct submit_options *options,
+                              int argc, char **argv, struct error *error)
 {
     int n_before = 0;
     while (n_before < argc && strcmp(argv[n_before], "--"))
@@ -304,9 +337,13 @@ static enum status plan_words(struct submission *plan, const struct submit_optio
     for (int i = 0; i < plan->n_sbatch_option; i++) {
         const char *word = plan->sbatch_option[i];
         if (word[0] != '-' || strchr(word, '\n'))
-            return error_set(error, STATUS_USAGE, "'%.100s' is not an option of sbatch: write --name=value after the --", word);
+            return error_set(error, STATUS_USAGE,
+                             "'%.100s' is not an option of sbatch: write --name=value after the --",
+                             word);
         if (!strncmp(word, "--array", 7) || !strncmp(word, "-a", 2))
-            return error_set(error, STATUS_USAGE, "%.100s: the job array is that of the shards: use --shards N before the --",
+            return error_set(error, STATUS_USAGE,
+                             "%.100s: the job array is that of the shards: use --shards N before "
+                             "the --",
                              word);
     }
     return STATUS_OK;
@@ -336,7 +373,8 @@ static int work(void *context)
     else
         status = plan->n_rank ? submit_ranks(plan, &error) : submit(plan, &error);
     if (!status && !options->dry_run && !options->run.shown.quiet)
-        message_say("`stiffit status %s` shows their progress; their output is in %s", plan->problem, plan->folder);
+        message_say("`stiffit status %s` shows their progress; their output is in %s",
+                    plan->problem, plan->folder);
     int code = command_close_output(0);
     return status ? message_error(&error, color) : code;
 }
@@ -346,7 +384,8 @@ static void hint_at_sbatch(struct error *error)
 {
     size_t n = strlen(error->message);
     if (!strncmp(error->message, "unknown option", strlen("unknown option")))
-        snprintf(error->message + n, sizeof error->message - n, "%cOptions of sbatch go after a lone --.",
+        snprintf(error->message + n, sizeof error->message - n,
+                 "%cOptions of sbatch go after a lone --.",
                  strchr(error->message, '\n') ? ' ' : '\n');
 }
 
@@ -376,23 +415,38 @@ static int run(int argc, char **argv)
     if (!status)
         status = make_plan(&plan, &options, &error);
     enum when color = options.run.shown.color;
-    int code = status ? message_usage("submit", &error, color)
-                      : contained_run(work, &(struct work){&plan, &options}, options.run.problem, color);
+    int code =
+        status ? message_usage("submit", &error, color)
+               : contained_run(work, &(struct work){&plan, &options}, options.run.problem, color);
     plan_fini(&plan);
     return code;
 }
 
-const struct command command_submit = {
-    .name = "submit", .synopsis = "PROBLEM.h5 [RUN OPTIONS] [-- SBATCH OPTIONS]",
-    .summary = "fit a problem on a SLURM cluster: shards and their merge, or ranks",
-    .example = "stiffit submit wells.h5 --shards 16 --starts 10 -- --cpus-per-task=8 --time=4:00:00\n"
-               "stiffit submit wells.h5 --shards 16 --dry-run\n"
-               "stiffit submit wells.h5 --share ka --ranks 4 -- --cpus-per-task=8",
-    .description =
-        "Writes two batch scripts into PROBLEM.slurm and submits them: a job array that fits one shard in each task, and a "
-        "job that merges their results when all have ended, successfully or not. Prints the numbers of both jobs. A shard "
-        "that reaches its time limit requeues itself and resumes.\n"
-        "Shards that have a result already are not run again: after a failure the same command fits what is missing.\n"
-        "A fit with shared parameters (--share) is one job, whose tasks are MPI ranks: --ranks N. It requeues itself, too.\n"
-        "All options of stiffit run that make sense for a shard may be given, too; what follows a lone -- goes to sbatch.",
-    .table = COMMAND_TABLE(own), .run = run};
+const struct command command_submit = {.name = "submit",
+                                       .synopsis = "PROBLEM.h5 [RUN OPTIONS] [-- SBATCH OPTIONS]",
+                                       .summary = "fit a problem on a SLURM cluster: shards and "
+                                                  "their merge, or ranks",
+                                       .example = "stiffit submit wells.h5 --shards 16 --starts 10 "
+                                                  "-- --cpus-per-task=8 --time=4:00:00\n"
+                                                  "stiffit submit wells.h5 --shards 16 --dry-run\n"
+                                                  "stiffit submit wells.h5 --share ka --ranks 4 -- "
+                                                  "--cpus-per-task=8",
+                                       .description = "Writes two batch scripts into PROBLEM.slurm "
+                                                      "and submits them: a job array that fits one "
+                                                      "shard in each task, and a "
+                                                      "job that merges their results when all have "
+                                                      "ended, successfully or not. Prints the "
+                                                      "numbers of both jobs. A shard "
+                                                      "that reaches its time limit requeues itself "
+                                                      "and resumes.\n"
+                                                      "Shards that have a result already are not "
+                                                      "run again: after a failure the same command "
+                                                      "fits what is missing.\n"
+                                                      "A fit with shared parameters (--share) is "
+                                                      "one job, whose tasks are MPI ranks: --ranks "
+                                                      "N. It requeues itself, too.\n"
+                                                      "All options of stiffit run that make sense "
+                                                      "for a shard may be given, too; what follows "
+                                                      "a lone -- goes to sbatch.",
+                                       .table = COMMAND_TABLE(own),
+                                       .run = run};

@@ -1,5 +1,6 @@
-/* Checks before submission: that a shard or a rank would run, that existing files belong to this run, and which shards remain.
- * Separate because it opens the problem and the model, as a shard will.
+/* Checks before submission: that a shard or a rank would run, that existing files belong to this
+ * run, and which shards remain. Separate because it opens the problem and the model, as a shard
+ * will.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -21,7 +22,8 @@ static void on_say(void *context, const char *line)
         message_say("%s", line);
 }
 
-static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
+static void on_show(void *context, const struct text_messages *messages, const char *text,
+                    size_t n_byte, const char *origin)
 {
     enum when color = ((const struct run_options *)context)->shown.color;
     model_text_show(&color, messages, text, n_byte, origin);
@@ -30,13 +32,14 @@ static void on_show(void *context, const struct text_messages *messages, const c
 /* The selection of shard k: "shard=k/K", then the rest of another shard's selection. */
 static void name_shard(struct run_identity *identity, const char *other, int64_t k, int64_t n)
 {
-    snprintf(identity->selection, sizeof identity->selection, "shard=%lld/%lld%.100s", (long long)k, (long long)n,
-             other + strcspn(other, " "));
+    snprintf(identity->selection, sizeof identity->selection, "shard=%lld/%lld%.100s", (long long)k,
+             (long long)n, other + strcspn(other, " "));
 }
 
 /* *is_stale: the journal belongs to another run; `difference` says which. */
-static enum status look_at_journal(const char *path, const struct run_identity *identity, bool *is_stale, char *difference,
-                                   size_t size, struct error *error)
+static enum status look_at_journal(const char *path, const struct run_identity *identity,
+                                   bool *is_stale, char *difference, size_t size,
+                                   struct error *error)
 {
     struct journal_reader *reader = NULL;
     enum status status = journal_read(&reader, path, NULL, error);
@@ -48,8 +51,10 @@ static enum status look_at_journal(const char *path, const struct run_identity *
     return status;
 }
 
-/* A result or journal of another run in the place of this shard's would make the shard fail in a job that nobody watches. */
-static enum status check_shard(const char *path, const char *journal, const struct run_identity *identity, bool *is_there,
+/* A result or journal of another run in the place of this shard's would make the shard fail in a
+ * job that nobody watches. */
+static enum status check_shard(const char *path, const char *journal,
+                               const struct run_identity *identity, bool *is_there,
                                struct error *error)
 {
     struct result *result = NULL;
@@ -57,19 +62,28 @@ static enum status check_shard(const char *path, const char *journal, const stru
     bool is_stale = false;
     *is_there = access(path, F_OK) == 0;
     enum status status = *is_there ? result_open(&result, path, error)
-                                   : look_at_journal(journal, identity, &is_stale, difference, sizeof difference, error);
+                                   : look_at_journal(journal, identity, &is_stale, difference,
+                                                     sizeof difference, error);
     if (!status && is_stale)
-        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it, or fit all shards again "
-                           "with --overwrite", journal, difference);
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: is the journal of another run (%s). Remove it, or fit all shards "
+                           "again "
+                           "with --overwrite",
+                           journal, difference);
     if (!status && *is_there && !identity_equal(&result_info(result)->identity, identity))
-        status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). Remove it, or fit all shards again "
-                           "with --overwrite", path,
-                           identity_difference(&result_info(result)->identity, identity, difference, sizeof difference));
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: holds the result of another run (%s). Remove it, or fit all shards "
+                           "again "
+                           "with --overwrite",
+                           path,
+                           identity_difference(&result_info(result)->identity, identity, difference,
+                                               sizeof difference));
     result_close(result);
     return status;
 }
 
-static enum status check_shards(struct submission *plan, const struct run_identity *identity, struct error *error)
+static enum status check_shards(struct submission *plan, const struct run_identity *identity,
+                                struct error *error)
 {
     struct run_identity shard = *identity;
     char difference[900];
@@ -77,7 +91,8 @@ static enum status check_shards(struct submission *plan, const struct run_identi
     plan->wanted = calloc((size_t)plan->n_shard, sizeof *plan->wanted);
     plan->stale = calloc((size_t)plan->n_shard, sizeof *plan->stale);
     if (!plan->wanted || !plan->stale)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %lld shards", (long long)plan->n_shard);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %lld shards",
+                         (long long)plan->n_shard);
     for (int64_t k = 1; k <= plan->n_shard && !status; k++) {
         char *path = shard_result_path(plan->problem, (uint32_t)k, (uint32_t)plan->n_shard);
         char *journal = shard_journal_path(plan->problem, (uint32_t)k, (uint32_t)plan->n_shard);
@@ -88,7 +103,8 @@ static enum status check_shards(struct submission *plan, const struct run_identi
         else if (!plan->overwrite)
             status = check_shard(path, journal, &shard, &is_there, error);
         else
-            status = look_at_journal(journal, &shard, &plan->stale[k - 1], difference, sizeof difference, error);
+            status = look_at_journal(journal, &shard, &plan->stale[k - 1], difference,
+                                     sizeof difference, error);
         plan->wanted[k - 1] = !is_there;
         plan->n_wanted += !is_there;
         free(path);
@@ -98,30 +114,35 @@ static enum status check_shards(struct submission *plan, const struct run_identi
 }
 
 /* Checks the result of the merge or of the ranks: complete, in the way, or absent. */
-static enum status check_whole(struct submission *plan, struct run_identity whole, struct error *error)
+static enum status check_whole(struct submission *plan, struct run_identity whole,
+                               struct error *error)
 {
     struct run_summary summary = {.result_path = NULL};
     struct run_paths paths = {.problem = plan->problem, .overwrite = plan->overwrite};
     const struct selection_request everything = {.only = NULL};
     char difference[900];
     bool is_stale = false;
-    enum status status = run_paths_init(&paths, plan->result[0] ? plan->result : NULL, &everything, error);
+    enum status status =
+        run_paths_init(&paths, plan->result[0] ? plan->result : NULL, &everything, error);
     whole.selection[0] = '\0';
     if (!status)
         status = summary_look(&paths, &whole, &summary, error);
     plan->is_complete = summary.already_complete;
     if (!status && plan->n_rank)
-        status = look_at_journal(paths.journal, &whole, &is_stale, difference, sizeof difference, error);
+        status =
+            look_at_journal(paths.journal, &whole, &is_stale, difference, sizeof difference, error);
     if (!status && is_stale)
-        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it", paths.journal,
-                           difference);
+        status =
+            error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it",
+                      paths.journal, difference);
     run_summary_fini(&summary);
     run_paths_fini(&paths);
     return status;
 }
 
 /* Parses the words of a shard or rank as its run will. */
-static enum status parse(const struct submission *plan, const char *shard, struct run_options *options, struct error *error)
+static enum status parse(const struct submission *plan, const char *shard,
+                         struct run_options *options, struct error *error)
 {
     bool help;
     size_t n = (size_t)plan->n_run_option;
@@ -137,7 +158,8 @@ static enum status parse(const struct submission *plan, const char *shard, struc
     enum status status = run_options_parse(options, (int)n + 1, words, &help, error);
     free(words); /* what they point to stays */
     if (!status && options->output) /* -qo FILE */
-        status = error_set(error, STATUS_USAGE, "-o: give it by itself, not combined with other letters");
+        status = error_set(error, STATUS_USAGE,
+                           "-o: give it by itself, not combined with other letters");
     return status;
 }
 
@@ -154,8 +176,11 @@ enum status submit_check(struct submission *plan, struct error *error)
         status = campaign_open(&campaign, &options, &board, &hooks, error);
     plan->n_dataset = campaign.n_dataset;
     if (!status && plan->n_rank && !campaign_is_shared(&campaign))
-        status = error_set(error, STATUS_USAGE, "--ranks: these fits are independent of each other, as no parameter is shared "
-                           "(--share): use --shards %lld", (long long)plan->n_rank);
+        status = error_set(error, STATUS_USAGE,
+                           "--ranks: these fits are independent of each other, as no parameter is "
+                           "shared "
+                           "(--share): use --shards %lld",
+                           (long long)plan->n_rank);
     if (!status && !plan->n_rank)
         status = check_shards(plan, &campaign.plan.identity, error);
     if (!status)

@@ -1,5 +1,5 @@
-/* The batch scripts that `stiffit submit` writes: plain sh, to be read and edited; and the call of sbatch, the
- * only place that talks to SLURM.
+/* The batch scripts that `stiffit submit` writes: plain sh, to be read and edited; and the call
+ * of sbatch, the only place that talks to SLURM.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/submit.h"
@@ -52,7 +52,8 @@ static void assign(FILE *out, const char *name, const char *value)
 
 static void user_directives(FILE *out, const struct submission *submission)
 {
-    for (int i = 0; i < submission->n_sbatch_option; i++) /* after ours: if an option is given twice, sbatch uses the last */
+    for (int i = 0; i < submission->n_sbatch_option;
+         i++) /* after ours: if an option is given twice, sbatch uses the last */
         directive(out, "", submission->sbatch_option[i]);
 }
 
@@ -65,14 +66,15 @@ void submit_array(FILE *out, const struct submission *submission)
         int64_t end = k;
         while (end + 1 < submission->n_shard && submission->wanted[end + 1])
             end++;
-        fprintf(out, end > k ? "%s%lld-%lld" : "%s%lld", first ? "" : ",", (long long)k + 1, (long long)end + 1);
+        fprintf(out, end > k ? "%s%lld-%lld" : "%s%lld", first ? "" : ",", (long long)k + 1,
+                (long long)end + 1);
         first = false;
         k = end;
     }
 }
 
-/* SLURM signals only the script (B:), which passes the signal on: stiffit stops with exit code 75, and every finished fit is in
- * its journal. A cancelled job (TERM) does not come back. */
+/* SLURM signals only the script (B:), which passes the signal on: stiffit stops with exit code
+ * 75, and every finished fit is in its journal. A cancelled job (TERM) does not come back. */
 static const char shards_body[] =
     "\n"
     "shard=$SLURM_ARRAY_TASK_ID/$n_shard\n"
@@ -89,7 +91,8 @@ static const char shards_body[] =
     "\"$stiffit\" run \"$problem\" --shard \"$shard\"%s &\n"
     "child=$!\n"
     "[ -z \"$warned\" ] || kill -USR1 \"$child\"\n"
-    "while wait \"$child\"; code=$?; kill -0 \"$child\" 2>/dev/null; do :; done # a signal ends wait early\n"
+    "while wait \"$child\"; code=$?; kill -0 \"$child\" 2>/dev/null; do :; done # a signal ends "
+    "wait early\n"
     "if [ \"$code\" -gt 128 ] && [ \"$(kill -l \"$code\")\" = USR1 ]; then\n"
     "    code=75 # the signal came before stiffit could handle it\n"
     "fi\n"
@@ -97,7 +100,8 @@ static const char shards_body[] =
     "    exit \"$code\"\n"
     "fi\n"
     "\n"
-    "# The time is nearly up: back into the queue, unless two attempts in a row have finished nothing.\n"
+    "# The time is nearly up: back into the queue, unless two attempts in a row have finished "
+    "nothing.\n"
     "if [ \"$(finished)\" -gt \"$before\" ]; then\n"
     "    barren=0\n"
     "else\n"
@@ -105,7 +109,8 @@ static const char shards_body[] =
     "fi\n"
     "echo \"$barren\" >\"$tries\"\n"
     "if [ \"$barren\" -ge 2 ]; then\n"
-    "    echo \"shard $shard: two attempts in a row have finished no fit; not requeued. Allow more time (--time).\" >&2\n"
+    "    echo \"shard $shard: two attempts in a row have finished no fit; not requeued. Allow more "
+    "time (--time).\" >&2\n"
     "    rm -f \"$tries\"\n"
     "    exit 75\n"
     "fi\n"
@@ -126,7 +131,8 @@ void submit_shards_script(FILE *out, const struct submission *submission)
     common_head(out, submission, "shard-%a.log");
     fprintf(out, "#SBATCH --requeue\n#SBATCH --signal=B:USR1@60\n");
     user_directives(out, submission);
-    fprintf(out, "# Fits one shard in each task of a job array. Written by `stiffit submit`; may be changed and "
+    fprintf(out, "# Fits one shard in each task of a job array. Written by `stiffit submit`; may "
+                 "be changed and "
                  "submitted again:\n#     sbatch --array=");
     submit_array(out, submission);
     fprintf(out, " shards.sh\n\n");
@@ -149,12 +155,13 @@ void submit_merge_script(FILE *out, const struct submission *submission)
 {
     common_head(out, submission, "merge.log");
     user_directives(out, submission); /* account and partition are needed here too */
-    fprintf(out, "# Merges the shards' results. Written by `stiffit submit`; runs when the array has ended, successfully or "
+    fprintf(out, "# Merges the shards' results. Written by `stiffit submit`; runs when the array "
+                 "has ended, successfully or "
                  "not.\n\n");
     assign(out, "stiffit", submission->program);
     assign(out, "problem", submission->problem);
-    fprintf(out, "exec \"$stiffit\" merge \"$problem\" --shards %lld%s", (long long)submission->n_shard,
-            submission->overwrite ? " --overwrite" : "");
+    fprintf(out, "exec \"$stiffit\" merge \"$problem\" --shards %lld%s",
+            (long long)submission->n_shard, submission->overwrite ? " --overwrite" : "");
     if (submission->strict)
         fputs(" --strict", out);
     if (strcmp(submission->accept_failed, "0"))
@@ -166,28 +173,35 @@ void submit_merge_script(FILE *out, const struct submission *submission)
     putc('\n', out);
 }
 
-/* srun passes the signal on to all ranks: each stops with exit code 75. Since SLURM 22.05 a step has no CPUs of the job's
- * --cpus-per-task unless it is told so. */
-static const char ranks_end[] =
-    "code=$?\n"
-    "if { [ \"$code\" = 75 ] || [ \"$code\" -gt 128 ]; } && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 20 ]; then\n"
-    "    exec scontrol requeue \"$SLURM_JOB_ID\"\n"
-    "fi\n"
-    "exit \"$code\"\n";
+/* srun passes the signal on to all ranks: each stops with exit code 75. Since SLURM 22.05 a step
+ * has no CPUs of the job's --cpus-per-task unless it is told so. */
+static const char ranks_end[] = "code=$?\n"
+                                "if { [ \"$code\" = 75 ] || [ \"$code\" -gt 128 ]; } && [ "
+                                "\"${SLURM_RESTART_COUNT:-0}\" -lt 20 ]; then\n"
+                                "    exec scontrol requeue \"$SLURM_JOB_ID\"\n"
+                                "fi\n"
+                                "exit \"$code\"\n";
 
 void submit_ranks_script(FILE *out, const struct submission *submission)
 {
     common_head(out, submission, "ranks.log");
-    fprintf(out, "#SBATCH --ntasks=%lld\n#SBATCH --requeue\n#SBATCH --signal=USR1@60\n", (long long)submission->n_rank);
+    fprintf(out, "#SBATCH --ntasks=%lld\n#SBATCH --requeue\n#SBATCH --signal=USR1@60\n",
+            (long long)submission->n_rank);
     user_directives(out, submission);
-    fprintf(out, "# One fit with shared parameters by MPI ranks, each with a part of the datasets: the result has the same "
-                 "bits\n# for any number of them. A lost rank or node, or a time limit that is near, puts the job back into "
-                 "the queue,\n# where it resumes from its journal. `srun --mpi=list` says what this SLURM calls PMIx (OpenMPI) "
-                 "or PMI-2\n# (MPICH). Written by `stiffit submit`; may be changed and submitted again:\n"
+    fprintf(out, "# One fit with shared parameters by MPI ranks, each with a part of the datasets: "
+                 "the result has the same "
+                 "bits\n# for any number of them. A lost rank or node, or a time limit that is "
+                 "near, puts the job back into "
+                 "the queue,\n# where it resumes from its journal. `srun --mpi=list` says what "
+                 "this SLURM calls PMIx (OpenMPI) "
+                 "or PMI-2\n# (MPICH). Written by `stiffit submit`; may be changed and submitted "
+                 "again:\n"
                  "#     sbatch ranks.sh\n\n");
     assign(out, "stiffit", submission->program);
     assign(out, "problem", submission->problem);
-    fputs("[ -z \"$SLURM_CPUS_PER_TASK\" ] || export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\nsrun --mpi=", out);
+    fputs("[ -z \"$SLURM_CPUS_PER_TASK\" ] || export "
+          "SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\nsrun --mpi=",
+          out);
     shell_word(out, submission->mpi);
     fputs(" --kill-on-bad-exit=1 \"$stiffit\" run \"$problem\"", out);
     shell_words(out, submission->n_run_option, submission->run_option);
@@ -200,7 +214,8 @@ void submit_ranks_script(FILE *out, const struct submission *submission)
 
 extern char **environ;
 
-/* Starts sbatch with its standard output in a pipe; returns an errno. Its messages go to our standard error. */
+/* Starts sbatch with its standard output in a pipe; returns an errno. Its messages go to our
+ * standard error. */
 static int start(const char *const *arguments, int *from, pid_t *child)
 {
     const char *words[12] = {"sbatch", "--parsable"};
@@ -216,7 +231,8 @@ static int start(const char *const *arguments, int *from, pid_t *child)
     if (!failure) {
         failure = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
         if (!failure)
-            failure = posix_spawnp(child, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ);
+            failure = posix_spawnp(child, words[0], &actions, NULL, (char *const *)(uintptr_t)words,
+                                   environ);
         posix_spawn_file_actions_destroy(&actions);
     }
     close(ends[1]);
@@ -250,8 +266,10 @@ enum status submit_sbatch(const char *const *arguments, int64_t *job, struct err
     pid_t child;
     int failure = start(arguments, &from, &child);
     if (failure == ENOENT)
-        return error_set(error, STATUS_SYSTEM, "sbatch was not found: submit where SLURM's commands are installed, or print "
-                                               "the scripts with --dry-run");
+        return error_set(error, STATUS_SYSTEM,
+                         "sbatch was not found: submit where SLURM's commands are installed, or "
+                         "print "
+                         "the scripts with --dry-run");
     if (failure)
         return error_system(error, failure, "cannot start sbatch");
     read_all(from, text, sizeof text);
@@ -262,6 +280,7 @@ enum status submit_sbatch(const char *const *arguments, int64_t *job, struct err
         return error_set(error, STATUS_SYSTEM, "sbatch failed (see its message above)");
     *job = strtoll(text, &end, 10); /* "1234" or "1234;cluster" */
     if (end == text || *job <= 0 || !strchr(";\n", *end))
-        return error_set(error, STATUS_SYSTEM, "sbatch printed '%.60s' instead of a job number", text);
+        return error_set(error, STATUS_SYSTEM, "sbatch printed '%.60s' instead of a job number",
+                         text);
     return STATUS_OK;
 }

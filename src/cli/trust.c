@@ -22,9 +22,15 @@ struct trust_call {
 #define FIELD(name) offsetof(struct trust_call, name)
 
 static const struct option table[] = {
-    {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list), .help = "print the list: SHA-256, date, file"},
-    {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
-     .help = "remove it from the list; FILE may also be a SHA-256 of the list, or at least its first eight digits"},
+    {.name = "list",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(list),
+     .help = "print the list: SHA-256, date, file"},
+    {.name = "remove",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(remove),
+     .help = "remove it from the list; FILE may also be a SHA-256 of the list, or at least its "
+             "first eight digits"},
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -43,7 +49,8 @@ static void code_fini(struct code *code)
     free(code->origin);
 }
 
-static enum status take(struct code *code, char *bytes, size_t n_byte, char *origin, const char *expected, struct error *error)
+static enum status take(struct code *code, char *bytes, size_t n_byte, char *origin,
+                        const char *expected, struct error *error)
 {
     code->found = true;
     code->bytes = bytes;
@@ -57,12 +64,14 @@ static enum status take(struct code *code, char *bytes, size_t n_byte, char *ori
     }
     sha256_hex_of(bytes, n_byte, code->sha256);
     if (expected && strcasecmp(expected, code->sha256))
-        return error_set(error, STATUS_BAD_MODEL, "%s: this is not the expected plugin: its SHA-256 is %s and should be %s",
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: this is not the expected plugin: its SHA-256 is %s and should be %s",
                          origin, code->sha256, expected);
     return elf_image_check(bytes, n_byte, origin, error);
 }
 
-static enum status take_file(struct code *code, const char *path, const char *expected, struct error *error)
+static enum status take_file(struct code *code, const char *path, const char *expected,
+                             struct error *error)
 {
     char *bytes = NULL;
     size_t n_byte = 0;
@@ -102,11 +111,13 @@ static enum status take_from_problem(struct code *code, const char *path, struct
 }
 
 /* Takes the model_file of a result: a path, or "PROBLEM:/model/plugin" or "...source". */
-static enum status take_fitted(struct code *code, const char *file, const char *sha256, struct error *error)
+static enum status take_fitted(struct code *code, const char *file, const char *sha256,
+                               struct error *error)
 {
     const char *part = strstr(file, ":/model/");
     char *problem = part ? strndup(file, (size_t)(part - file)) : NULL;
-    enum status status = problem ? take_from_problem(code, problem, error) : take_file(code, file, sha256, error);
+    enum status status =
+        problem ? take_from_problem(code, problem, error) : take_file(code, file, sha256, error);
     free(problem);
     return status;
 }
@@ -139,7 +150,8 @@ static enum status find_code(struct code *code, const char *path, struct error *
     if (status == STATUS_BAD_PROBLEM && result_is_there(path))
         status = take_from_result(code, path, error);
     if (!status && !code->found)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: it names no model: there is nothing to trust", path);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: it names no model: there is nothing to trust", path);
     return status;
 }
 
@@ -158,8 +170,10 @@ static void print_code(const struct code *code, const char *asked)
         return;
     fputs("links   ", stdout);
     terminal_put_name(stdout, links.paths);
-    fputs("\nnote: it loads libraries from there, which this SHA-256 does not cover: who can write to them can change what "
-          "runs\n", stdout);
+    fputs("\nnote: it loads libraries from there, which this SHA-256 does not cover: who can write "
+          "to them can change what "
+          "runs\n",
+          stdout);
 }
 
 static int add(void *context)
@@ -170,7 +184,8 @@ static int add(void *context)
     struct error error = {.status = STATUS_OK};
     enum status status = find_code(&code, call->what, &error);
     if (!status && code.text) {
-        printf("%s holds model text, which can only become arithmetic: it needs no trust\n", call->what);
+        printf("%s holds model text, which can only become arithmetic: it needs no trust\n",
+               call->what);
     } else if (!status) {
         print_code(&code, call->what);
         status = trust_check_links(code.bytes, code.n_byte, code.origin, &error);
@@ -181,7 +196,8 @@ static int add(void *context)
         } else if (!status) {
             status = trust_add(&list, code.sha256, code.origin, &error);
             if (!status)
-                printf("is trusted from now on, exactly these bytes (%s); to undo this: stiffit trust --remove %.16s\n",
+                printf("is trusted from now on, exactly these bytes (%s); to undo this: stiffit "
+                       "trust --remove %.16s\n",
                        list.path, code.sha256);
         }
     }
@@ -205,23 +221,26 @@ static enum status print_list(struct error *error)
     return status;
 }
 
-/* Finds the one entry that the user means: by the beginning of its hash, its listed name, or the contents of a file. */
-static enum status find_entry(const struct trust_list *list, const char *what, const struct trust_entry **found,
-                              struct error *error)
+/* Finds the one entry that the user means: by the beginning of its hash, its listed name, or the
+ * contents of a file. */
+static enum status find_entry(const struct trust_list *list, const char *what,
+                              const struct trust_entry **found, struct error *error)
 {
     enum { LEAST_DIGITS = 8 };
     size_t n_digit = strspn(what, "0123456789abcdefABCDEF"), n_match = 0;
     bool is_hash = n_digit == strlen(what) && n_digit >= LEAST_DIGITS && n_digit <= 64;
     for (size_t i = 0; i < list->n; i++)
-        if (is_hash ? !strncasecmp(list->entry[i].sha256, what, n_digit) : !strcmp(list->entry[i].origin, what)) {
+        if (is_hash ? !strncasecmp(list->entry[i].sha256, what, n_digit)
+                    : !strcmp(list->entry[i].origin, what)) {
             *found = &list->entry[i];
             n_match++;
         }
     if (n_match == 1)
         return STATUS_OK;
     if (n_match > 1)
-        return error_set(error, STATUS_USAGE, "'%.200s' matches %zu entries of %s: give the SHA-256 of one", what, n_match,
-                         list->path);
+        return error_set(error, STATUS_USAGE,
+                         "'%.200s' matches %zu entries of %s: give the SHA-256 of one", what,
+                         n_match, list->path);
     if (!is_hash) {
         struct code code = {.found = false};
         enum status status = find_code(&code, what, error);
@@ -264,7 +283,8 @@ static int run(int argc, char **argv)
     if (call.list && (call.remove || call.what))
         error_set(&error, STATUS_USAGE, "--list takes no other arguments");
     else if (!call.list && !call.what)
-        error_set(&error, STATUS_USAGE, "no file to %s was given", call.remove ? "remove from the list" : "trust");
+        error_set(&error, STATUS_USAGE, "no file to %s was given",
+                  call.remove ? "remove from the list" : "trust");
     if (!error.status && call.list)
         return print_list(&error) ? message_error(&error, call.color) : command_close_output(0);
     if (error.status)
@@ -272,11 +292,17 @@ static int run(int argc, char **argv)
     return contained_run(call.remove ? remove_it : add, &call, call.what, call.color);
 }
 
-const struct command command_trust = {
-    .name = "trust", .synopsis = "FILE", .summary = "allow a plugin that data files name to run",
-    .example = "stiffit trust wells.h5\nstiffit trust --list",
-    .description =
-        "A data file may name or embed a plugin, which is native code and runs only with your permission. FILE is such a "
-        "problem or result file, or a plugin. Shows what the code is and adds its SHA-256 to a list: from then on exactly "
-        "these bytes run, whichever file names them. Model text needs no trust.",
-    .table = COMMAND_TABLE(table), .run = run};
+const struct command command_trust = {.name = "trust",
+                                      .synopsis = "FILE",
+                                      .summary = "allow a plugin that data files name to run",
+                                      .example = "stiffit trust wells.h5\nstiffit trust --list",
+                                      .description = "A data file may name or embed a plugin, "
+                                                     "which is native code and runs only with your "
+                                                     "permission. FILE is such a "
+                                                     "problem or result file, or a plugin. Shows "
+                                                     "what the code is and adds its SHA-256 to a "
+                                                     "list: from then on exactly "
+                                                     "these bytes run, whichever file names them. "
+                                                     "Model text needs no trust.",
+                                      .table = COMMAND_TABLE(table),
+                                      .run = run};

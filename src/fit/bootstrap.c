@@ -1,4 +1,5 @@
-/* Draws replicates. Random numbers depend only on (seed, stream, measurement), so the order of drawing does not matter.
+/* Draws replicates. Random numbers depend only on (seed, stream, measurement), so the order of
+ * drawing does not matter.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/bootstrap.h"
 
@@ -17,8 +18,8 @@ enum { REASON = 160 };
 static const uint64_t PURPOSE = 0x626f6f7473747261; /* "bootstra" */
 static const uint64_t PURPOSE_DATASETS = 0x43415345; /* "CASE" */
 
-size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const double *lower, const double *upper,
-                                 const uint8_t *fixed, size_t n_noise)
+size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const double *lower,
+                                 const double *upper, const uint8_t *fixed, size_t n_noise)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_parameter; i++)
@@ -77,13 +78,16 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     if (bootstrap->is_parametric && is_known)
         return true;
     if (n <= bootstrap->n_loose) {
-        snprintf(reason, REASON, "no degrees of freedom are left to estimate the measurement error from");
+        snprintf(reason, REASON,
+                 "no degrees of freedom are left to estimate the measurement error from");
         return false;
     }
-    double n_left = (double)(n - bootstrap->n_loose), c = centred > 0 ? sqrt(squares / n_left * (double)n / centred) : 1;
+    double n_left = (double)(n - bootstrap->n_loose),
+           c = centred > 0 ? sqrt(squares / n_left * (double)n / centred) : 1;
     for (size_t k = 0; k < n; k++)
         residual[k] *= c;
-    bool is_linear = bootstrap->loss[bootstrap->measured.observable[0]].has_kink; /* without sigmas losses do not mix */
+    /* without sigmas losses do not mix */
+    bool is_linear = bootstrap->loss[bootstrap->measured.observable[0]].has_kink;
     if (is_fitted)
         bootstrap->inflation = sqrt((double)n / n_left);
     else if (!is_known)
@@ -91,7 +95,8 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     return true;
 }
 
-bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, uint64_t stream, double *value)
+bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, uint64_t stream,
+                        double *value)
 {
     bool is_finite = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
@@ -100,10 +105,13 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
         value[i] = bootstrap->measured.value[i];
         if (isnan(value[i]))
             continue;
-        double inflation = bootstrap->n_noise > 0 && has_own_sigma(bootstrap, i) ? 1 : bootstrap->inflation;
-        double deviation = bootstrap->is_parametric
-                               ? inflation * fit_loss_draw(loss, seed, stream, i)
-                               : bootstrap->residual[first[0] + random_below(seed, stream, i, first[1] - first[0])];
+        double inflation =
+            bootstrap->n_noise > 0 && has_own_sigma(bootstrap, i) ? 1 : bootstrap->inflation;
+        double deviation =
+            bootstrap->is_parametric
+                ? inflation * fit_loss_draw(loss, seed, stream, i)
+                : bootstrap
+                      ->residual[first[0] + random_below(seed, stream, i, first[1] - first[0])];
         double error = bootstrap->scale[i] * deviation, prediction = bootstrap->prediction[i];
         value[i] = loss->is_log ? prediction * exp(error) : prediction + error;
         is_finite = is_finite && isfinite(value[i]);
@@ -112,8 +120,8 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
 }
 
 /* The evaluations of all experiments at the best fit, into these arrays. NULL: out of memory. */
-static struct evaluation **request(const struct fit_problem *problem, int64_t max_steps, double *prediction, double *noise,
-                                   struct arena *arena)
+static struct evaluation **request(const struct fit_problem *problem, int64_t max_steps,
+                                   double *prediction, double *noise, struct arena *arena)
 {
     size_t n = problem->n_experiment, row = 0;
     struct evaluation *evaluation = arena_calloc(arena, n, sizeof *evaluation);
@@ -126,17 +134,20 @@ static struct evaluation **request(const struct fit_problem *problem, int64_t ma
         size_t first = problem->substitute ? problem->first_substitute[e] : 0;
         size_t n_substitute = problem->substitute ? problem->first_substitute[e + 1] - first : 0;
         struct fit_binding binding;
-        if (!fit_binding_init(&binding, &problem->model->abi, problem->n_parameter, problem->to_model, column_of,
-                              &problem->task[e],
-                           n_substitute, n_substitute ? problem->substitute + first : NULL, arena))
+        if (!fit_binding_init(&binding, &problem->model->abi, problem->n_parameter,
+                              problem->to_model, column_of, &problem->task[e], n_substitute,
+                              n_substitute ? problem->substitute + first : NULL, arena))
             return NULL;
         double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
         if (!number)
             return NULL;
         fit_binding_numbers(&binding, problem->start, number);
-        evaluation[e] = (struct evaluation){.task = &problem->task[e], .named = problem->start,
-                                            .max_steps = max_steps, .deadline_ns = INT64_MAX,
-                                            .prediction = prediction + row, .noise = noise ? noise + row : NULL};
+        evaluation[e] = (struct evaluation){.task = &problem->task[e],
+                                            .named = problem->start,
+                                            .max_steps = max_steps,
+                                            .deadline_ns = INT64_MAX,
+                                            .prediction = prediction + row,
+                                            .noise = noise ? noise + row : NULL};
         fit_binding_set(&binding, number, &evaluation[e]);
         asked[e] = &evaluation[e];
     }
@@ -145,20 +156,23 @@ static struct evaluation **request(const struct fit_problem *problem, int64_t ma
 
 /* Stores the predictions at the best fit, and s_i in `scale`. */
 static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_problem *problem,
-                            const struct fit_options *options, const struct fit_host *host, struct evaluation *const *asked,
-                            double *scale, struct fit_record *record)
+                            const struct fit_options *options, const struct fit_host *host,
+                            struct evaluation *const *asked, double *scale,
+                            struct fit_record *record)
 {
     bool has_noise = problem->model->abi.noise != NULL, again = true;
     for (enum engine_kind engine = options->engine; again; engine = ENGINE_REFERENCE) {
         for (size_t e = 0; e < problem->n_experiment; e++)
             asked[e]->engine = engine;
-        if (!fit_preequilibrate(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
+        if (!fit_preequilibrate(problem, NULL, asked, problem->n_experiment, host->ask,
+                                host->context))
             return OUTCOME_not_run;
         record->n_evaluation++;
         again = false;
         for (size_t e = 0; e < problem->n_experiment; e++) {
             record->n_step += asked[e]->n_step;
-            again = again || (engine != ENGINE_REFERENCE && asked[e]->outcome == EVALUATION_ODE_FAILED);
+            again =
+                again || (engine != ENGINE_REFERENCE && asked[e]->outcome == EVALUATION_ODE_FAILED);
         }
     }
     for (size_t e = 0; e < problem->n_experiment; e++) {
@@ -167,7 +181,8 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
         char name[FIT_NAME_SIZE];
         snprintf(record->reason, REASON, "no prediction at the best fit: %s%.120s",
                  fit_name_experiment(problem, asked[e]->task, name), asked[e]->reason);
-        return asked[e]->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed;
+        return asked[e]->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed
+                                                            : OUTCOME_ode_failed;
     }
     bootstrap->is_sigma_given = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
@@ -181,27 +196,39 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     return OUTCOME_converged;
 }
 
-enum outcome fit_bootstrap_values(const struct fit_problem *problem, const struct fit_options *options,
-                                  const struct fit_host *host, struct arena *arena, enum bootstrap_kind kind,
-                                  uint32_t replicate, double *value, struct fit_record *record)
+enum outcome fit_bootstrap_values(const struct fit_problem *problem,
+                                  const struct fit_options *options, const struct fit_host *host,
+                                  struct arena *arena, enum bootstrap_kind kind, uint32_t replicate,
+                                  double *value, struct fit_record *record)
 {
     const struct stiffit_model *abi = &problem->model->abi;
     size_t n = fit_problem_n_row(problem), n_group = problem->n_experiment * abi->n_observable;
     double *numbers = arena_calloc(arena, 3 * n + 1, sizeof *numbers);
     size_t *first = arena_calloc(arena, n_group + 2, sizeof *first);
     uint32_t *group = arena_calloc(arena, n + 1, sizeof *group);
-    struct evaluation **asked =
-        numbers ? request(problem, options->max_steps, numbers, abi->noise ? numbers + n : NULL, arena) : NULL;
+    struct evaluation **asked = numbers ? request(problem, options->max_steps, numbers,
+                                                  abi->noise ? numbers + n : NULL, arena)
+                                        : NULL;
     if (!asked || !first || !group) {
         snprintf(record->reason, REASON, "no memory for a replicate");
         return OUTCOME_out_of_memory;
     }
-    struct fit_bootstrap bootstrap = {
-        .n_row = n, .n_group = n_group, .group = group, .measured = problem->measured, .prediction = numbers,
-        .scale = numbers + n, .residual = numbers + 2 * n, .first = first, .kind = kind,
-        .loss = problem->loss, .n_noise = problem->n_noise,
-        .n_loose = fit_bootstrap_count_loose(problem->n_parameter, problem->start, problem->lower, problem->upper,
-                                             problem->fixed, problem->n_noise)};
+    struct fit_bootstrap bootstrap = {.n_row = n,
+                                      .n_group = n_group,
+                                      .group = group,
+                                      .measured = problem->measured,
+                                      .prediction = numbers,
+                                      .scale = numbers + n,
+                                      .residual = numbers + 2 * n,
+                                      .first = first,
+                                      .kind = kind,
+                                      .loss = problem->loss,
+                                      .n_noise = problem->n_noise,
+                                      .n_loose =
+                                          fit_bootstrap_count_loose(problem->n_parameter,
+                                                                    problem->start, problem->lower,
+                                                                    problem->upper, problem->fixed,
+                                                                    problem->n_noise)};
     for (size_t e = 0, i = 0; e < problem->n_experiment; e++)
         for (size_t k = 0; k < problem->task[e].n_row; k++, i++)
             group[i] = (uint32_t)(e * abi->n_observable) + problem->task[e].row_observable[k];
@@ -217,15 +244,16 @@ enum outcome fit_bootstrap_values(const struct fit_problem *problem, const struc
     return OUTCOME_bad_data;
 }
 
-void fit_bootstrap_datasets(uint64_t seed, uint32_t replicate, size_t n, const uint32_t *dataset, uint32_t *weight)
+void fit_bootstrap_datasets(uint64_t seed, uint32_t replicate, size_t n, const uint32_t *dataset,
+                            uint32_t *weight)
 {
     uint64_t stream = random_stream(PURPOSE_DATASETS, replicate);
     for (uint64_t k = 0; k < n; k++)
         weight[dataset[random_below(seed, stream, k, n)]]++;
 }
 
-void fit_bootstrap_run(const struct fit_subject *subject, const struct fit_options *options, uint32_t replicate,
-                       struct fit_record *record)
+void fit_bootstrap_run(const struct fit_subject *subject, const struct fit_options *options,
+                       uint32_t replicate, struct fit_record *record)
 {
     struct fit_options drawn = *options;
     drawn.certify = false;

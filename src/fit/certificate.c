@@ -1,5 +1,6 @@
-/* Makes one more evaluation to judge the optimum. Everything is measured in units of the measurement errors: an integration
- * error matters if it is not small compared with sigma, however small it is compared with the prediction.
+/* Makes one more evaluation to judge the optimum. Everything is measured in units of the
+ * measurement errors: an integration error matters if it is not small compared with sigma,
+ * however small it is compared with the prediction.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
@@ -9,28 +10,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, which affects no conclusion; a
- * promised decrease of that part moves no parameter by more than 0.02 of its standard error. */
+/* A change of the objective by this part of the variance changes -2 log likelihood by 0.002,
+ * which affects no conclusion; a promised decrease of that part moves no parameter by more than
+ * 0.02 of its standard error. */
 static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
-/* If no sigma is known, the assumed error of measurements is at least this part of their spread and of their values;
- * otherwise data simulated without noise would need more than double precision. */
+/* If no sigma is known, the assumed error of measurements is at least this part of their spread
+ * and of their values; otherwise data simulated without noise would need more than double
+ * precision. */
 static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;
 /* The smallest tolerance; a tenth of it is the limit of double precision. */
 static const double LEAST_RTOL = 1e-12;
-/* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
+/* A predicted decrease of so many times what the integrator's errors can account for is not due
+ * to them. */
 static const double CLEAR = 100;
 /* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that
  * resolve something else less. Below this power they are limited by what both integrations may
  * have missed. */
 static const double MORE_STEPS = 0.08;
-/* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
+/* Derivatives that differ by more than this part, or the errors of difference quotients, are not
+ * those of one function. */
 static const double DISAGREE = 0.01;
 
-/* Uses derivatives of the best point with residuals of the new evaluation. Errors in the derivatives change the predicted
- * decrease quadratically, so derivatives at the fit's tolerances suffice, which saves most of the cost of the evaluation. */
-static void take_derivatives(const struct fit_asker *asker, const struct fit_point *best, struct fit_point *point)
+/* Uses derivatives of the best point with residuals of the new evaluation. Errors in the
+ * derivatives change the predicted decrease quadratically, so derivatives at the fit's
+ * tolerances suffice, which saves most of the cost of the evaluation. */
+static void take_derivatives(const struct fit_asker *asker, const struct fit_point *best,
+                             struct fit_point *point)
 {
     point->chain = best->chain;
     point->d_prediction = best->d_prediction;
@@ -39,7 +46,8 @@ static void take_derivatives(const struct fit_asker *asker, const struct fit_poi
     fit_objective_gradient(&asker->objective, &answer, point->gradient);
 }
 
-static double error_of(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *tight)
+static double error_of(const struct fit_asker *asker, const struct fit_point *best,
+                       const struct fit_point *tight)
 {
     double sum = 0;
     for (size_t i = 0; i < asker->objective.n_row; i++) {
@@ -56,13 +64,16 @@ double fit_certificate_variance(const struct fit_asker *asker, const struct fit_
     if (asker->is_sigma_known || objective->n_row == 0)
         return variance;
     struct fit_answer answer = fit_point_answer(asker, best);
-    double spread = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable).total_squares;
-    double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_point_scale(asker, best);
+    double spread =
+        fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable)
+            .total_squares;
+    double least = BEST_SPREAD * BEST_SPREAD * spread +
+                   2 * BEST_VALUE * BEST_VALUE * fit_point_scale(asker, best);
     return fmax(variance, least / (double)objective->n_row);
 }
 
-void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
-                           double variance, double mean_square, bool is_sigma_known)
+void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options,
+                           double misfit, double variance, double mean_square, bool is_sigma_known)
 {
     double stop = options->f_tolerance * misfit, scatter = is_sigma_known ? variance : mean_square;
     /* if the fit describes its data badly, the objective changes by more */
@@ -70,29 +81,35 @@ void fit_certificate_judge(struct fit_certificate *certificate, const struct fit
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
     certificate->is_confirmed = change <= 1 || misfit == 0;
     certificate->is_certified = (change <= 1 && decrease <= 1) || misfit == 0;
-    certificate->is_below = certificate->is_certified && misfit > 0
-                            && (fabs(certificate->change) > CHANGE_MOST * fmax(scatter, mean_square) + stop
-                                || certificate->decrease > DECREASE_MOST * scatter + 2 * stop);
+    certificate->is_below =
+        certificate->is_certified && misfit > 0 &&
+        (fabs(certificate->change) > CHANGE_MOST * fmax(scatter, mean_square) + stop ||
+         certificate->decrease > DECREASE_MOST * scatter + 2 * stop);
     double needed = MARGIN * change;
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
         certificate->factor *= FIT_TIGHTER;
 }
 
-bool fit_certificate_may_tighten(const struct fit_certificate *certificate, const struct fit_asker *asker)
+bool fit_certificate_may_tighten(const struct fit_certificate *certificate,
+                                 const struct fit_asker *asker)
 {
     double least = 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
-    return !certificate->is_certified && certificate->factor > 0 && fit_asker_rtol(asker, asker->accuracy.tighter) > least;
+    return !certificate->is_certified && certificate->factor > 0 &&
+           fit_asker_rtol(asker, asker->accuracy.tighter) > least;
 }
 
-void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker, double f,
-                              enum outcome *outcome, enum stop_test *stop)
+void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker,
+                              double f, enum outcome *outcome, enum stop_test *stop)
 {
-    if (!certificate->is_certified && *stop == STOP_noise && *outcome == OUTCOME_converged && certificate->decrease > 0) {
+    if (!certificate->is_certified && *stop == STOP_noise && *outcome == OUTCOME_converged &&
+        certificate->decrease > 0) {
         *outcome = OUTCOME_stalled;
         *stop = STOP_none;
-        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
-                 "tolerances, although the gradient predicts %.3g of %.6g", certificate->decrease, f);
+        snprintf(asker->reason, sizeof asker->reason,
+                 "no further decrease was found, not even with tighter integrator "
+                 "tolerances, although the gradient predicts %.3g of %.6g",
+                 certificate->decrease, f);
     }
     if (asker->options->certify && outcome_is_success(*outcome) && !certificate->is_certified)
         asker->notes |= NOTE_not_certified;
@@ -100,14 +117,16 @@ void fit_certificate_conclude(const struct fit_certificate *certificate, struct 
         asker->notes |= NOTE_small_scatter;
 }
 
-/* Whether the derivatives of two evaluations of a point agree, as far as difference quotients are accurate. */
-static bool agrees(const struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *quotients,
-                   const struct fit_point *slopes)
+/* Whether the derivatives of two evaluations of a point agree, as far as difference quotients
+ * are accurate. */
+static bool agrees(const struct fit_asker *asker, struct fit_accuracy accuracy,
+                   const struct fit_point *quotients, const struct fit_point *slopes)
 {
     size_t n_row = asker->objective.n_row;
     double error = fit_asker_accuracy(asker, accuracy) * fit_point_size(asker, quotients);
     for (size_t j = 0; j < asker->map.n_free; j++) {
-        const double *by_quotients = quotients->d_prediction + j * n_row, *by_slopes = slopes->d_prediction + j * n_row;
+        const double *by_quotients = quotients->d_prediction + j * n_row,
+                     *by_slopes = slopes->d_prediction + j * n_row;
         double apart = 0, size = 0;
         for (size_t i = 0; i < n_row; i++) {
             double weight = quotients->weight[i] * quotients->chain[j];
@@ -115,17 +134,19 @@ static bool agrees(const struct fit_asker *asker, struct fit_accuracy accuracy, 
             apart += (a - b) * (a - b);
             size += a * a + b * b;
         }
-        if (!(sqrt(apart) <= DISAGREE * sqrt(size) + error / fit_map_size(&asker->map, j, quotients->theta[j])))
+        if (!(sqrt(apart) <=
+              DISAGREE * sqrt(size) + error / fit_map_size(&asker->map, j, quotients->theta[j])))
             return false;
     }
     return true;
 }
 
-/* Evaluates the best point with tighter tolerances. Difference quotients are too coarse to show a slope along a direction that
- * the data determine badly, so a fit that uses them is judged by sensitivities, unless there are none, or they are wrong and
- * the reason why quotients were asked for (*with_slopes false). */
-static enum asked evaluate(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
-                           struct fit_point *point, bool *with_slopes)
+/* Evaluates the best point with tighter tolerances. Difference quotients are too coarse to show
+ * a slope along a direction that the data determine badly, so a fit that uses them is judged by
+ * sensitivities, unless there are none, or they are wrong and the reason why quotients were
+ * asked for (*with_slopes false). */
+static enum asked evaluate(struct fit_asker *asker, struct fit_accuracy accuracy,
+                           const struct fit_point *best, struct fit_point *point, bool *with_slopes)
 {
     enum asked asked = ASKED_FAILED;
     *with_slopes = false;
@@ -192,8 +213,9 @@ static enum asked end_without_memory(struct fit_asker *asker)
     return ASKED_END;
 }
 
-enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
-                       double objective, struct arena *arena, struct fit_certificate *certificate)
+enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
+                       const struct fit_point *best, double objective, struct arena *arena,
+                       struct fit_certificate *certificate)
 {
     struct fit_point point;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
@@ -215,7 +237,8 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, co
         if (!with_slopes)
             take_derivatives(asker, best, &point);
     }
-    accuracy.gradient = with_slopes ? GRADIENT_forward : accuracy.gradient; /* it says how accurate the derivatives are */
+    /* it says how accurate the derivatives are */
+    accuracy.gradient = with_slopes ? GRADIENT_forward : accuracy.gradient;
     judge(asker, accuracy, best, is_exact ? best : &point, is_exact ? 0 : point.f - objective,
           spectrum, certificate);
     if (!with_slopes)

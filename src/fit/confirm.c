@@ -1,5 +1,6 @@
-/* The searches of one fit: from another start where the model cannot be evaluated, with another engine or gradient where the
- * first one fails, with tighter tolerances until they confirm the optimum.
+/* The searches of one fit: from another start where the model cannot be evaluated, with another
+ * engine or gradient where the first one fails, with tighter tolerances until they confirm the
+ * optimum.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/confirm.h"
 
@@ -19,13 +20,17 @@ static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 static const double STALLED_FACTOR = 100;
 /* The certificate's evaluation has at least the full tolerances from this value on. */
 static const double LEAST_TIGHTER = 0.1;
-/* The error of an objective at another place is at most this many times its change from one tolerance to the next. */
+/* The error of an objective at another place is at most this many times its change from one
+ * tolerance to the next. */
 static const double DOUBT = 10;
-/* A search with the same tolerances that gains less than this part of the predicted decrease is not repeated. */
+/* A search with the same tolerances that gains less than this part of the predicted decrease is
+ * not repeated. */
 static const double LEAST_GAIN = 0.1;
 
-/* Evaluates the best point again with the derivatives of all residuals, for the statistics. NULL: that failed. */
-static const struct fit_point *look_forward(struct fit_asker *asker, const struct fit_point *best, struct arena *arena)
+/* Evaluates the best point again with the derivatives of all residuals, for the statistics.
+ * NULL: that failed. */
+static const struct fit_point *look_forward(struct fit_asker *asker, const struct fit_point *best,
+                                            struct arena *arena)
 {
     struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
     if (!point || !fit_point_init(point, asker, asker->accuracy.gradient, arena))
@@ -39,9 +44,9 @@ static void look_back(struct fit_asker *asker, struct arena *arena, const double
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta,
                         struct search_end *end);
 
-/* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
- * again, and so is the start, as the best point may be no better. If that is impossible, the search goes on in lanes, and stays
- * there. */
+/* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more:
+ * the best point is evaluated again, and so is the start, as the best point may be no better. If
+ * that is impossible, the search goes on in lanes, and stays there. */
 static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start,
                         struct search_end *end)
 {
@@ -54,7 +59,8 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     search_from(asker, arena, best ? best->theta : start, end);
     if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
         look_back(asker, arena, start, end, INFINITY);
-    } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
+    } else if (best && !end->best &&
+               (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
         asker->accuracy.engine = left;
         asker->lanes.stays = true;
         asker->notes = notes;
@@ -100,8 +106,9 @@ static search_function *search_of(const struct fit_asker *asker)
     return asker->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search;
 }
 
-/* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
- * which are used from then on: values of the two kinds are never compared. */
+/* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the
+ * search with difference quotients, which are used from then on: values of the two kinds are
+ * never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta,
                         struct search_end *end)
 {
@@ -110,7 +117,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     search_of(asker)(asker, arena, theta, end);
     asker->n_iteration += end->n_iteration;
-    /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
+    /* Lanes need second derivatives of the model, which may not be finite where all that CVODES
+     * needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->lanes.has_lost &&
                    (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
@@ -125,7 +133,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->start_f = asker->prediction_error = NAN;
     asker->notes |= NOTE_state_jump;
     asker->accuracy.gradient = asker->gradient = GRADIENT_differences;
-    if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
+    if (asker->options->optimizer ==
+        OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
         asker->optimizer = OPTIMIZER_trf;
     if (fit_prepare_gradient(asker, arena))
         search_from(asker, arena, theta, end);
@@ -140,31 +149,35 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
     if (!end->best || asker->gradient != GRADIENT_adjoint)
         return end->best;
     asker->accuracy.gradient = GRADIENT_forward;
-    return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
+    return end->forward                       ? end->forward
+           : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena)
+                                              : NULL;
 }
 
-/* Checks that a search with tighter tolerances did not end above the start; if it did, a new search from the start replaces it.
- * `doubt`: possible error of the objectives known so far. */
+/* Checks that a search with tighter tolerances did not end above the start; if it did, a new
+ * search from the start replaces it. `doubt`: possible error of the objectives known so far. */
 static void look_back(struct fit_asker *asker, struct arena *arena, const double *start,
                       struct search_end *end, double doubt)
 {
     struct fit_point point;
-    if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, asker->accuracy.gradient, arena))
+    if (asker->start_f - end->best->f > doubt ||
+        !fit_point_init(&point, asker, asker->accuracy.gradient, arena))
         return;
     memcpy(point.theta, start, asker->map.n_free * sizeof *start);
     if (fit_ask(asker, asker->accuracy, &point, true) == ASKED_OK && point.f < end->best->f)
         search_from(asker, arena, start, end);
 }
 
-/* Continues from the best point with this engine, and with tolerances divided by the certificate's factor (0 counts as 1).
- * False: that failed, and nothing has changed. */
+/* Continues from the best point with this engine, and with tolerances divided by the
+ * certificate's factor (0 counts as 1). False: that failed, and nothing has changed. */
 static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start,
                   struct search_end *end, const struct fit_certificate *certificate,
                   enum engine_kind engine)
 {
     struct search_end next;
     const struct fit_asker before = *asker;
-    double doubt = engine == asker->accuracy.engine ? DOUBT * fabs(certificate->change) : INFINITY; /* engines' values differ */
+    /* engines' values differ */
+    double doubt = engine == asker->accuracy.engine ? DOUBT * fabs(certificate->change) : INFINITY;
     asker->accuracy.tighter *= certificate->factor > 0 ? certificate->factor : 1;
     asker->is_near = true;
     if (engine != asker->accuracy.engine) {
@@ -178,7 +191,8 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
         *end = next;
         return true;
     }
-    if (next.outcome == OUTCOME_budget && next.best && next.best->f < end->best->f - (isfinite(doubt) ? doubt : 0)) {
+    if (next.outcome == OUTCOME_budget && next.best &&
+        next.best->f < end->best->f - (isfinite(doubt) ? doubt : 0)) {
         *end = next; /* unfinished, but better */
         return true;
     }
@@ -191,10 +205,10 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
     return false;
 }
 
-/* A start may be the lowest of several although its budget is used up. One evaluation beyond the budget then confirms its
- * objective. */
-static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best, double objective,
-                    struct fit_certificate *certificate)
+/* A start may be the lowest of several although its budget is used up. One evaluation beyond the
+ * budget then confirms its objective. */
+static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best,
+                    double objective, struct fit_certificate *certificate)
 {
     const struct fit_options *options = asker->options;
     struct fit_options one_more = *options;
@@ -215,10 +229,10 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
         asker->notes |= NOTE_not_certified;
 }
 
-/* The certificate at the end of a search; empty if there can be none. Stalled searches are certified too, to see whether a
- * retry is worthwhile. */
-static struct fit_certificate certify(struct fit_asker *asker, struct arena *arena, const struct fit_point *point,
-                                      struct search_end *end)
+/* The certificate at the end of a search; empty if there can be none. Stalled searches are
+ * certified too, to see whether a retry is worthwhile. */
+static struct fit_certificate certify(struct fit_asker *asker, struct arena *arena,
+                                      const struct fit_point *point, struct search_end *end)
 {
     struct fit_certificate certificate = {.change = NAN, .decrease = NAN};
     if (!asker->options->certify)
@@ -245,13 +259,14 @@ static bool is_sample(const struct fit_problem *problem)
                         part) == 0;
 }
 
-/* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one confirms nothing. */
-static void check_lanes(struct fit_asker *asker, struct arena *arena, const struct fit_point *point, struct search_end *end,
-                        struct fit_certificate *certificate)
+/* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one
+ * confirms nothing. */
+static void check_lanes(struct fit_asker *asker, struct arena *arena, const struct fit_point *point,
+                        struct search_end *end, struct fit_certificate *certificate)
 {
     bool is_certified = certificate->is_certified;
-    if (asker->accuracy.engine == ENGINE_REFERENCE || !asker->options->certify || !point || !outcome_is_success(end->outcome)
-        || (is_certified && !is_sample(asker->problem)))
+    if (asker->accuracy.engine == ENGINE_REFERENCE || !asker->options->certify || !point ||
+        !outcome_is_success(end->outcome) || (is_certified && !is_sample(asker->problem)))
         return;
     struct fit_certificate other;
     struct fit_accuracy accuracy = asker->accuracy;
@@ -271,10 +286,12 @@ static bool may_leave_lanes(const struct fit_asker *asker)
     return asker->accuracy.engine != ENGINE_REFERENCE && !asker->lanes.stays;
 }
 
-/* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
- * certificate, and returns the best point with the derivatives of all residuals. */
-static const struct fit_point *tighten(struct fit_asker *asker, struct arena *arena, const double *start,
-                                       struct search_end *end, struct fit_certificate *certificate)
+/* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight
+ * as they can be. Sets the last certificate, and returns the best point with the derivatives of
+ * all residuals. */
+static const struct fit_point *tighten(struct fit_asker *asker, struct arena *arena,
+                                       const double *start, struct search_end *end,
+                                       struct fit_certificate *certificate)
 {
     const struct fit_point *point;
     double goal = INFINITY;

@@ -59,13 +59,14 @@ static bool is_done(struct descent *descent)
     return descent->method->promise(descent, enough) <= enough;
 }
 
-/* Records a trial without improvement: by how much value and slopes disagree, and where the slopes along the step put the
- * minimum. */
+/* Records a trial without improvement: by how much value and slopes disagree, and where the
+ * slopes along the step put the minimum. */
 static void note_miss(struct descent *descent)
 {
     const struct fit_point *best = descent->best, *trial = descent->trial;
     double at_best = 0, at_trial = 0, by_slopes = stopping_by_slopes(descent->n, best, trial);
-    if (fabs(by_slopes) + fabs(best->f - trial->f) > tolerance(descent)) /* shorter trials show nothing */
+    if (fabs(by_slopes) + fabs(best->f - trial->f) >
+        tolerance(descent)) /* shorter trials show nothing */
         descent->apart[descent->n_apart++ % DESCENT_APART] = fabs(best->f - trial->f - by_slopes);
     for (size_t j = 0; j < descent->n; j++) {
         at_best += best->gradient[j] * (trial->theta[j] - best->theta[j]);
@@ -137,9 +138,12 @@ static enum asked ask(struct descent *descent, bool *better)
     *better = false;
     enum asked asked = ask_once(descent, &is_known);
     descent->ended = asked == ASKED_END;
-    /* Very close to a bound, the gain of a step onto it is lost in rounding, but the search can continue from there. */
-    double limit = descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
-    bool is_lower = descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit);
+    /* Very close to a bound, the gain of a step onto it is lost in rounding, but the search can
+     * continue from there. */
+    double limit =
+        descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
+    bool is_lower =
+        descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit);
     if (asked == ASKED_OK && !is_known && is_lower) {
         *better = true;
         descent_take(descent);
@@ -243,7 +247,8 @@ static double promise_single(struct descent *descent)
     return most;
 }
 
-/* Without the columns of derivatives, no gradient is known to be small: any may be one in small units. */
+/* Without the columns of derivatives, no gradient is known to be small: any may be one in small
+ * units. */
 static bool is_orthogonal(struct descent *descent)
 {
     double left = descent->method->promise(descent, INFINITY);
@@ -261,7 +266,8 @@ static enum stop_test find_met(struct descent *descent)
     return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
 }
 
-/* The median of the latest disagreements: a single one may be small by chance. Infinite: there are none. */
+/* The median of the latest disagreements: a single one may be small by chance. Infinite: there
+ * are none. */
 static double noise_of(const struct descent *descent)
 {
     double sorted[DESCENT_APART];
@@ -287,14 +293,16 @@ static enum outcome judge_barren(struct descent *descent)
     stopping->met = left <= tolerance(descent) ? STOP_step : STOP_none;
     if (stopping->met != STOP_none)
         return OUTCOME_converged;
-    /* Round after round finds nothing: a remaining decrease that the gradient test accepts does not justify a failure. */
+    /* Round after round finds nothing: a remaining decrease that the gradient test accepts does
+     * not justify a failure. */
     if (stopping_is_noise(stopping, left, descent->best) ||
         left <= LOOSEST_TEST * tolerance(descent)) {
         asker->notes |= NOTE_noise_floor;
         stopping->met = STOP_noise;
         return OUTCOME_converged;
     }
-    fit_asker_end(asker, OUTCOME_stalled, "no objective below %.6g was found, and the gradient is still %.3g",
+    fit_asker_end(asker, OUTCOME_stalled,
+                  "no objective below %.6g was found, and the gradient is still %.3g",
                   descent->best->f, fit_point_gradient_norm(descent->map, descent->best));
     return OUTCOME_stalled;
 }
@@ -319,10 +327,15 @@ static enum outcome run_rounds(struct descent *descent)
         prepare(descent);
         if (!descent->ended && descent->factor && (*met = find_met(descent)) != STOP_none)
             break;
-        struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .gradient = descent->slope,
-                                      .f = before, .factor = descent->factor,
+        struct lbfgs_search search = {.n = descent->n_loose,
+                                      .origin = descent->origin,
+                                      .gradient = descent->slope,
+                                      .f = before,
+                                      .factor = descent->factor,
                                       .diagonal = descent->diagonal,
-                                      .trial = try_point, .accepted = accept, .context = descent,
+                                      .trial = try_point,
+                                      .accepted = accept,
+                                      .context = descent,
                                       .memory = MEMORY,
                                       .scratch = descent->scratch};
         if (!descent->ended && lbfgs_search_run(&search) == LBFGS_NO_MEMORY)
@@ -333,7 +346,8 @@ static enum outcome run_rounds(struct descent *descent)
         *met = STOP_step;
         if (is_idle(descent, barren))
             return OUTCOME_converged;
-        /* A round that ends on a bound may gain almost nothing, yet the next round is a different search. */
+        /* A round that ends on a bound may gain almost nothing, yet the next round is a
+         * different search. */
         bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
         n_barren = barren && !moved ? n_barren + 1 : 0;
         n_on_bound = barren ? n_on_bound : 0;
@@ -341,7 +355,8 @@ static enum outcome run_rounds(struct descent *descent)
         if (n_barren < FEW_BARREN)
             continue;
         enum outcome outcome = judge_barren(descent);
-        if (outcome == OUTCOME_converged || n_barren >= (descent->met_bound ? MAX_BARREN : FEW_BARREN))
+        if (outcome == OUTCOME_converged ||
+            n_barren >= (descent->met_bound ? MAX_BARREN : FEW_BARREN))
             return outcome;
     }
     return OUTCOME_converged;

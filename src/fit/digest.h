@@ -34,7 +34,8 @@ struct digest {
     struct digest_examples failed[N_OUTCOME];     /* of the failures of each kind */
     struct digest_examples noted[DIGEST_N_NOTE];  /* with that bit of enum note */
     uint64_t n_doubtful;                          /* successes with a note of NOTE_DOUBTFUL */
-    uint64_t n_at_bound;                          /* converged, with a bound that holds a parameter */
+    /* converged, with a bound that holds a parameter */
+    uint64_t n_at_bound;
     uint64_t n_no_sigma, n_known;                 /* measurements without a sigma; successes all of
                                                    * whose measurements have one */
     struct digest_spread reduced, unexplained;    /* reduced chi-square, or 1 - R squared

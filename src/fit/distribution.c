@@ -1,5 +1,5 @@
-/* Distribution functions by continued fractions and series; their inverses by Newton's method within a bracket; order
- * statistics of replicates.
+/* Distribution functions by continued fractions and series; their inverses by Newton's method
+ * within a bracket; order statistics of replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/distribution.h"
 
@@ -14,7 +14,8 @@ static const double TINY = 1e-300;
 
 double distribution_normal(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
 
-/* The continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz's method (1976). */
+/* The continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by
+ * Lentz's method (1976). */
 static double beta_fraction(double a, double b, double x)
 {
     double c = 1, d = 1 - (a + b) * x / (a + 1);
@@ -42,7 +43,10 @@ static double beta_fraction(double a, double b, double x)
 static double stirling_rest(double x)
 {
     double r = 1 / (x * x);
-    return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r * (1.0 / 1188 - r * (691.0 / 360360)))))) / x;
+    return (1.0 / 12 -
+            r * (1.0 / 360 -
+                 r * (1.0 / 1260 - r * (1.0 / 1680 - r * (1.0 / 1188 - r * (691.0 / 360360)))))) /
+           x;
 }
 
 /* lgamma without its global sign: arguments are positive here. */
@@ -54,8 +58,8 @@ static double log_gamma(double x)
     return (x - 0.5) * log(x) - x + 0.918938533204672741780 + stirling_rest(x) - shift;
 }
 
-/* log of gamma(a + b) / (gamma(a) gamma(b)). For large arguments their formulas are subtracted, not the values, which would
- * cancel. */
+/* log of gamma(a + b) / (gamma(a) gamma(b)). For large arguments their formulas are subtracted,
+ * not the values, which would cancel. */
 static double log_inverse_beta(double a, double b)
 {
     double large = fmax(a, b), small = fmin(a, b);
@@ -80,8 +84,8 @@ static double incomplete_beta(double a, double b, double x, double y, double *fr
     return 1 - *front * beta_fraction(b, a, y) / b;
 }
 
-/* P(a, x) of the incomplete gamma function: series below a + 1, continued fraction of the complement above.
- * *front: x times its slope. */
+/* P(a, x) of the incomplete gamma function: series below a + 1, continued fraction of the
+ * complement above. *front: x times its slope. */
 static double incomplete_gamma(double a, double x, double *front)
 {
     *front = 0;
@@ -125,7 +129,8 @@ double distribution_t(double x, double freedom)
 static double f_below(double x, double freedom, double freedom_below, double *front)
 {
     double above = freedom * x, sum = above + freedom_below;
-    return incomplete_beta(0.5 * freedom, 0.5 * freedom_below, above / sum, freedom_below / sum, front);
+    return incomplete_beta(0.5 * freedom, 0.5 * freedom_below, above / sum, freedom_below / sum,
+                           front);
 }
 
 double distribution_f(double x, double freedom, double freedom_below)
@@ -170,7 +175,10 @@ static double above_normal(const struct distribution *self, double x, double *sl
     return -0.5 * erfc(x / sqrt(2.0));
 }
 
-static double above_t(const struct distribution *self, double x, double *slope) { return -t_tail(x, self->a, slope); }
+static double above_t(const struct distribution *self, double x, double *slope)
+{
+    return -t_tail(x, self->a, slope);
+}
 
 static double below_f(const struct distribution *self, double x, double *slope)
 {
@@ -202,7 +210,8 @@ static double symmetric(const struct distribution *self, double p, double guess)
 static double guess_normal(double p)
 {
     double t = sqrt(-2 * log(fmin(p, 1 - p)));
-    double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+                       (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
     return fmax(x, 1e-3);
 }
 
@@ -215,20 +224,25 @@ double distribution_normal_quantile(double p)
 
 double distribution_t_quantile(double p, double freedom)
 {
-    double z = guess_normal(p), guess = z + z * (z * z + 1) / (4 * freedom); /* Abramowitz & Stegun 26.7.5 */
+    /* Abramowitz & Stegun 26.7.5 */
+    double z = guess_normal(p), guess = z + z * (z * z + 1) / (4 * freedom);
     return symmetric(&(struct distribution){above_t, freedom, 0}, p, guess);
 }
 
 double distribution_f_quantile(double p, double freedom, double freedom_below)
 {
     double answer;
-    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){below_f, freedom, freedom_below}, p, 1);
+    return at_border(p, 0, &answer)
+               ? answer
+               : find(&(struct distribution){below_f, freedom, freedom_below}, p, 1);
 }
 
 double distribution_chi_square_quantile(double p, double freedom)
 {
     double answer;
-    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){below_chi, freedom, 0}, p, freedom);
+    return at_border(p, 0, &answer)
+               ? answer
+               : find(&(struct distribution){below_chi, freedom, 0}, p, freedom);
 }
 
 /* If more than this part of the replicates have no standard error, the rest are no fair sample. */
@@ -257,11 +271,13 @@ struct fit_interval fit_interval_percentile(double *estimate, size_t n, double c
 {
     double tail = 0.5 - 0.5 * confidence;
     qsort(estimate, n, sizeof *estimate, compare);
-    return (struct fit_interval){fit_interval_quantile(estimate, n, tail), fit_interval_quantile(estimate, n, 1 - tail)};
+    return (struct fit_interval){fit_interval_quantile(estimate, n, tail),
+                                 fit_interval_quantile(estimate, n, 1 - tail)};
 }
 
-struct fit_interval fit_interval_studentised(double estimate, double error, const double *estimates, const double *errors,
-                                             size_t n, double confidence, double *scratch)
+struct fit_interval fit_interval_studentised(double estimate, double error, const double *estimates,
+                                             const double *errors, size_t n, double confidence,
+                                             double *scratch)
 {
     double tail = 0.5 - 0.5 * confidence;
     size_t n_known = 0;
@@ -273,7 +289,8 @@ struct fit_interval fit_interval_studentised(double estimate, double error, cons
     if (!isfinite(error) || (double)(n - n_known) > MOST_WITHOUT_ERROR * (double)n)
         return (struct fit_interval){NAN, NAN};
     qsort(scratch, n_known, sizeof *scratch, compare);
-    return (struct fit_interval){estimate - error * fit_interval_quantile(scratch, n_known, 1 - tail),
+    return (struct fit_interval){estimate -
+                                     error * fit_interval_quantile(scratch, n_known, 1 - tail),
                                  estimate - error * fit_interval_quantile(scratch, n_known, tail)};
 }
 

@@ -52,8 +52,8 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
 }
 
 /* Runs a fit with the sigmas that are known. */
-static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                struct arena *arena, struct fit_record *record)
+static void run(const struct fit_problem *problem, const struct fit_options *options,
+                const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
     struct fit_asker *asker = fit_prepare(problem, options, host, arena, record);
     double *theta;
@@ -64,8 +64,8 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
         search(asker, arena, theta, at_bound, record);
 }
 
-void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-             struct arena *arena, struct fit_record *record)
+void fit_run(const struct fit_problem *problem, const struct fit_options *options,
+             const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
     if (!fit_unit_is_open(problem)) {
         run(problem, options, host, arena, record);

@@ -1,5 +1,5 @@
-/* Groups are found from the projector onto the flat directions, because a basis of them may be any mixture. In the projector,
- * two independent combinations of parameters are two blocks.
+/* Groups are found from the projector onto the flat directions, because a basis of them may be
+ * any mixture. In the projector, two independent combinations of parameters are two blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
@@ -8,27 +8,31 @@
 #include <math.h>
 #include <string.h>
 
-/* A parameter with a smaller share than this of a flat direction is not part of it. The share must also exceed the uncertainty
- * of the direction (the smallest singular value that counts over the next known one), up to the second number. */
+/* A parameter with a smaller share than this of a flat direction is not part of it. The share
+ * must also exceed the uncertainty of the direction (the smallest singular value that counts
+ * over the next known one), up to the second number. */
 static const double PART_OF_FLAT = 1e-3, PART_MOST = 0.1;
 
-/* Of equal candidates the first is taken in every fit, although rounding makes one of them the largest. */
+/* Of equal candidates the first is taken in every fit, although rounding makes one of them the
+ * largest. */
 static const double CLEARLY = 1.01;
 
-/* A standard deviation of ten decades, or of ten times the range of the bounds, carries no information, and the derivatives are
- * not valid that far away. */
+/* A standard deviation of ten decades, or of ten times the range of the bounds, carries no
+ * information, and the derivatives are not valid that far away. */
 static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
 
-/* A direction is unbounded if censored measurements give all its information but the first part, and less than the second part
- * of what they would give if their values were known (as one 3.1 standard deviations within its limit does). */
+/* A direction is unbounded if censored measurements give all its information but the first part,
+ * and less than the second part of what they would give if their values were known (as one 3.1
+ * standard deviations within its limit does). */
 static const double PART_OF_VALUES = 0.01, LEFT_LEAST = 0.01;
 
 bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
 {
-    *flat = (struct fit_flat){.projector = arena_calloc(arena, n_free + 1, n_free * sizeof(double) + 1),
-                              .is_flat = arena_calloc(arena, n_free + 1, 1),
-                              .through = arena_calloc(arena, n_free + 1, sizeof(uint32_t)),
-                              .group = arena_calloc(arena, n_free + 1, sizeof(uint32_t))};
+    *flat =
+        (struct fit_flat){.projector = arena_calloc(arena, n_free + 1, n_free * sizeof(double) + 1),
+                          .is_flat = arena_calloc(arena, n_free + 1, 1),
+                          .through = arena_calloc(arena, n_free + 1, sizeof(uint32_t)),
+                          .group = arena_calloc(arena, n_free + 1, sizeof(uint32_t))};
     return flat->projector && flat->is_flat && flat->through && flat->group;
 }
 
@@ -75,30 +79,33 @@ static double widest(const struct fit_map *map, size_t j)
     return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
 }
 
-bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker, const struct fit_point *point,
-                       struct arena *arena)
+bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker,
+                       const struct fit_point *point, struct arena *arena)
 {
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
     size_t n = asker->map.n_free, n_row = objective->measured.censored ? objective->n_row : 0;
     *censored = (struct fit_censored){.n_row = n_row};
-    if (!ARENA_DOUBLES(arena, {&censored->slope, n_row, n}, {&censored->factor, n_row, 1}, {&censored->curvature, n_row, 1}))
+    if (!ARENA_DOUBLES(arena, {&censored->slope, n_row, n}, {&censored->factor, n_row, 1},
+                       {&censored->curvature, n_row, 1}))
         return false;
     for (size_t i = 0; i < n_row; i++) {
         double r, weight, value;
         if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
             continue;
         censored->curvature[i] = fit_loss_censored(-objective->measured.censored[i] * r).curvature;
-        censored->factor[i] = fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight;
+        censored->factor[i] =
+            fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight;
         for (size_t j = 0; j < n; j++)
             censored->slope[i + j * n_row] = answer.d_prediction[i + j * n_row] * answer.chain[j];
     }
     return true;
 }
 
-/* The change of row i along a direction (n, optimiser's scale), in standard deviations; 0 for rows that are not censored. */
-static double censored_change(const struct fit_flat *flat, const struct fit_censored *censored, size_t i,
-                              const double *direction)
+/* The change of row i along a direction (n, optimiser's scale), in standard deviations; 0 for
+ * rows that are not censored. */
+static double censored_change(const struct fit_flat *flat, const struct fit_censored *censored,
+                              size_t i, const double *direction)
 {
     double change = 0;
     for (size_t c = 0; c < flat->spectrum->n; c++)
@@ -107,8 +114,8 @@ static double censored_change(const struct fit_flat *flat, const struct fit_cens
 }
 
 /* Of information 1 if known; otherwise of length 1 in units of the parameters' sizes. */
-static void take_direction(const struct fit_flat *flat, const struct fit_map *map, const double *theta, size_t k,
-                           double *direction)
+static void take_direction(const struct fit_flat *flat, const struct fit_map *map,
+                           const double *theta, size_t k, double *direction)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
     for (size_t c = 0; c < spectrum->n; c++) {
@@ -119,10 +126,11 @@ static void take_direction(const struct fit_flat *flat, const struct fit_map *ma
     }
 }
 
-/* Replaces the known directions by others of information 1 each, ordered by how much censored rows would say about them if
- * their values were known. Otherwise each could mix what is known with what is not. */
-static void separate(const struct fit_flat *flat, const struct fit_censored *censored, const struct fit_map *map,
-                     const double *theta, double *scratch)
+/* Replaces the known directions by others of information 1 each, ordered by how much censored
+ * rows would say about them if their values were known. Otherwise each could mix what is known
+ * with what is not. */
+static void separate(const struct fit_flat *flat, const struct fit_censored *censored,
+                     const struct fit_map *map, const double *theta, double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
     size_t n = spectrum->n, m = spectrum->n_known, n_row = censored->n_row;
@@ -158,8 +166,9 @@ static void open_direction(struct fit_flat *flat, size_t k, const double *covari
     }
 }
 
-void fit_flat_open(struct fit_flat *flat, const struct fit_censored *censored, const struct fit_map *map, const double *theta,
-                   const double *covariance, double *scratch)
+void fit_flat_open(struct fit_flat *flat, const struct fit_censored *censored,
+                   const struct fit_map *map, const double *theta, const double *covariance,
+                   double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
     if (censored->n_row == 0)
@@ -182,7 +191,8 @@ void fit_flat_open(struct fit_flat *flat, const struct fit_censored *censored, c
     }
 }
 
-void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor)
+void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance,
+                    double factor)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
     size_t n = spectrum->n;
@@ -252,8 +262,9 @@ void fit_flat_group(struct fit_flat *flat)
     renumber(flat, n_label);
 }
 
-/* A direction of group g, of any length: the one that moves a parameter of the group furthest, which is that parameter's column
- * of the projector. If only known directions leave the group open, one of these with all its parameters. */
+/* A direction of group g, of any length: the one that moves a parameter of the group furthest,
+ * which is that parameter's column of the projector. If only known directions leave the group
+ * open, one of these with all its parameters. */
 static void find_direction(const struct fit_flat *flat, size_t g, double *direction)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
@@ -261,7 +272,8 @@ static void find_direction(const struct fit_flat *flat, size_t g, double *direct
     for (size_t c = 0; c < n; c++) {
         if (flat->group[c] != g)
             continue;
-        if (flat->through[c] == 0 && (most == n || flat->projector[c + c * n] > CLEARLY * flat->projector[most + most * n]))
+        if (flat->through[c] == 0 &&
+            (most == n || flat->projector[c + c * n] > CLEARLY * flat->projector[most + most * n]))
             most = c;
         if (flat->through[c] > 0)
             through = flat->through[c] - 1;

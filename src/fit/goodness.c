@@ -8,8 +8,10 @@
 static const double POOR_PROBABILITY = 1e-6;
 static const double CHANCE = 0.01;           /* that a curve explains so much of pure noise */
 static const double LEFT = 0.5;              /* of the variance about a constant */
-static const double SCATTER = 0.1;           /* of the values' root mean square: a constant describes what is closer */
-static const double VISIBLE = 0.01;          /* likewise: smaller residuals matter to nobody, and may be the integrator's */
+/* of the values' root mean square: a constant describes what is closer */
+static const double SCATTER = 0.1;
+/* likewise: smaller residuals matter to nobody, and may be the integrator's */
+static const double VISIBLE = 0.01;
 static const double NEGLIGIBLE = 1e-17;
 
 bool fit_is_judged_by_chi_square(const struct fit_record *record)
@@ -30,7 +32,8 @@ double fit_badness(const struct fit_record *record)
 /* P(X <= k) of n tosses of a coin, for k below n / 2. */
 static double coins(size_t k, size_t n)
 {
-    double term = exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) - (double)n * log(2));
+    double term = exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) -
+                      (double)n * log(2));
     double sum = 0;
     for (; term > NEGLIGIBLE * sum; k--) {
         sum += term;
@@ -50,13 +53,16 @@ static bool keeps_signs(const struct fit_criteria *criteria)
 /* Whether a constant for each observable describes the data as well, up to chance. */
 static bool explains_nothing(const struct fit_criteria *criteria, double n_row, double freedom)
 {
-    double n_constant = (double)criteria->n_constant, n_more = fmax(n_row - freedom - n_constant, 1);
-    double left = criteria->squares / freedom, total = criteria->total_squares / (n_row - n_constant);
+    double n_constant = (double)criteria->n_constant,
+           n_more = fmax(n_row - freedom - n_constant, 1);
+    double left = criteria->squares / freedom,
+           total = criteria->total_squares / (n_row - n_constant);
     double ratio = (criteria->total_squares - criteria->squares) / n_more / left;
     return left > LEFT * total && !(ratio > distribution_f_quantile(1 - CHANCE, n_more, freedom));
 }
 
-bool fit_goodness_is_poor(const struct fit_criteria *criteria, bool is_known, double n_row, double freedom)
+bool fit_goodness_is_poor(const struct fit_criteria *criteria, bool is_known, double n_row,
+                          double freedom)
 {
     if (!(freedom > 0))
         return false;

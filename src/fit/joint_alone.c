@@ -1,12 +1,14 @@
 /* Fits of single blocks by themselves, in a fit over many datasets.
  *
- * Pilots are another start: the medians of some datasets' own fits, in which no parameter is shared. From a start far away the
- * shared steps of all datasets together may lead to a local optimum that a dataset by itself does not have.
+ * Pilots are another start: the medians of some datasets' own fits, in which no parameter is
+ * shared. From a start far away the shared steps of all datasets together may lead to a local
+ * optimum that a dataset by itself does not have.
  *
- * Once a sample of the datasets has little more to say, each dataset fits its own parameters to the shared ones from its start,
- * and the search goes on with all of them. Those of the sample do so too, and keep the lower one of two ends: while the shared
- * parameters were wrong, some may have been led to a local optimum, which would hold up all others. So there is a sample of all
- * datasets if these are few.
+ * Once a sample of the datasets has little more to say, each dataset fits its own parameters to
+ * the shared ones from its start, and the search goes on with all of them. Those of the sample
+ * do so too, and keep the lower one of two ends: while the shared parameters were wrong, some
+ * may have been led to a local optimum, which would hold up all others. So there is a sample of
+ * all datasets if these are few.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_alone.h"
 
@@ -17,13 +19,14 @@
 #include <string.h>
 
 enum { N_PILOT = 16, LEAST = 4, MOST_EVALUATIONS = 200 };
-/* The datasets' own fits end here: the search that follows changes the shared parameters again. Also by what part of the misfit
- * the objective of one of them must be lower to count. */
+/* The datasets' own fits end here: the search that follows changes the shared parameters again.
+ * Also by what part of the misfit the objective of one of them must be lower to count. */
 static const double LOOSE = 1e-4;
 
 /* A fit of a block by itself; its record lasts as long as the arena. False: it has no result. */
-static bool fit_alone(const struct joint *joint, const struct fit_problem *problem, const struct fit_options *options,
-                      const struct fit_host *host, struct arena *arena, struct fit_record *record)
+static bool fit_alone(const struct joint *joint, const struct fit_problem *problem,
+                      const struct fit_options *options, const struct fit_host *host,
+                      struct arena *arena, struct fit_record *record)
 {
     void *arrays = arena_calloc(arena, fit_record_array_bytes(joint->n_parameter) + 1, 1);
     struct fit_problem alone = *problem;
@@ -52,8 +55,8 @@ bool joint_pilot_init(struct joint *joint)
 
 bool joint_has_pilots(const struct joint *joint)
 {
-    return joint->has_pilots && joint->ranks.n_block >= LEAST && joint->levels.n_column == 0 && joint->above.s > 0
-           && !joint->descends;
+    return joint->has_pilots && joint->ranks.n_block >= LEAST && joint->levels.n_column == 0 &&
+           joint->above.s > 0 && !joint->descends;
 }
 
 bool joint_is_pilot(const struct joint *joint, size_t i)
@@ -61,8 +64,9 @@ bool joint_is_pilot(const struct joint *joint, size_t i)
     return pilot_of(joint, joint->ranks.first + i) < N_PILOT;
 }
 
-void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
-                     const struct fit_host *host, struct arena *arena)
+void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *problem,
+                     const struct fit_options *options, const struct fit_host *host,
+                     struct arena *arena)
 {
     struct joint_block *block = &joint->block[i];
     struct fit_options own = *options;
@@ -76,7 +80,8 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     own.max_total_steps = (options->max_total_steps - block->used.n_step) / 2;
     bool is_good = fit_alone(joint, problem, &own, host, arena, &record);
     for (size_t k = 0; k < n; k++)
-        found[k] = is_good ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
+        found[k] =
+            is_good ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
     fit_work_add(&block->used, &record);
 }
 
@@ -89,8 +94,8 @@ static void gather_pilots(struct joint *joint)
             first = pilot_of(joint, joint->ranks.first + i);
             count++;
         }
-    const unsigned char *all =
-        joint_gather(joint, joint->pilots.found + (count ? first : 0) * n, count * n * sizeof(double), &n_all);
+    const unsigned char *all = joint_gather(joint, joint->pilots.found + (count ? first : 0) * n,
+                                            count * n * sizeof(double), &n_all);
     if (all && n_all <= N_PILOT * n * sizeof(double))
         memcpy(joint->pilots.found, all, n_all);
 }
@@ -119,8 +124,8 @@ void joint_pilot_begin(const struct joint_work *work)
             map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
 }
 
-void joint_follow_shared(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
-                         struct arena *arena)
+void joint_follow_shared(struct joint_work *work, const struct fit_problem *problem,
+                         const struct fit_host *host, struct arena *arena)
 {
     const struct joint *joint = work->joint;
     bool is_sampled = work->block->used.n_evaluation > 0;
@@ -130,14 +135,17 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     struct fit_problem own = *problem;
     struct fit_record record;
     size_t n = joint->n_parameter;
-    double *start = arena_calloc(arena, n + 1, sizeof *start), *p = arena_calloc(arena, n + 1, sizeof *p);
+    double *start = arena_calloc(arena, n + 1, sizeof *start),
+           *p = arena_calloc(arena, n + 1, sizeof *p);
     uint8_t *fixed = arena_calloc(arena, n + 1, 1);
-    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->used.n_evaluation < 2)
+    if (work->n == 0 || !start || !fixed || !p ||
+        options.max_evaluations - work->asker->used.n_evaluation < 2)
         return;
     memcpy(start, problem->start, n * sizeof *start);
     memcpy(fixed, problem->fixed, n);
     for (size_t k = 0; k < work->n + work->s; k++)
-        work->at.theta[work->order[k]] = k < work->n ? map->start[work->order[k]] : work->theta[k - work->n];
+        work->at.theta[work->order[k]] =
+            k < work->n ? map->start[work->order[k]] : work->theta[k - work->n];
     if (!fit_map_natural(map, work->at.theta, p))
         return;
     for (size_t k = 0; k < work->s; k++) {

@@ -1,4 +1,5 @@
-/* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and makes its own steps.
+/* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and
+ * makes its own steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_alone.h"
 #include "fit/joint_errors.h"
@@ -16,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often a block tries a shorter step of its own where a trial cannot be evaluated (the last one is none at all), and where
- * it misses most of what it promised. */
+/* How often a block tries a shorter step of its own where a trial cannot be evaluated (the last
+ * one is none at all), and where it misses most of what it promised. */
 enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 /* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
@@ -48,7 +49,8 @@ static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
 }
 
 /* Evaluates at own and shared parameters, and reduces the derivatives to `reduced`. */
-static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_reduced *reduced)
+static enum asked evaluate(struct joint_work *work, const double *own, const double *shared,
+                           struct joint_reduced *reduced)
 {
     for (size_t k = 0; k < work->n; k++)
         work->at.theta[work->order[k]] = own[k];
@@ -65,23 +67,27 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     reduced->size = weight * fit_point_scale(work->asker, &work->at);
     reduced->mean_square = fit_point_mean_square(work->asker, &work->at);
     reduced->variance = fit_certificate_variance(work->asker, &work->at);
-    reduced->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(reduced->f) + reduced->misfit)
-                  + fit_asker_rtol(work->asker, work->asker->accuracy.tighter) * fit_point_size(work->asker, &work->at)
-                        * sqrt(reduced->mean_square * (double)work->block->n_row);
+    reduced->noise =
+        DBL_EPSILON * (double)work->block->n_row * (fabs(reduced->f) + reduced->misfit) +
+        fit_asker_rtol(work->asker, work->asker->accuracy.tighter) *
+            fit_point_size(work->asker, &work->at) *
+            sqrt(reduced->mean_square * (double)work->block->n_row);
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
     if (reduced->at)
         joint_kinks_keep(work, reduced);
     if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, reduced->triangle, reduced->rhs))
-        return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
+        return fit_asker_miss(work->asker, OUTCOME_model_failed,
+                              "the derivatives of the residuals are too large to be used");
     asked = work->block->is_curved ? curve(work, reduced) : ASKED_FAILED;
     reduced->is_curved = asked == ASKED_OK;
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-/* The same, and again with another method if that is needed. `best`: evaluate the best point again, too, if the method changes;
- * NULL: this is it. */
-static enum asked try(struct joint_work *work, struct arena *arena, const double *own, const double *shared,
-                      struct joint_reduced *reduced, struct joint_reduced *best)
+/* The same, and again with another method if that is needed. `best`: evaluate the best point
+ * again, too, if the method changes; NULL: this is it. */
+static enum asked try(struct joint_work *work, struct arena *arena, const double *own,
+                      const double *shared, struct joint_reduced *reduced,
+                      struct joint_reduced *best)
 {
     enum asked asked = evaluate(work, own, shared, reduced);
     while (asked == ASKED_END && joint_change_method(work, arena)) {
@@ -124,8 +130,8 @@ static void compare(struct joint_work *work)
     }
 }
 
-/* Chooses the own radius after a trial whose own step promised `gain`, of what the whole step promised. True: the block missed
- * most of it. */
+/* Chooses the own radius after a trial whose own step promised `gain`, of what the whole step
+ * promised. True: the block missed most of it. */
 static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
@@ -166,8 +172,9 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
     if (block->best.is_curved && block->promise > 0
         && block->decrease > TOO_CURVED * block->promise)
         block->is_curved = false;
-    else if (block->n_bounded >= MAX_BOUNDED && joint->search.loose == 0 && joint->part.stride <= 1 && !block->has_kinks
-        && block->best.promise_free * (double)joint->part.n_all > joint->search.model.promise)
+    else if (block->n_bounded >= MAX_BOUNDED && joint->search.loose == 0 &&
+             joint->part.stride <= 1 && !block->has_kinks &&
+             block->best.promise_free * (double)joint->part.n_all > joint->search.model.promise)
         block->is_curved = true;
 }
 
@@ -282,21 +289,25 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
     const struct fit_options *options = work->joint->options;
     size_t all = work->n + work->s;
     struct fit_leap leap;
-    double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
+    double before = block->trial.f,
+           weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
     enum engine_kind engine = block->engine;
     enum gradient_method gradient = block->gradient;
     if (!fit_leap_init_single(&leap, work->asker, work->joint->descends, arena))
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
-    while (options->max_evaluations - work->asker->used.n_evaluation > 1 && fit_leap_find(&leap, work->asker, &work->at)) {
+    while (options->max_evaluations - work->asker->used.n_evaluation > 1 &&
+           fit_leap_find(&leap, work->asker, &work->at)) {
         for (size_t k = 0; k < work->n; k++)
             work->move[k] = leap.theta[work->order[k]];
         enum asked asked = try(work, arena, work->move, work->theta, &block->best, NULL);
         if (asked == ASKED_END)
             return false;
-        if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
-            return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
+        if (block->engine != engine ||
+            block->gradient != gradient) /* values of two kinds are not compared */
+            return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) ==
+                   ASKED_OK;
         double after = asked == ASKED_OK ? block->best.f / weight : (double)NAN;
         if (!fit_leap_is_good(&leap, &work->asker->map, before / weight, after))
             return true; /* work->at is the end of the leap */
@@ -314,7 +325,8 @@ static void keep(struct joint_work *work)
     struct joint_block *block = work->block;
     size_t all = work->n + work->s;
     for (size_t k = 0; k < all; k++)
-        work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
+        work->at.theta[work->order[k]] =
+            k < work->n ? block->best.theta[k] : work->theta[k - work->n];
     block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
     fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
 }
@@ -370,7 +382,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     if (joint->pass == JOINT_ROWS || joint->pass == JOINT_VALUE) {
-        bool is_good = joint->pass == JOINT_ROWS ? joint_kinks_rows(work, arena) : joint_kinks_value(work, arena);
+        bool is_good = joint->pass == JOINT_ROWS ? joint_kinks_rows(work, arena)
+                                                 : joint_kinks_value(work, arena);
         if (!is_good)
             joint_block_end(block, OUTCOME_out_of_memory, "no memory for a step of this dataset");
         return;
@@ -394,7 +407,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (joint->pass == JOINT_DESCRIBE)
         keep(work); /* in case that the evaluation ends */
     enum asked asked = evaluate_trial(work, arena);
-    block->has_failed = asked == ASKED_FAILED || (asked == ASKED_END && joint->pass == JOINT_DESCRIBE);
+    block->has_failed =
+        asked == ASKED_FAILED || (asked == ASKED_END && joint->pass == JOINT_DESCRIBE);
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
@@ -412,5 +426,6 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         return;
     keep(work);
     if (!joint_findings_take(work, arena))
-        joint_block_end(block, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
+        joint_block_end(block, OUTCOME_out_of_memory,
+                        "no memory for the statistics of this dataset");
 }

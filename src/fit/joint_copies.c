@@ -1,6 +1,7 @@
-/* Every process keeps all blocks but evaluates only some; after a pass they exchange results, so that each then continues as a
- * single process would: for groups, whose blocks may be anywhere, and L-BFGS, which has one long vector of all parameters. Each
- * gives what it has found of its blocks, a kilobyte or more for each.
+/* Every process keeps all blocks but evaluates only some; after a pass they exchange results, so
+ * that each then continues as a single process would: for groups, whose blocks may be anywhere,
+ * and L-BFGS, which has one long vector of all parameters. Each gives what it has found of its
+ * blocks, a kilobyte or more for each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_copies.h"
 
@@ -18,7 +19,8 @@ static void pass_arrays(struct cursor *cursor, const struct joint *joint, struct
 {
     struct joint_arrays arrays;
     ARRAY(block->memory.numbers, block->memory.n_copied);
-    ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
+    ARRAY(block->findings.memory,
+          block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
 }
 
 static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_t i)

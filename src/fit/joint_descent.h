@@ -4,6 +4,6 @@
 
 #include "fit/joint_pass.h"
 
-/* From the best point to where a stopping test is met, or nothing better is found: *outcome, and stopping.met. Other than
- * JOINT_COUNTS: the pass that has ended it. */
+/* From the best point to where a stopping test is met, or nothing better is found: *outcome, and
+ * stopping.met. Other than JOINT_COUNTS: the pass that has ended it. */
 enum joint_went joint_descend(struct joint *joint, enum outcome *outcome);

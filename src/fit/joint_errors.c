@@ -1,7 +1,7 @@
-/* The information of a fit over many datasets, and records of its datasets. What the whole fit says about the parameters
- * of one dataset, if all others are estimated, too, are the rows that the elimination of its own parameters leaves, and
- * the rows of the parameters above it once all blocks have been eliminated. From these a record is filled as that of a
- * single fit.
+/* The information of a fit over many datasets, and records of its datasets. What the whole fit
+ * says about the parameters of one dataset, if all others are estimated, too, are the rows that
+ * the elimination of its own parameters leaves, and the rows of the parameters above it once all
+ * blocks have been eliminated. From these a record is filled as that of a single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
 #include "fit/joint_vector.h"
@@ -16,14 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The damping of the elimination, in units of the columns' lengths; and the accuracy of what it leaves, relative to these. */
+/* The damping of the elimination, in units of the columns' lengths; and the accuracy of what it
+ * leaves, relative to these. */
 static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
-/* A singular value of the shared parameters' rows counts as no smaller than this part of what cannot be told from 0. */
+/* A singular value of the shared parameters' rows counts as no smaller than this part of what
+ * cannot be told from 0. */
 static const double ZERO = 1e-2;
 
-/* Sums over the blocks that depend on a parameter: squares of its column's length, the same of the rows of noise and priors,
- * squares of the predictions' norm, measurements, how many have it move a prediction or the noise, and how many there are; the
- * objective's derivative at the best point. */
+/* Sums over the blocks that depend on a parameter: squares of its column's length, the same of
+ * the rows of noise and priors, squares of the predictions' norm, measurements, how many have it
+ * move a prediction or the noise, and how many there are; the objective's derivative at the best
+ * point. */
 struct column_sum {
     double squares, beyond, size, n_row, n_prediction, n_noise, n_block, slope;
 };
@@ -34,13 +37,15 @@ struct joint_errors {
     uint32_t *index;          /* s: of each among those, or NOT_KEPT */
     struct column_sum *sum;   /* s: of the shared parameters, then n_group for each group */
     struct fit_spectrum shared; /* of the n_kept parameters */
-    double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
+    /* n_kept x n_kept, with further columns of groups: its products are the covariance */
+    double *root;
     struct fit_whole whole;
     double gradient_norm;     /* of the whole fit, as fit_point_gradient_norm */
     bool has_excess;          /* of some block: observed and expected information differ */
     double accuracy;          /* of derivatives, relative to the columns' lengths */
     /* for one block, at most n_most own parameters */
-    uint32_t *loose, *kept, *column; /* n_above: of the parameters above that no bound holds; columns of their sum */
+    /* n_above: of the parameters above that no bound holds; columns of their sum */
+    uint32_t *loose, *kept, *column;
     size_t n_above, n_most;
     double *scale, *scratch;
     struct arena arena;       /* scratch of a block, and of a row */
@@ -48,7 +53,10 @@ struct joint_errors {
 
 static const uint32_t NOT_KEPT = UINT32_MAX;
 
-static bool is_held_at(int8_t bound, double g) { return (bound < 0 && g >= 0) || (bound > 0 && g <= 0); }
+static bool is_held_at(int8_t bound, double g)
+{
+    return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
+}
 
 static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
 {
@@ -102,16 +110,20 @@ static struct column_sum *sum_of(const struct joint *joint, size_t i, size_t k)
 {
     size_t n = joint->above.n_group;
     struct column_sum *sum = joint->errors->sum;
-    return k < n ? &sum[joint->above.s + joint->levels.group[0][i] * n + k] : &sum[joint->above.column[k] - n];
+    return k < n ? &sum[joint->above.s + joint->levels.group[0][i] * n + k]
+                 : &sum[joint->above.column[k] - n];
 }
 
-/* Eliminates the own parameters of block i: leaves rows for those above it and, if the information is the observed one, an
- * excess. own: n_loose x (n_loose + n_above), or NULL. False: out of memory; *n_loose: their number, in errors->loose. */
-static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loose, bool *is_definite)
+/* Eliminates the own parameters of block i: leaves rows for those above it and, if the
+ * information is the observed one, an excess. own: n_loose x (n_loose + n_above), or NULL.
+ * False: out of memory; *n_loose: their number, in errors->loose. */
+static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loose,
+                      bool *is_definite)
 {
     struct joint_errors *errors = joint->errors;
     struct joint_block *block = &joint->block[i];
-    size_t n = block->n, s = joint->above.s_block, all = n + s, loose = find_loose(block, s, errors->loose, errors->scale);
+    size_t n = block->n, s = joint->above.s_block, all = n + s,
+           loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
     struct joint_arrays arrays;
     joint_findings_arrays(block, s, &arrays);
@@ -135,8 +147,9 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
         if (c < loose)
             scale[c] = errors->scale[errors->loose[c]];
     }
-    bool is_own = true, is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy, arrays.excess, all,
-                                                index, arrays.left, &is_own, &errors->arena);
+    bool is_own = true,
+         is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy,
+                                 arrays.excess, all, index, arrays.left, &is_own, &errors->arena);
     *is_definite = *is_definite && is_own;
     return is_good;
 }
@@ -151,7 +164,8 @@ static struct joint_rows rows_of_block(void *context, size_t k)
 {
     const struct reduction *reduction = context;
     struct joint *joint = reduction->joint;
-    uint32_t i = reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
+    uint32_t i =
+        reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
     const struct joint_reduced *reduced = &joint->block[i].trial;
     find_kept(joint, i);
     return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_above,
@@ -188,18 +202,21 @@ static void left_of(const void *context, const struct joint_block *block, double
     add_left(joint, (size_t)(block - joint->block), sum, joint->errors->n_kept);
 }
 
-/* Reduces the information of a group, keeps the rows of its own parameters, and adds what it leaves of the excess to `excess`
- * (NULL: the information is the expected one). */
-static bool eliminate_group(struct joint *joint, struct joint_group *group, double *excess, bool *is_definite)
+/* Reduces the information of a group, keeps the rows of its own parameters, and adds what it
+ * leaves of the excess to `excess` (NULL: the information is the expected one). */
+static bool eliminate_group(struct joint *joint, struct joint_group *group, double *excess,
+                            bool *is_definite)
 {
     struct joint_errors *errors = joint->errors;
     struct reduction reduction = {.joint = joint, .group = group};
     struct joint_reduced *reduced = &group->reduced;
     struct arena *arena = &errors->arena;
     size_t n = group->n_loose, m = errors->n_kept, width = n + m;
-    bool is_good = joint_sum(group->n, width, rows_of_block, &reduction, reduced->triangle, reduced->rhs);
+    bool is_good =
+        joint_sum(group->n, width, rows_of_block, &reduction, reduced->triangle, reduced->rhs);
     arena_reset(arena);
-    double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch), *own = NULL, *left = NULL;
+    double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch),
+           *own = NULL, *left = NULL;
     uint32_t *index = arena_calloc(arena, width + 1, sizeof *index);
     if (!is_good || !scratch || !index
         || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
@@ -211,16 +228,16 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
         if (j < n)
             errors->scale[j] = length > 0 ? length : 1;
     }
-    joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING,
-                    scratch + width,
-                    reduced->schur, reduced->schur_rhs, group->error_rows);
+    joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m,
+                    errors->scale, DAMPING, scratch + width, reduced->schur, reduced->schur_rhs,
+                    group->error_rows);
     if (!excess)
         return true;
     for (size_t k = 0; k < group->n; k++)
         add_left(joint, joint->part.member[group->first + k], own, width);
     bool is_own = true;
-    is_good =
-        joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width, index, left, &is_own, arena);
+    is_good = joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width,
+                            index, left, &is_own, arena);
     for (size_t c = 0; c < m * m; c++)
         excess[c] += left[c];
     *is_definite = *is_definite && is_own;
@@ -231,7 +248,8 @@ static bool make_errors(struct joint *joint)
 {
     struct arena *arena = &joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
-    size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group, n_group = joint_n_group(joint);
+    size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group,
+           n_group = joint_n_group(joint);
     for (size_t i = 0; i < joint->part.n_active; i++)
         n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
@@ -242,10 +260,11 @@ static bool make_errors(struct joint *joint)
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
     errors->sum = arena_calloc(arena, s + n_group * joint->above.n_group + 1, sizeof *errors->sum);
-    return errors->index && errors->kept && errors->column && errors->loose && errors->sum
-           && fit_spectrum_room(&errors->shared, s, 0, arena)
-           && ARENA_DOUBLES(arena, {&errors->scale, n, 1}, {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
-                            {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
+    return errors->index && errors->kept && errors->column && errors->loose && errors->sum &&
+           fit_spectrum_room(&errors->shared, s, 0, arena) &&
+           ARENA_DOUBLES(arena, {&errors->scale, n, 1},
+                         {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
+                         {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
 /* What a block says of parameter k above it. */
@@ -256,11 +275,15 @@ static void sum_in(const void *context, const struct joint_block *block, size_t 
     (void)context;
     joint_findings_arrays(block, block->s, &arrays);
     unsigned moves = (unsigned)arrays.moves[column];
-    const struct column_sum sum = {
-        .squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
-        .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row,
-        .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
-        .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
+    const struct column_sum sum =
+        {.squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
+         .beyond = arrays.beyond[column],
+         .size = block->findings.size * block->findings.size,
+         .n_row = (double)block->n_row,
+         .n_prediction = (moves & MOVES_PREDICTION) != 0,
+         .n_noise = (moves & MOVES_NOISE) != 0,
+         .n_block = 1,
+         .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
     memcpy(number, &sum, sizeof sum);
 }
 
@@ -269,7 +292,10 @@ static bool sum_columns(struct joint *joint)
     return joint_vector_sums(joint, N_SUM, sum_in, NULL, (double *)joint->errors->sum);
 }
 
-static bool is_noise(const struct column_sum *sum) { return sum->n_noise > 0 && sum->n_prediction == 0; }
+static bool is_noise(const struct column_sum *sum)
+{
+    return sum->n_noise > 0 && sum->n_prediction == 0;
+}
 
 static void criteria_of(const void *context, const struct joint_block *block, double *number)
 {
@@ -278,8 +304,8 @@ static void criteria_of(const void *context, const struct joint_block *block, do
     number[1] = block->findings.criteria.distances;
 }
 
-/* The largest entry of the projected gradient of the parameters of this process's blocks and of those above them; where a row
- * is at a bound, all rows that have the parameter are. */
+/* The largest entry of the projected gradient of the parameters of this process's blocks and of
+ * those above them; where a row is at a bound, all rows that have the parameter are. */
 static double gradient_norm_of(const struct joint *joint)
 {
     double norm = 0;
@@ -319,28 +345,36 @@ static bool count(struct joint *joint)
     for (size_t a = 0; a < joint->part.n_active; a++) {
         const struct joint_block *block = joint_active(joint, a);
         struct joint_arrays arrays;
-        double weight = joint_weight(joint, joint->part.active[a]), scaling = block->findings.criteria.scaling;
+        double weight = joint_weight(joint, joint->part.active[a]),
+               scaling = block->findings.criteria.scaling;
         size_t n_loose = find_loose(block, joint->above.s_block, errors->loose, errors->scale);
         joint_findings_arrays(block, joint->above.s_block, &arrays);
         for (size_t c = 0; c < n_loose; c++)
             n_noise += weight * (arrays.moves[errors->loose[c]] == MOVES_NOISE);
         n_fitted += weight * (double)n_loose;
         n_row += (double)block->n_row;
-        facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1 ? NORMAL : scaling == 2 ? KINKS : NEITHER);
+        facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1   ? NORMAL
+                                                                  : scaling == 2 ? KINKS
+                                                                                 : NEITHER);
         facts.most = fmax(facts.most, block->findings.accuracy);
     }
     joint_agree(joint, &facts);
-    *whole = (struct fit_whole){.options = joint->options, .n_row = joint_count_up(joint, n_row),
-                                .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
-                                .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
-                                .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
+    *whole =
+        (struct fit_whole){.options = joint->options,
+                           .n_row = joint_count_up(joint, n_row),
+                           .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
+                           .n_noise = joint_count_up(joint, n_noise),
+                           .prediction_error = NAN,
+                           .is_sigma_known = joint->asker.is_sigma_known,
+                           .is_observed = true};
     errors->has_excess = facts.any & EXCESS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
         whole->n_noise += errors->index[k] != NOT_KEPT && is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
         return false;
-    bool is_normal = !(facts.any & (KINKS | NEITHER)), are_kinks = !(facts.any & (NORMAL | NEITHER));
+    bool is_normal = !(facts.any & (KINKS | NEITHER)),
+         are_kinks = !(facts.any & (NORMAL | NEITHER));
     whole->criteria = (struct fit_criteria){.chi_square = criteria[0], .distances = criteria[1],
                                             .scaling = are_kinks ? 2 : is_normal};
     errors->accuracy = fmax(facts.most, ACCURACY);
@@ -348,15 +382,17 @@ static bool count(struct joint *joint)
 }
 
 /* 0: the parameter has no influence. */
-static double length_of(const struct joint *joint, const struct fit_map *map, size_t j, double theta,
-                        const struct column_sum *sum)
+static double length_of(const struct joint *joint, const struct fit_map *map, size_t j,
+                        double theta, const struct column_sum *sum)
 {
-    double error = fmax(joint->errors->accuracy, FIT_QUOTIENT_ROUNDING) * sqrt(sum->size), length = sqrt(sum->squares);
+    double error = fmax(joint->errors->accuracy, FIT_QUOTIENT_ROUNDING) * sqrt(sum->size),
+           length = sqrt(sum->squares);
     const struct fit_spectrum_unit unit = {error, FIT_QUOTIENT_ROUNDING * sqrt(sum->n_row)};
     return fit_spectrum_is_idle(map, j, theta, &unit, length, sqrt(sum->beyond)) ? 0 : length;
 }
 
-/* Eliminates all blocks and groups, and decomposes what is left for the shared parameters. False: out of memory. */
+/* Eliminates all blocks and groups, and decomposes what is left for the shared parameters.
+ * False: out of memory. */
 static bool reduce(struct joint *joint, bool *is_definite)
 {
     struct joint_errors *errors = joint->errors;
@@ -372,8 +408,11 @@ static bool reduce(struct joint *joint, bool *is_definite)
         is_good = eliminate_group(joint, &joint->above.group[g], excess, is_definite);
     if (is_good && excess && !joint->above.group)
         is_good = joint_totals(joint, k * k, left_of, joint, excess);
-    is_good = is_good && (joint->above.group ? joint_sum(n_group, k, rows_of_group, &reduction, shared->triangle, shared->q)
-                                       : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
+    is_good =
+        is_good &&
+        (joint->above.group
+             ? joint_sum(n_group, k, rows_of_group, &reduction, shared->triangle, shared->q)
+             : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
     shared->n = k;
     for (uint32_t j = 0; j < joint->above.s; j++)
         if (errors->index[j] != NOT_KEPT) {
@@ -392,8 +431,8 @@ static bool reduce(struct joint *joint, bool *is_definite)
     return is_good;
 }
 
-/* Columns whose products are the covariance of the shared parameters; directions that the data do not determine are very
- * uncertain. */
+/* Columns whose products are the covariance of the shared parameters; directions that the data
+ * do not determine are very uncertain. */
 static void find_root(struct joint_errors *errors)
 {
     struct fit_spectrum *shared = &errors->shared;
@@ -401,7 +440,8 @@ static void find_root(struct joint_errors *errors)
     fit_spectrum_decompose(shared, errors->accuracy, false);
     for (size_t d = 0; d < k; d++)
         for (size_t c = 0; c < k; c++)
-            errors->root[c + d * k] = shared->v[c + d * k] / shared->scale[c] / fmax(shared->s[d], ZERO * shared->least);
+            errors->root[c + d * k] =
+                shared->v[c + d * k] / shared->scale[c] / fmax(shared->s[d], ZERO * shared->least);
 }
 
 bool joint_errors_compute(struct joint *joint)
@@ -450,7 +490,8 @@ void joint_errors_fini(struct joint *joint)
     joint->errors = NULL;
 }
 
-/* Where the parameters of a row are: their rows of the whole fit's information, if all others are estimated, too. */
+/* Where the parameters of a row are: their rows of the whole fit's information, if all others
+ * are estimated, too. */
 struct row {
     size_t n_own, n_above, n_row;
     double *rows; /* n_row x (n_own + n_above): own ones first, then those above */
@@ -499,16 +540,17 @@ bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
     return true;
 }
 
-/* Of the parameters above block i from the covariance's root: with further columns of groups most shared parameters are
- * others'. R d + F e = noise for those of its group, so that d = R^-1 (noise - F e) for errors e of the shared ones. */
+/* Of the parameters above block i from the covariance's root: with further columns of groups
+ * most shared parameters are others'. R d + F e = noise for those of its group, so that d = R^-1
+ * (noise - F e) for errors e of the shared ones. */
 static bool above_by_root(struct joint *joint, size_t i, double *triangle)
 {
     struct joint_errors *errors = joint->errors;
     struct joint_group *group = group_of(joint, i);
     size_t n = group->n_loose, k = errors->n_kept, width = n + k, m = errors->n_above;
     double *scale, *inverse, *root, *zeros, *r, *q, *ones;
-    if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m}, {&zeros, width, 1}, {&r, m, m},
-                       {&q, m, 1}, {&ones, m, 1}))
+    if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m},
+                       {&zeros, width, 1}, {&r, m, m}, {&q, m, 1}, {&ones, m, 1}))
         return false;
     invert(n, group->error_rows, scale, inverse);
     for (size_t c = 0; c < m; c++) {
@@ -526,7 +568,8 @@ static bool above_by_root(struct joint *joint, size_t i, double *triangle)
         }
     }
     matrix_triangle(width, m, root, zeros, r, q);
-    matrix_invert(m, r, ones, root); /* the covariance is r'r, and its inverse has the rows of r^-1 transposed */
+    /* the covariance is r'r, and its inverse has the rows of r^-1 transposed */
+    matrix_invert(m, r, ones, root);
     for (size_t c = 0; c < m; c++)
         for (size_t d = 0; d < m; d++)
             triangle[d + c * m] = root[c + d * m];
@@ -552,7 +595,8 @@ static bool find_rows(struct joint *joint, size_t i, struct row *row)
     free(own);
     double *triangle;
     if (is_good && has_root) {
-        is_good = ARENA_DOUBLES(&errors->arena, {&triangle, m, m}) && above_by_root(joint, i, triangle);
+        is_good =
+            ARENA_DOUBLES(&errors->arena, {&triangle, m, m}) && above_by_root(joint, i, triangle);
         for (size_t c = 0; is_good && c < m; c++)
             memcpy(row->rows + n + (n + c) * row->n_row, triangle + c * m, m * sizeof *triangle);
     }
@@ -568,12 +612,16 @@ static bool find_rows(struct joint *joint, size_t i, struct row *row)
 }
 
 /* The map of the parameters of block i, in the model's order. False: out of memory. */
-static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *arrays, struct fit_map *map, double **chain)
+static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *arrays,
+                     struct fit_map *map, double **chain)
 {
     const struct joint_block *block = &joint->block[i];
     struct arena *arena = &joint->errors->arena;
     size_t all = block->n + joint->above.s_block;
-    *map = (struct fit_map){.n_free = all, .size = arrays->size, .lower = arrays->lower, .upper = arrays->upper,
+    *map = (struct fit_map){.n_free = all,
+                            .size = arrays->size,
+                            .lower = arrays->lower,
+                            .upper = arrays->upper,
                             .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
                             .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
     if (!map->file_index || !map->scale || !ARENA_DOUBLES(arena, {chain, all, 1}))
@@ -600,24 +648,29 @@ static void take_triangle(size_t m, size_t n, double *a, double *b, struct fit_s
         matrix_triangle(m, n, a, b, spectrum->triangle, spectrum->q);
 }
 
-/* Columns of a row in the model's order, or where these are many as they are, which may save a factorisation. False: out of
- * memory. */
-static bool find_spectrum(struct joint *joint, size_t i, const struct row *row, const struct fit_map *map,
-                          const struct joint_arrays *arrays, struct fit_spectrum *spectrum)
+/* Columns of a row in the model's order, or where these are many as they are, which may save a
+ * factorisation. False: out of memory. */
+static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
+                          const struct fit_map *map, const struct joint_arrays *arrays,
+                          struct fit_spectrum *spectrum)
 {
     struct joint_errors *errors = joint->errors;
     const struct joint_block *block = &joint->block[i];
     size_t n = row->n_own + row->n_above, all = map->n_free, m = row->n_row;
     size_t n_censored = block->findings.n_censored;
     bool is_small = all <= FIT_MAX_PAIR_PARAMETERS;
-    uint32_t *from = arena_calloc(&errors->arena, all + 1, sizeof *from); /* by the model's order: 1 + a column of the row */
+    /* by the model's order: 1 + a column of the row */
+    uint32_t *from = arena_calloc(&errors->arena, all + 1, sizeof *from);
     uint32_t *order = arena_calloc(&errors->arena, n + 1, sizeof *order);
     double *a, *b;
-    if (!from || !order || !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena)
-        || !ARENA_DOUBLES(&errors->arena, {&a, m, n}, {&b, m, 1}))
+    if (!from || !order ||
+        !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena) ||
+        !ARENA_DOUBLES(&errors->arena, {&a, m, n}, {&b, m, 1}))
         return false;
     for (uint32_t c = 0; c < n; c++) {
-        order[c] = block->file_index[all + (c < row->n_own ? errors->loose[c] : block->n + errors->kept[c - row->n_own])];
+        order[c] =
+            block->file_index[all + (c < row->n_own ? errors->loose[c]
+                                                    : block->n + errors->kept[c - row->n_own])];
         from[order[c]] = c + 1;
     }
     for (uint32_t k = 0; k < (is_small ? all : n); k++) {
@@ -631,7 +684,8 @@ static bool find_spectrum(struct joint *joint, size_t i, const struct row *row, 
     for (size_t c = 0; c < n; c++) {
         size_t j = spectrum->loose[c], column = from[j] - 1;
         struct column_sum sum = {.squares = matrix_squares(c + 1, spectrum->triangle + c * n),
-                                 .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row};
+                                 .size = block->findings.size * block->findings.size,
+                                 .n_row = (double)block->n_row};
         if (column < row->n_own)
             sum.beyond = arrays->beyond[errors->loose[column]];
         else
@@ -658,13 +712,20 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     if (!find_rows(joint, i, &row) || !make_map(joint, i, &arrays, &map, &chain)
         || !find_spectrum(joint, i, &row, &map, &arrays, &spectrum))
         return false;
-    struct fit_portion part = {
-        .map = &map, .n_parameter = joint->n_parameter, .theta = arrays.theta, .chain = chain, .spectrum = &spectrum,
-        .censored = {findings->n_censored, arrays.slope, arrays.factor, arrays.curvature}, .criteria = findings->criteria,
-        .n_row = (double)block->n_row, .n_alone = (double)row.n_own, .can_test = findings->can_test,
-        .has_prior = findings->has_prior,
-        .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
-        .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->part.n_all == 1};
+    struct fit_portion part =
+        {.map = &map,
+         .n_parameter = joint->n_parameter,
+         .theta = arrays.theta,
+         .chain = chain,
+         .spectrum = &spectrum,
+         .censored = {findings->n_censored, arrays.slope, arrays.factor, arrays.curvature},
+         .criteria = findings->criteria,
+         .n_row = (double)block->n_row,
+         .n_alone = (double)row.n_own,
+         .can_test = findings->can_test,
+         .has_prior = findings->has_prior,
+         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
+         .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->part.n_all == 1};
     for (size_t c = 0; c < row.n_own; c++)
         part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
     for (size_t c = 0; c < errors->n_above; c++) {

@@ -1,4 +1,5 @@
-/* What a block keeps of its last evaluation for the statistics, which are computed when no block can be evaluated any more.
+/* What a block keeps of its last evaluation for the statistics, which are computed when no block
+ * can be evaluated any more.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
 
@@ -12,15 +13,25 @@ size_t joint_findings_arrays(const struct joint_block *block, size_t s, struct j
 {
     const struct joint_findings *findings = &block->findings;
     size_t all = block->n + s, used = 0;
-    size_t square = findings->has_information ? all * all : 0, excess = findings->has_excess ? all * all : 0;
+    size_t square = findings->has_information ? all * all : 0,
+           excess = findings->has_excess ? all * all : 0;
     size_t n_censored = findings->n_censored;
     const struct {
         double **place;
         size_t n;
-    } list[] = {{&arrays->theta, all}, {&arrays->size, all}, {&arrays->lower, all}, {&arrays->upper, all},
-                {&arrays->beyond, all}, {&arrays->moves, all}, {&arrays->information, square}, {&arrays->rhs, square ? all : 0},
-                {&arrays->excess, excess}, {&arrays->left, excess ? s * s : 0}, {&arrays->slope, n_censored * all},
-                {&arrays->factor, n_censored}, {&arrays->curvature, n_censored}};
+    } list[] = {{&arrays->theta, all},
+                {&arrays->size, all},
+                {&arrays->lower, all},
+                {&arrays->upper, all},
+                {&arrays->beyond, all},
+                {&arrays->moves, all},
+                {&arrays->information, square},
+                {&arrays->rhs, square ? all : 0},
+                {&arrays->excess, excess},
+                {&arrays->left, excess ? s * s : 0},
+                {&arrays->slope, n_censored * all},
+                {&arrays->factor, n_censored},
+                {&arrays->curvature, n_censored}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         *list[k].place = findings->memory ? findings->memory + used : NULL;
         used += list[k].n;
@@ -33,7 +44,8 @@ bool joint_findings_room(struct joint_block *block, size_t s)
     struct joint_arrays arrays;
     free(block->findings.memory);
     block->findings.memory = NULL;
-    return (block->findings.memory = calloc(joint_findings_arrays(block, s, &arrays) + 1, sizeof(double))) != NULL;
+    return (block->findings.memory =
+                calloc(joint_findings_arrays(block, s, &arrays) + 1, sizeof(double))) != NULL;
 }
 
 const double *joint_information(const struct joint_block *block, size_t s)
@@ -60,7 +72,8 @@ static bool take_excess(struct joint_work *work, double *to)
     return excess != NULL;
 }
 
-/* The lengths of the columns in the rows of noise and priors, squared, after the rows have been computed. */
+/* The lengths of the columns in the rows of noise and priors, squared, after the rows have been
+ * computed. */
 static void take_beyond(const struct joint_work *work, double *beyond)
 {
     const struct fit_objective *objective = &work->asker->objective;
@@ -69,7 +82,8 @@ static void take_beyond(const struct joint_work *work, double *beyond)
         beyond[k] = matrix_squares(n_more, work->rows + objective->n_row + work->order[k] * n_row);
 }
 
-static bool take_censored(struct joint_work *work, const struct joint_arrays *arrays, struct arena *arena)
+static bool take_censored(struct joint_work *work, const struct joint_arrays *arrays,
+                          struct arena *arena)
 {
     struct fit_censored censored;
     size_t n = work->n + work->s;
@@ -94,9 +108,11 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
     size_t all = work->n + work->s;
     struct fit_answer answer = fit_point_answer(asker, &work->at);
     uint8_t *moves = arena_calloc(arena, all + 1, 1);
-    findings->criteria = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable);
+    findings->criteria =
+        fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable);
     findings->has_excess = fit_objective_has_excess(objective);
-    findings->has_information = !objective->is_plain || block->trial.is_curved; /* the triangle is of the information then */
+    /* the triangle is of the information then */
+    findings->has_information = !objective->is_plain || block->trial.is_curved;
     findings->n_censored = objective->measured.censored ? objective->n_row : 0;
     findings->can_test = fit_statistics_can_test(asker);
     findings->log_prior = fit_statistics_log_prior(asker, &work->at);
@@ -118,5 +134,6 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
     if (findings->has_information)
         joint_block_reduce(work, &answer, CURVATURE_EXPECTED, NULL, arrays.information, arrays.rhs);
     take_beyond(work, arrays.beyond);
-    return take_censored(work, &arrays, arena) && (!findings->has_excess || take_excess(work, arrays.excess));
+    return take_censored(work, &arrays, arena) &&
+           (!findings->has_excess || take_excess(work, arrays.excess));
 }

@@ -1,5 +1,6 @@
-/* Groups of datasets with parameters in common: eliminated after the blocks and before the shared parameters, and moved in the
- * opposite order. A group has its own trust region, which follows its own decreases; its step is judged on the sum.
+/* Groups of datasets with parameters in common: eliminated after the blocks and before the
+ * shared parameters, and moved in the opposite order. A group has its own trust region, which
+ * follows its own decreases; its step is judged on the sum.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
 #include "fit/joint_vector.h"
@@ -72,7 +73,8 @@ static struct joint_rows rows_of_member(void *context, size_t k)
     struct joint *joint = reduction->joint;
     uint32_t i = joint->part.member[reduction->group->first + k];
     struct joint_block *block = &joint->block[i];
-    struct joint_rows rows = rows_of_side(joint_reduced_of(block, reduction->which), joint->above.s_block);
+    struct joint_rows rows =
+        rows_of_side(joint_reduced_of(block, reduction->which), joint->above.s_block);
     joint_columns(joint, i, joint->above.column);
     rows.column = joint->above.column;
     return rows;
@@ -109,11 +111,12 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
     struct reduction reduction = {.joint = joint, .group = group, .which = which};
     struct joint_reduced *reduced = &group->reduced;
     struct joint_region *own = joint->above.group_region;
-    double *at = which == JOINT_TRIAL && joint->pass == JOINT_STEP ? group->trial : reduced->theta, *kept = reduced->theta;
-    if (!joint_sum(group->n, joint->above.n_group + joint->above.s, rows_of_member, &reduction, reduced->triangle,
-                   reduced->rhs)
-        || !joint_add_least(joint->above.n_group + joint->above.s, joint->above.n_group, group->length, joint_least(joint),
-                            reduced->triangle, reduced->rhs))
+    double *at = which == JOINT_TRIAL && joint->pass == JOINT_STEP ? group->trial : reduced->theta,
+           *kept = reduced->theta;
+    if (!joint_sum(group->n, joint->above.n_group + joint->above.s, rows_of_member, &reduction,
+                   reduced->triangle, reduced->rhs) ||
+        !joint_add_least(joint->above.n_group + joint->above.s, joint->above.n_group, group->length,
+                         joint_least(joint), reduced->triangle, reduced->rhs))
         return false;
     if (which == JOINT_INNER) {
         joint_kinks_reduce(joint, group);
@@ -134,13 +137,16 @@ bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle,
     for (size_t g = 0; is_good && g < joint_n_group(joint); g++)
         is_good = reduce_group(joint, &joint->above.group[g], which);
     if (is_good && joint->above.group)
-        is_good = joint_sum(joint_n_group(joint), joint->above.s, rows_of_group, &reduction, triangle, rhs);
+        is_good = joint_sum(joint_n_group(joint), joint->above.s, rows_of_group, &reduction,
+                            triangle, rhs);
     else if (is_good)
         is_good = joint_sum_all(joint, joint->above.s, rows_of_block, &reduction, triangle, rhs);
     double damping = sqrt(joint->line.damping);
-    return is_good && joint_add_least(joint->above.s, joint->above.s, joint->above.length, joint_least(joint), triangle, rhs)
-           && (which != JOINT_INNER
-               || joint_add_least(joint->above.s, joint->above.s, joint->line.scale, damping, triangle, rhs));
+    return is_good &&
+           joint_add_least(joint->above.s, joint->above.s, joint->above.length, joint_least(joint),
+                           triangle, rhs) &&
+           (which != JOINT_INNER || joint_add_least(joint->above.s, joint->above.s,
+                                                    joint->line.scale, damping, triangle, rhs));
 }
 
 void joint_groups_look(const struct joint *joint, struct joint_reduced *all)

@@ -41,7 +41,8 @@ void joint_kinks_groups_step(struct joint *joint)
         reduced.scale = group->line_scale;
         for (size_t k = 0; k < joint->above.s; k++)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
-        group->is_stopped = joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
+        group->is_stopped =
+            joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
     }
 }
@@ -71,10 +72,12 @@ static bool take_best(const struct joint_work *work, struct fit_point *best, str
     const struct fit_asker *asker = work->asker;
     size_t all = work->n + work->s, n_row = asker->objective.n_row;
     *best = (struct fit_point){.f = work->block->best.f};
-    if (!ARENA_DOUBLES(arena, {&best->theta, all, 1}, {&best->chain, all, 1}, {&best->p, asker->map.n_parameter, 1}))
+    if (!ARENA_DOUBLES(arena, {&best->theta, all, 1}, {&best->chain, all, 1},
+                       {&best->p, asker->map.n_parameter, 1}))
         return false;
     for (size_t k = 0; k < all; k++)
-        best->theta[work->order[k]] = k < work->n ? work->block->best.theta[k] : work->theta[k - work->n];
+        best->theta[work->order[k]] =
+            k < work->n ? work->block->best.theta[k] : work->theta[k - work->n];
     if (fit_map_natural(&asker->map, best->theta, best->p))
         fit_map_chain(&asker->map, best->p, best->chain);
     best->prediction = work->block->best.at;
@@ -84,7 +87,8 @@ static bool take_best(const struct joint_work *work, struct fit_point *best, str
     return true;
 }
 
-/* The value for linear predictions after a step, own parameters first, and what was computed for it. */
+/* The value for linear predictions after a step, own parameters first, and what was computed for
+ * it. */
 struct inner_value {
     struct fit_point best;
     struct kinks_linear linear;
@@ -92,7 +96,8 @@ struct inner_value {
     double value;
 };
 
-static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner, struct arena *arena)
+static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner,
+                     struct arena *arena)
 {
     size_t all = work->n + work->s;
     if (!take_best(work, &inner->best, arena) ||
@@ -112,7 +117,8 @@ static void begin(struct joint_work *work, const struct inner_value *inner)
     struct joint_block *block = work->block;
     struct joint_reduced *reduced = &block->inner.reduced;
     size_t all = work->n + work->s;
-    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle, reduced->rhs);
+    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle,
+                       reduced->rhs);
     for (size_t k = 0; k < all; k++)
         block->inner.scale[k] = sqrt(matrix_squares(k + 1, reduced->triangle + k * all));
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
@@ -164,12 +170,14 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
         shared_step[k] = work->trial[k] - work->theta[k];
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
     struct joint_inner *own = &block->inner;
-    own->is_stopped = joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
+    own->is_stopped =
+        joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];
         *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
-        block->inner.candidate_distance += k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
+        block->inner.candidate_distance +=
+            k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
     }
     if (!evaluate(work, block->inner.candidate, &inner, arena))
         return false;

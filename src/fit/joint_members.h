@@ -5,14 +5,20 @@
 #include "fit/joint_ranks.h"
 
 /* Whether the fit has ended: blocks that ended it only keep or describe its best point. */
-static inline bool joint_is_last(enum joint_pass pass) { return pass == JOINT_DESCRIBE || pass == JOINT_KEEP; }
-/* The first steps take one of so many blocks; 1: they precede those of all blocks, but take all; 0: there are none. */
+static inline bool joint_is_last(enum joint_pass pass)
+{
+    return pass == JOINT_DESCRIBE || pass == JOINT_KEEP;
+}
+/* The first steps take one of so many blocks; 1: they precede those of all blocks, but take all;
+ * 0: there are none. */
 size_t joint_stride(const struct joint *joint);
 /* Lists the blocks that take part, and those of each group. */
 void joint_activate(struct joint *joint);
-/* Whether block i is the first one that takes part and has the same value of parameter k: it carries the prior. */
+/* Whether block i is the first one that takes part and has the same value of parameter k: it
+ * carries the prior. */
 bool joint_is_first(const struct joint *joint, size_t i, size_t k);
-/* The columns of all parameters above block i: those of its group, then theirs among the shared ones behind these. */
+/* The columns of all parameters above block i: those of its group, then theirs among the shared
+ * ones behind these. */
 void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
 /* The groups whose parameters are eliminated. */
 static inline size_t joint_n_group(const struct joint *joint)
@@ -20,4 +26,7 @@ static inline size_t joint_n_group(const struct joint *joint)
     return joint->above.group ? joint->levels.n_group[0] : 0;
 }
 /* How often block i counts. */
-static inline double joint_weight(const struct joint *joint, size_t i) { return joint->weight ? (double)joint->weight[i] : 1; }
+static inline double joint_weight(const struct joint *joint, size_t i)
+{
+    return joint->weight ? (double)joint->weight[i] : 1;
+}

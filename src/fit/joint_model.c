@@ -15,7 +15,10 @@ static double trial_free_of(const struct joint_block *block) { return block->tri
 static double rows_of(const struct joint_block *block) { return (double)block->n_row; }
 static double misfit_of(const struct joint_block *block) { return block->best.misfit; }
 static double size_of(const struct joint_block *block) { return block->best.size; }
-static double squares_of(const struct joint_block *block) { return block->best.mean_square * (double)block->n_row; }
+static double squares_of(const struct joint_block *block)
+{
+    return block->best.mean_square * (double)block->n_row;
+}
 
 enum asked joint_set_model(struct joint *joint, enum joint_which which)
 {
@@ -32,9 +35,11 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
 
 double joint_promise_free(struct joint *joint, enum joint_which which)
 {
-    struct joint_reduced all = {.promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
+    struct joint_reduced all = {
+        .promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
     joint_groups_look(joint, &all);
-    return all.promise_free + (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
+    return all.promise_free +
+           (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
 }
 
 /* The units of changes of the objective, at the best point. */
@@ -109,11 +114,14 @@ enum asked joint_set_step(struct joint *joint)
     if (joint->above.s > 0)
         trust_model_step(model, &joint->point);
     struct joint_reduced all = {.promise = model->promise + joint_total(joint, promise_of),
-                             .promise_free = joint_total(joint, best_free_of), .is_restricted = model->is_restricted};
+                                .promise_free = joint_total(joint, best_free_of),
+                                .is_restricted = model->is_restricted};
     joint_groups_look(joint, &all);
     model->promise = all.promise;
     beyond->promise = all.promise_free;
-    struct joint_facts facts = {.any = all.is_restricted, .most = all.gradient_norm, .single = all.single};
+    struct joint_facts facts = {.any = all.is_restricted,
+                                .most = all.gradient_norm,
+                                .single = all.single};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);
         facts.single = fmax(facts.single, joint_active(joint, i)->best.single);

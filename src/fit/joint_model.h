@@ -1,4 +1,5 @@
-/* The model of the shared parameters at the best point of a fit over many datasets, and what it promises.
+/* The model of the shared parameters at the best point of a fit over many datasets, and what it
+ * promises.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,7 +8,8 @@
 /* The model of all blocks, each at this point. ASKED_FAILED: numbers are not finite; ASKED_END:
  * memory is out. */
 enum asked joint_set_model(struct joint *joint, enum joint_which which);
-/* The same at the best point, with its step, what that promises and what the stopping tests need. */
+/* The same at the best point, with its step, what that promises and what the stopping tests
+ * need. */
 enum asked joint_set_step(struct joint *joint);
 /* The decrease predicted without trust regions for the model that is set, of the best points or
  * the trials. */

@@ -1,7 +1,8 @@
-/* The observed information of a fit over many datasets, level by level. At each one, what the observed information exceeds
- * the expected one by is taken into the metric of the expected one, as in a single fit; eliminating the level's parameters
- * leaves an excess for those above, which may be negative where the sum over all blocks is not. So only sums of excesses
- * say whether the whole fit's information is positive definite.
+/* The observed information of a fit over many datasets, level by level. At each one, what the
+ * observed information exceeds the expected one by is taken into the metric of the expected one,
+ * as in a single fit; eliminating the level's parameters leaves an excess for those above, which
+ * may be negative where the sum over all blocks is not. So only sums of excesses say whether the
+ * whole fit's information is positive definite.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
 
@@ -10,7 +11,8 @@
 
 #include <string.h>
 
-/* What one elimination works with: matrices of n own parameters, n_known known directions of these, and m others. */
+/* What one elimination works with: matrices of n own parameters, n_known known directions of
+ * these, and m others. */
 struct level {
     size_t n, m, n_known;
     struct fit_spectrum spectrum; /* of the own columns */
@@ -28,9 +30,10 @@ static bool make_level(struct level *level, struct arena *arena)
 {
     size_t n = level->n, m = level->m, width = n + m;
     level->order = arena_calloc(arena, n + 1, sizeof *level->order);
-    return level->order && fit_spectrum_room(&level->spectrum, n, 0, arena)
-           && ARENA_DOUBLES(arena, {&level->rows, n, width}, {&level->follow, n, m}, {&level->coupling, n, m},
-                            {&level->factor, n, n}, {&level->scratch, 2 * n + 2 * width, n + width});
+    return level->order && fit_spectrum_room(&level->spectrum, n, 0, arena) &&
+           ARENA_DOUBLES(arena, {&level->rows, n, width}, {&level->follow, n, m},
+                         {&level->coupling, n, m}, {&level->factor, n, n},
+                         {&level->scratch, 2 * n + 2 * width, n + width});
 }
 
 static double excess_at(const struct level *level, size_t c, size_t d)
@@ -38,7 +41,8 @@ static double excess_at(const struct level *level, size_t c, size_t d)
     return level->excess[level->index[c] + level->index[d] * level->ld];
 }
 
-/* Decomposes the own columns; the rows of their known directions are U'R, where R W = U for the basis W. */
+/* Decomposes the own columns; the rows of their known directions are U'R, where R W = U for the
+ * basis W. */
 static void take_known(struct level *level, const double *scale, double accuracy)
 {
     struct fit_spectrum *spectrum = &level->spectrum;
@@ -95,14 +99,15 @@ static void take_left(const struct level *level, double *left)
                 double by = excess_at(level, c, n + d);
                 for (size_t f = 0; f < n; f++)
                     by += excess_at(level, c, f) * level->follow[f + d * n];
-                sum += level->follow[c + e * n] * by + level->follow[c + d * n] * excess_at(level, c, n + e);
+                sum += level->follow[c + e * n] * by +
+                       level->follow[c + d * n] * excess_at(level, c, n + e);
             }
             left[e + d * m] = left[d + e * m] = sum;
         }
 }
 
-/* With I + W'CW = GG': the known rows become G'(own part) and G'(other part) + G^-1 coupling, and the others lose
- * coupling' (GG')^-1 coupling. */
+/* With I + W'CW = GG': the known rows become G'(own part) and G'(other part) + G^-1 coupling,
+ * and the others lose coupling' (GG')^-1 coupling. */
 static void apply(struct level *level, double *left)
 {
     size_t n = level->n, m = level->m, n_known = level->n_known;
@@ -121,10 +126,12 @@ static void apply(struct level *level, double *left)
     }
     for (size_t d = 0; d < m; d++)
         for (size_t e = 0; e < m; e++)
-            left[e + d * m] -= matrix_dot(n_known, level->coupling + e * n, level->coupling + d * n);
+            left[e + d * m] -=
+                matrix_dot(n_known, level->coupling + e * n, level->coupling + d * n);
 }
 
-/* The new rows, and the old ones without their known directions, as a triangle: the first n rows of it. */
+/* The new rows, and the old ones without their known directions, as a triangle: the first n rows
+ * of it. */
 static void put_rows(struct level *level, const double *known, double *own)
 {
     size_t n = level->n, width = n + level->m, n_known = level->n_known, n_row = n_known + n;
@@ -147,8 +154,9 @@ static void put_rows(struct level *level, const double *known, double *own)
         memcpy(own + c * n, r + c * width, n * sizeof *own);
 }
 
-bool joint_observe(size_t n, size_t m, double *own, const double *scale, double accuracy, const double *excess, size_t ld,
-                   const uint32_t *index, double *left, bool *is_definite, struct arena *arena)
+bool joint_observe(size_t n, size_t m, double *own, const double *scale, double accuracy,
+                   const double *excess, size_t ld, const uint32_t *index, double *left,
+                   bool *is_definite, struct arena *arena)
 {
     struct level level = {.n = n, .m = m, .own = own, .excess = excess, .ld = ld, .index = index};
     double *known;
@@ -156,7 +164,8 @@ bool joint_observe(size_t n, size_t m, double *own, const double *scale, double 
         return false;
     take_known(&level, scale, accuracy);
     memcpy(known, level.rows, n * (n + m) * sizeof *known);
-    *is_definite = fit_spectrum_factor(&level.spectrum, excess, ld, index, level.factor, level.order, level.scratch);
+    *is_definite = fit_spectrum_factor(&level.spectrum, excess, ld, index, level.factor,
+                                       level.order, level.scratch);
     if (!*is_definite)
         return true;
     take_coupling(&level);

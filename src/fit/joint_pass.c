@@ -1,5 +1,5 @@
-/* A pass of a fit over many datasets: all blocks do their part, and those that have ended, or that disagree, end the fit or are
- * left out.
+/* A pass of a fit over many datasets: all blocks do their part, and those that have ended, or
+ * that disagree, end the fit or are left out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_pass.h"
 
@@ -34,7 +34,8 @@ static struct first find_first(const struct joint *joint)
     while (i < joint->part.n_active && !joint_active(joint, i)->is_made)
         i++;
     if (i < joint->part.n_active)
-        first = (struct first){joint->ranks.first + joint->part.active[i], joint_active(joint, i)->agreement};
+        first = (struct first){joint->ranks.first + joint->part.active[i],
+                               joint_active(joint, i)->agreement};
     const unsigned char *all = joint_gather(joint, &first, sizeof first, &n_all);
     for (size_t at = 0; all && at + sizeof one <= n_all; at += sizeof one) {
         memcpy(&one, all + at, sizeof one);
@@ -43,7 +44,8 @@ static struct first find_first(const struct joint *joint)
     return first;
 }
 
-/* Shared parameters that are not the same in all blocks end the fit; the lowest block that differs from the first is named. */
+/* Shared parameters that are not the same in all blocks end the fit; the lowest block that
+ * differs from the first is named. */
 static void judge_agreement(struct joint *joint)
 {
     const struct first first = find_first(joint);
@@ -53,8 +55,10 @@ static void judge_agreement(struct joint *joint)
             continue;
         char name[JOINT_NAME];
         joint_name(joint, (size_t)first.block, name);
-        snprintf(block->reason, sizeof block->reason, "a shared parameter has another start, bound or `fixed` here than in "
-                 "%s", name);
+        snprintf(block->reason, sizeof block->reason,
+                 "a shared parameter has another start, bound or `fixed` here than in "
+                 "%s",
+                 name);
         block->outcome = OUTCOME_bad_data;
         block->disagrees = true;
         return;
@@ -85,10 +89,12 @@ static bool is_start(enum joint_pass pass)
            pass == JOINT_LAND || pass == JOINT_AGAIN;
 }
 
-/* Whether the search has another point to go to where a block cannot be evaluated: the start, with the requested accuracy. */
+/* Whether the search has another point to go to where a block cannot be evaluated: the start,
+ * with the requested accuracy. */
 static bool may_go_back(const struct joint *joint)
 {
-    return joint->pass == JOINT_MIDDLE || joint->pass == JOINT_GROW || joint->pass == JOINT_LAND || joint->search.loose > 0;
+    return joint->pass == JOINT_MIDDLE || joint->pass == JOINT_GROW || joint->pass == JOINT_LAND ||
+           joint->search.loose > 0;
 }
 
 enum asked joint_end(struct joint *joint, enum outcome outcome)
@@ -151,7 +157,8 @@ enum joint_went joint_account(struct joint *joint)
         joint_end(joint, joint->end.blame.outcome);
         return JOINT_ENDED;
     }
-    bool counts = joint->part.n_all == n_before || joint->pass == JOINT_LOOK || (begins && !(facts.any & IS_CARRIER));
+    bool counts = joint->part.n_all == n_before || joint->pass == JOINT_LOOK ||
+                  (begins && !(facts.any & IS_CARRIER));
     return counts ? JOINT_COUNTS : JOINT_FEWER;
 }
 

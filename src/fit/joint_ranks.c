@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tree over at most 2^64 blocks; and how many of its nodes lie within one range of blocks, but within no other such node. */
+/* A tree over at most 2^64 blocks; and how many of its nodes lie within one range of blocks, but
+ * within no other such node. */
 enum { DEPTH = 65, NODES = 2 * DEPTH };
 
-const unsigned char *joint_gather(const struct joint *joint, const void *bytes, size_t n, size_t *n_all)
+const unsigned char *joint_gather(const struct joint *joint, const void *bytes, size_t n,
+                                  size_t *n_all)
 {
     *n_all = 0;
     return !joint->ranks.gather ? NULL : joint->ranks.gather(joint->ranks.context, bytes, n, n_all);
@@ -41,7 +43,10 @@ void joint_agree_among(const struct joint_ranks *ranks, struct joint_facts *fact
     }
 }
 
-void joint_agree(const struct joint *joint, struct joint_facts *facts) { joint_agree_among(&joint->ranks, facts); }
+void joint_agree(const struct joint *joint, struct joint_facts *facts)
+{
+    joint_agree_among(&joint->ranks, facts);
+}
 
 void joint_count(struct joint *joint)
 {
@@ -62,7 +67,8 @@ void joint_count(struct joint *joint)
 
 bool joint_is_of_one(const struct joint *joint, size_t first, size_t end)
 {
-    size_t low = 0, high = joint->ranks.n; /* the first process whose blocks end after the first one */
+    /* the first process whose blocks end after the first one */
+    size_t low = 0, high = joint->ranks.n;
     while (joint->ranks.gather && low < high) {
         size_t middle = low + (high - low) / 2;
         if (joint->part.end[middle] <= first)
@@ -82,11 +88,13 @@ struct totals {
     const double *in, *stop; /* those received */
 };
 
-/* The sum of the blocks [first, end), which are this process's. `room`: n numbers for each level. */
+/* The sum of the blocks [first, end), which are this process's. `room`: n numbers for each
+ * level. */
 static void add_up(const struct totals *totals, size_t first, size_t end, double *room, double *sum)
 {
     if (end - first == 1) {
-        totals->get(totals->context, joint_active(totals->joint, first - totals->joint->part.before), sum);
+        totals->get(totals->context,
+                    joint_active(totals->joint, first - totals->joint->part.before), sum);
         return;
     }
     size_t middle = first + (end - first) / 2;
@@ -98,7 +106,8 @@ static void add_up(const struct totals *totals, size_t first, size_t end, double
 
 static void find_nodes(struct totals *totals, size_t first, size_t end, double *room)
 {
-    size_t low = totals->joint->part.before, high = low + totals->joint->part.n_active, middle = first + (end - first) / 2;
+    size_t low = totals->joint->part.before, high = low + totals->joint->part.n_active,
+           middle = first + (end - first) / 2;
     if (end <= low || high <= first)
         return;
     if (low <= first && end <= high) {
@@ -125,11 +134,13 @@ static void complete(struct totals *totals, size_t first, size_t end, double *ro
         sum[k] += room[k];
 }
 
-bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const void *context, double *sum)
+bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const void *context,
+                  double *sum)
 {
     struct totals totals = {.joint = joint, .n = n, .get = get, .context = context};
     double few[(DEPTH + NODES) * JOINT_MANY];
-    double *room = n <= JOINT_MANY ? few : malloc((DEPTH + NODES) * n * sizeof *room), *nodes = room + DEPTH * n;
+    double *room = n <= JOINT_MANY ? few : malloc((DEPTH + NODES) * n * sizeof *room),
+           *nodes = room + DEPTH * n;
     bool is_good = room != NULL;
     memset(sum, 0, n * sizeof *sum);
     if (room && joint->part.n_all && !joint->ranks.gather) {
@@ -139,7 +150,9 @@ bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const
         totals.out = nodes;
         if (room)
             find_nodes(&totals, 0, joint->part.n_all, room);
-        const unsigned char *all = joint_gather(joint, nodes, room ? (size_t)(totals.out - nodes) * sizeof *nodes : 0, &n_byte);
+        const unsigned char *all =
+            joint_gather(joint, nodes, room ? (size_t)(totals.out - nodes) * sizeof *nodes : 0,
+                         &n_byte);
         double *in = all ? malloc(n_byte + 1) : NULL;
         is_good = is_good && in;
         if (is_good) {
@@ -214,4 +227,7 @@ void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME])
         snprintf(name, JOINT_NAME, "dataset %zu of this fit (from 0)", block);
 }
 
-void joint_accuse(struct joint *joint, size_t i) { joint_find_first(joint, i, &joint->end.culprit, &joint->end.blame); }
+void joint_accuse(struct joint *joint, size_t i)
+{
+    joint_find_first(joint, i, &joint->end.culprit, &joint->end.blame);
+}

@@ -1,5 +1,5 @@
-/* The part of a fit over many datasets that has parameters of its own, a block or a group: its trust region, and what is left
- * for the parameters above.
+/* The part of a fit over many datasets that has parameters of its own, a block or a group: its
+ * trust region, and what is left for the parameters above.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
 
@@ -8,9 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-void joint_region_set(struct joint_region *own, const struct joint_reduced *reduced, const double *theta,
-                      const double *shared_step,
-                   struct trust_reach *reach)
+void joint_region_set(struct joint_region *own, const struct joint_reduced *reduced,
+                      const double *theta, const double *shared_step, struct trust_reach *reach)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, all = n + own->s;
@@ -40,7 +39,8 @@ void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced,
         trust_model_step(model, &own->point);
     reduced->promise = n > 0 ? model->promise : 0;
     reduced->is_restricted = n > 0 && model->is_restricted;
-    reduced->promise_free = reduced->is_restricted ? trust_model_promise_free(model, &own->point) : reduced->promise;
+    reduced->promise_free =
+        reduced->is_restricted ? trust_model_promise_free(model, &own->point) : reduced->promise;
     reduced->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker.map, &own->point) : 0;
     reduced->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
     if (n == 0 || (model->is_inverted && !reduced->is_restricted)) {
@@ -70,8 +70,8 @@ void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced,
 }
 
 /* The own parameters that are not held; the right-hand side where the others have moved. */
-static size_t list_loose(const struct joint_region *own, const struct joint_reduced *reduced, const struct joint_hold *hold,
-                         double *rhs)
+static size_t list_loose(const struct joint_region *own, const struct joint_reduced *reduced,
+                         const struct joint_hold *hold, double *rhs)
 {
     size_t n_loose = 0, all = own->n + own->s;
     memcpy(rhs, reduced->rhs, all * sizeof *rhs);
@@ -91,14 +91,12 @@ void joint_damped_schur(struct joint_region *own, struct joint_reduced *reduced,
     size_t n_loose = list_loose(own, reduced, hold, own->rhs);
     for (size_t k = 0; k < own->s; k++)
         kept[k] = (uint32_t)k;
-    joint_eliminate(own->n, own->s, reduced->triangle, own->rhs, loose, n_loose, kept, own->s, reduced->scale, damping,
-                    own->rows,
-                    reduced->schur, reduced->schur_rhs, NULL);
+    joint_eliminate(own->n, own->s, reduced->triangle, own->rhs, loose, n_loose, kept, own->s,
+                    reduced->scale, damping, own->rows, reduced->schur, reduced->schur_rhs, NULL);
 }
 
-bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *reduced, struct joint_hold *hold,
-                         double damping,
-                         const double *shared_step)
+bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *reduced,
+                         struct joint_hold *hold, double damping, const double *shared_step)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s, m = n + n;
@@ -149,12 +147,14 @@ void joint_hold_stopped(const struct joint_region *own, struct joint_hold *hold,
     }
 }
 
-bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena)
+bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n,
+                    struct arena *arena)
 {
     *to = (struct fit_map){.n_free = n, .scale = arena_calloc(arena, n + 1, sizeof *to->scale),
                            .file_index = arena_calloc(arena, n + 1, sizeof *to->file_index)};
-    if (!to->scale || !to->file_index
-        || !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1}, {&to->size, n, 1}))
+    if (!to->scale || !to->file_index ||
+        !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1},
+                       {&to->size, n, 1}))
         return false;
     for (size_t k = 0; k < n; k++) {
         uint32_t j = order[k];
@@ -168,15 +168,16 @@ bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32
     return true;
 }
 
-bool joint_region_init(struct joint_region *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
-                    struct arena *arena)
+bool joint_region_init(struct joint_region *own, const struct fit_map *map, const uint32_t *order,
+                       size_t n, size_t s, struct arena *arena)
 {
     size_t all = n + s;
     own->n = n;
     own->s = s;
-    if (!joint_take_map(&own->asker.map, map, order, n, arena) || !trust_model_init(&own->model, &own->asker, arena)
-        || !ARENA_DOUBLES(arena, {&own->point.theta, n, 1}, {&own->point.gradient, n, 1}, {&own->rhs, all, 1},
-                          {&own->rows, joint_scratch(n, s), 1}))
+    if (!joint_take_map(&own->asker.map, map, order, n, arena) ||
+        !trust_model_init(&own->model, &own->asker, arena) ||
+        !ARENA_DOUBLES(arena, {&own->point.theta, n, 1}, {&own->point.gradient, n, 1},
+                       {&own->rhs, all, 1}, {&own->rows, joint_scratch(n, s), 1}))
         return false;
     own->model.loose = arena_calloc(arena, 3 * all + 2, sizeof *own->model.loose);
     return own->model.loose != NULL;

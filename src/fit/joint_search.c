@@ -1,5 +1,5 @@
-/* The search of a fit over many datasets. The shared parameters' steps are those of a trust region on the sums over blocks
- * (fit/search.h); every evaluation is a pass over all blocks.
+/* The search of a fit over many datasets. The shared parameters' steps are those of a trust
+ * region on the sums over blocks (fit/search.h); every evaluation is a pass over all blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_alone.h"
 #include "fit/joint_descent.h"
@@ -20,24 +20,38 @@ static const double NOISE_ERRORS = 10;
 enum { MAX_LEAPING = 3 };
 /* Evaluations of a block that the first steps leave for others. */
 enum { KEPT = 4 };
-/* The sample of the first steps is left if they promise less than this part of the mean square of a residual. */
+/* The sample of the first steps is left if they promise less than this part of the mean square
+ * of a residual. */
 static const double SAMPLE_ENDS = 0.1;
 
 static struct joint *joint_of(struct fit_search *search) { return (struct joint *)search; }
 
-bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model, size_t n_block,
-                size_t n_parameter, const struct joint_levels *levels, const enum parameter_scale *scale)
+bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model,
+                size_t n_block, size_t n_parameter, const struct joint_levels *levels,
+                const enum parameter_scale *scale)
 {
     bool descends = options->optimizer == OPTIMIZER_lbfgs;
-    *joint = (struct joint){.options = options, .model = model, .n_block = n_block, .n_parameter = n_parameter,
-                            .levels = *levels, .scale = scale, .descends = descends, .end = {.culprit = n_block},
+    *joint = (struct joint){.options = options,
+                            .model = model,
+                            .n_block = n_block,
+                            .n_parameter = n_parameter,
+                            .levels = *levels,
+                            .scale = scale,
+                            .descends = descends,
+                            .end = {.culprit = n_block},
                             .ranks = {.n = 1, .n_block = n_block}};
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
-    joint->asker = (struct fit_asker){
-        .problem = &joint->problem, .options = options, .start_f = NAN, .prediction_error = NAN,
-        .accuracy = {.tighter = 1, .engine = options->engine,
-                     .gradient = options->gradient == GRADIENT_differences ? GRADIENT_differences : GRADIENT_forward},
-        .is_near = options->is_near || options->evaluates || descends};
+    joint->asker =
+        (struct fit_asker){.problem = &joint->problem,
+                           .options = options,
+                           .start_f = NAN,
+                           .prediction_error = NAN,
+                           .accuracy = {.tighter = 1,
+                                        .engine = options->engine,
+                                        .gradient = options->gradient == GRADIENT_differences
+                                                        ? GRADIENT_differences
+                                                        : GRADIENT_forward},
+                           .is_near = options->is_near || options->evaluates || descends};
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
     joint->search.requested = joint->asker.accuracy;
@@ -51,20 +65,31 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     if (joint->part.active && joint->block && joint->part.first)
         joint_activate(joint);
     joint->part.n_all = joint->part.n_active;
-    return monitor_init(&joint->agreement.lock) && joint->block && joint->agreement.fixed && joint->part.active
-           && joint->part.first && joint_pilot_init(joint) && (!levels->random || mixed_init(joint))
-           && ARENA_DOUBLES(&joint->arena, {&joint->agreement.start, n_parameter, 1}, {&joint->agreement.lower, n_parameter, 1},
-                            {&joint->agreement.upper, n_parameter, 1});
+    return monitor_init(&joint->agreement.lock) && joint->block && joint->agreement.fixed &&
+           joint->part.active && joint->part.first && joint_pilot_init(joint) &&
+           (!levels->random || mixed_init(joint)) &&
+           ARENA_DOUBLES(&joint->arena, {&joint->agreement.start, n_parameter, 1},
+                         {&joint->agreement.lower, n_parameter, 1},
+                         {&joint->agreement.upper, n_parameter, 1});
 }
 
 static double decrease_of(const struct joint_block *block) { return block->decrease; }
-static double noise_of(const struct joint_block *block) { return block->best.noise + block->trial.noise; }
+static double noise_of(const struct joint_block *block)
+{
+    return block->best.noise + block->trial.noise;
+}
 static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
 static double slope_of(const struct joint_block *block) { return block->slope; }
 static double promise_of(const struct joint_block *block) { return block->promise; }
 static double change_of(const struct joint_block *block) { return block->trial.f - block->best.f; }
-static double squares_of(const struct joint_block *block) { return block->best.mean_square * (double)block->n_row; }
-static double variance_of(const struct joint_block *block) { return block->best.variance * (double)block->n_row; }
+static double squares_of(const struct joint_block *block)
+{
+    return block->best.mean_square * (double)block->n_row;
+}
+static double variance_of(const struct joint_block *block)
+{
+    return block->best.variance * (double)block->n_row;
+}
 
 /* Evaluates all blocks in a pass that needs no step; their trials become the best point. */
 static enum asked evaluate(struct joint *joint, enum joint_pass pass)
@@ -86,10 +111,13 @@ static enum asked evaluate(struct joint *joint, enum joint_pass pass)
     return ASKED_OK;
 }
 
-/* After a pass that needs a best point: where blocks have left, the others evaluate it without them. */
+/* After a pass that needs a best point: where blocks have left, the others evaluate it without
+ * them. */
 static enum asked judge(struct joint *joint, enum joint_went went)
 {
-    return went == JOINT_FEWER ? evaluate(joint, JOINT_AGAIN) : went == JOINT_COUNTS ? ASKED_OK : ASKED_END;
+    return went == JOINT_FEWER    ? evaluate(joint, JOINT_AGAIN)
+           : went == JOINT_COUNTS ? ASKED_OK
+                                  : ASKED_END;
 }
 
 /* The parameters above the blocks, at their starts, once these are known. */
@@ -100,7 +128,8 @@ static void take_start(struct joint *joint)
         return;
     memcpy(above->theta, joint->asker.map.start, above->s * sizeof *above->theta);
     for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(above->group[g].reduced.theta, above->group_region->asker.map.start, above->n_group * sizeof(double));
+        memcpy(above->group[g].reduced.theta, above->group_region->asker.map.start,
+               above->n_group * sizeof(double));
 }
 
 static void forget_radius(struct joint *joint)
@@ -109,8 +138,8 @@ static void forget_radius(struct joint *joint)
     memset(joint->search.model.scale, 0, joint->above.s * sizeof *joint->search.model.scale);
 }
 
-/* Some datasets are fitted by themselves. The search goes on from the medians of these fits if these are lower than the
- * start. */
+/* Some datasets are fitted by themselves. The search goes on from the medians of these fits if
+ * these are lower than the start. */
 static enum asked try_pilots(struct joint *joint)
 {
     joint->has_pilots = false;
@@ -158,8 +187,9 @@ static bool is_sample_over(const struct joint *joint)
     const struct trust_model *model = &joint->search.model;
     const struct stopping_beyond *beyond = &joint->search.stopping.beyond;
     double little = SAMPLE_ENDS * beyond->misfit / fmax(1, (double)joint->asker.objective.n_row);
-    return joint->part.stride > 0
-           && (is_tired(joint) || (model->promise <= little && (!model->is_restricted || beyond->promise <= little)));
+    return joint->part.stride > 0 &&
+           (is_tired(joint) ||
+            (model->promise <= little && (!model->is_restricted || beyond->promise <= little)));
 }
 
 /* From the sample to all blocks. */
@@ -176,10 +206,12 @@ static enum asked grow(struct joint *joint)
     return asked == ASKED_FAILED ? begin(&joint->search) : asked;
 }
 
-/* Whether the stage's errors could be as large as what the model promises: then it ends without another search for a step. */
+/* Whether the stage's errors could be as large as what the model promises: then it ends without
+ * another search for a step. */
 static bool is_stage_over(const struct fit_search *search)
 {
-    return search->loose > 0 && search->model.promise <= stopping_noise_ceiling(&search->stopping, search->best);
+    return search->loose > 0 &&
+           search->model.promise <= stopping_noise_ceiling(&search->stopping, search->best);
 }
 
 static enum asked look(struct fit_search *search)
@@ -201,7 +233,8 @@ static enum asked look(struct fit_search *search)
         joint->line.has_fewer = false;
         if (joint->has_kinks && !joint->descends && !is_stage_over(search))
             asked = joint_line_look(joint);
-        search->model.promise = search->loose > 0 ? promise : search->model.promise; /* a stage ends by the model's */
+        /* a stage ends by the model's */
+        search->model.promise = search->loose > 0 ? promise : search->model.promise;
         if (!joint->line.has_fewer)
             return asked;
         asked = evaluate(joint, JOINT_AGAIN);
@@ -210,15 +243,17 @@ static enum asked look(struct fit_search *search)
     }
 }
 
-/* The decrease of the trial, by values or, where these are lost in noise, by slopes; stopping_decrease for the sums. */
+/* The decrease of the trial, by values or, where these are lost in noise, by slopes;
+ * stopping_decrease for the sums. */
 static enum asked find_decrease(struct joint *joint, double *decrease)
 {
     struct stopping *stopping = &joint->search.stopping;
     struct trust_model *model = &joint->search.model;
     double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of);
     *decrease = by_value;
-    if (joint->has_kinks || !stopping_is_hidden(stopping, model->promise, &joint->point, by_value, by_slopes)
-        || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
+    if (joint->has_kinks ||
+        !stopping_is_hidden(stopping, model->promise, &joint->point, by_value, by_slopes) ||
+        by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return ASKED_OK;
     double before = stopping->beyond.promise, radius = model->reach.radius;
     before += joint->above.s > 0 ? trust_model_promise_free(model, &joint->point) : 0;
@@ -250,7 +285,8 @@ static enum asked judge_step(struct joint *joint)
     struct fit_search *search = &joint->search;
     struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->part.n_active; i++)
-        facts.any |= (joint_active(joint, i)->has_failed ? FAILED : 0) | (joint_active(joint, i)->has_moved ? MOVED : 0);
+        facts.any |= (joint_active(joint, i)->has_failed ? FAILED : 0) |
+                     (joint_active(joint, i)->has_moved ? MOVED : 0);
     joint_agree(joint, &facts);
     bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
     double decrease = -INFINITY;
@@ -350,14 +386,15 @@ static enum outcome descend(struct joint *joint, bool is_under_way)
         asked = asked == ASKED_OK ? judge(joint, went) : asked;
     }
     if (asked == ASKED_FAILED) {
-        fit_asker_end(&joint->asker, OUTCOME_stalled, "the derivatives of the residuals are too large to be used");
+        fit_asker_end(&joint->asker, OUTCOME_stalled,
+                      "the derivatives of the residuals are too large to be used");
         joint_end(joint, OUTCOME_stalled);
     }
     return joint->asker.outcome;
 }
 
-/* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and the search goes on with
- * tighter tolerances; ASKED_FAILED: it ends as it is. */
+/* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and
+ * the search goes on with tighter tolerances; ASKED_FAILED: it ends as it is. */
 static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
 {
     struct fit_certificate *certificate = &joint->certificate;
@@ -382,7 +419,8 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
     return ASKED_FAILED;
 }
 
-/* A stopping test is met: evaluates the best point for the certificate and the statistics. As judge_check. */
+/* A stopping test is met: evaluates the best point for the certificate and the statistics. As
+ * judge_check. */
 static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
 {
     enum joint_went went = joint_run_pass(joint, JOINT_CHECK);
@@ -409,8 +447,9 @@ static enum outcome describe(struct joint *joint)
     return asked == ASKED_OK ? OUTCOME_evaluated : joint->asker.outcome;
 }
 
-/* Blocks that have crashed in an earlier process may end the fit before anything is evaluated. A new search of a sample first
- * looks whether the data of all blocks can be used; one that another process has left evaluates its best point again. */
+/* Blocks that have crashed in an earlier process may end the fit before anything is evaluated. A
+ * new search of a sample first looks whether the data of all blocks can be used; one that
+ * another process has left evaluates its best point again. */
 static enum asked prepare(struct joint *joint, bool is_resumed)
 {
     if (!is_resumed)
@@ -456,7 +495,8 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
             outcome = run_mixed(joint, is_under_way, stop);
             break;
         }
-        outcome = joint->descends ? descend(joint, is_under_way) : fit_search_run(&joint->search, is_under_way);
+        outcome = joint->descends ? descend(joint, is_under_way)
+                                  : fit_search_run(&joint->search, is_under_way);
         *stop = outcome == OUTCOME_converged ? joint->search.stopping.met : STOP_none;
         if (joint->end.is_cut)
             break;
@@ -466,18 +506,21 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
     return joint->end.is_cut ? joint->asker.outcome : outcome;
 }
 
-/* The best point of a fit that is cut short, for its record; and the statistics, if it was a budget that ended it. */
+/* The best point of a fit that is cut short, for its record; and the statistics, if it was a
+ * budget that ended it. */
 static void keep(struct joint *joint, enum outcome outcome)
 {
     bool describes = outcome == OUTCOME_budget && joint->options->statistics && !joint->descends;
     struct joint_facts facts = {.any = 0};
-    if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS || !describes)
+    if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
+        !describes)
         return;
     joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     for (size_t i = 0; i < joint->part.n_active; i++)
         facts.any |= joint_active(joint, i)->has_failed;
     joint_agree(joint, &facts);
-    if (facts.any || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK || !joint_errors_compute(joint))
+    if (facts.any || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK ||
+        !joint_errors_compute(joint))
         joint_errors_fini(joint);
 }
 

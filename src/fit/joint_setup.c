@@ -15,16 +15,19 @@
 #include <string.h>
 
 /* Fowler, Noll and Vo's hash, FNV-1a. */
-static const uint64_t FNV_OFFSET = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
+static const uint64_t FNV_OFFSET = UINT64_C(14695981039346656037),
+                      FNV_PRIME = UINT64_C(1099511628211);
 
-void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason)
+void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed,
+                      const char *reason)
 {
     joint->block[i].has_crashed = has_crashed;
     joint_block_end(&joint->block[i], outcome, reason);
 }
 
 /* How many free parameters a level has in the list of those above a block. */
-static size_t count_level(const struct joint *joint, const struct fit_map *map, const uint32_t *above, size_t level)
+static size_t count_level(const struct joint *joint, const struct fit_map *map,
+                          const uint32_t *above, size_t level)
 {
     size_t n = 0;
     for (size_t k = 0; k < joint->above.s_block; k++)
@@ -32,8 +35,10 @@ static size_t count_level(const struct joint *joint, const struct fit_map *map, 
     return n;
 }
 
-/* What is the same for all blocks, by the first one: the s parameters above it are the entries `above` of this map. */
-static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t *above, size_t s_block)
+/* What is the same for all blocks, by the first one: the s parameters above it are the entries
+ * `above` of this map. */
+static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t *above,
+                  size_t s_block)
 {
     struct arena *arena = &joint->arena;
     const struct joint_levels *levels = &joint->levels;
@@ -48,10 +53,11 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         return false;
     for (size_t k = 0; k < s_block; k++) {
         uint32_t j = above[k];
-        joint->above.list[k] =
-            (struct joint_above){map->file_index[j], map->scale[j], map->start[j], map->lower[j], map->upper[j]};
+        joint->above.list[k] = (struct joint_above){map->file_index[j], map->scale[j],
+                                                    map->start[j], map->lower[j], map->upper[j]};
     }
-    size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->above.n_group + s, k = n_shared;
+    size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->above.n_group + s,
+           k = n_shared;
     for (size_t c = 1; c < levels->n_column; c++) {
         joint->above.base[c] = s;
         joint->above.n_of[c] = count_level(joint, map, above, 2 + c);
@@ -67,12 +73,14 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         for (size_t g = 0; g < levels->n_group[c]; g++)
             for (size_t j = 0; j < joint->above.n_of[c]; j++)
                 order[k++] = above[place + j];
-    if (!order || !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1},
-                                 {&joint->above.length, n_above, 1}, {&joint->point.gradient, s, 1},
-                                 {&joint->line.theta, n_above, 1}, {&joint->line.scale, n_above, 1},
-                                 {&joint->line.kept, s, 1})
-        || !joint_take_map(&joint->asker.map, map, order, s, arena)
-        || !trust_model_init(&joint->search.model, &joint->asker, arena) || !joint_groups_init(joint, map, above))
+    if (!order ||
+        !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1},
+                       {&joint->above.length, n_above, 1}, {&joint->point.gradient, s, 1},
+                       {&joint->line.theta, n_above, 1}, {&joint->line.scale, n_above, 1},
+                       {&joint->line.kept, s, 1}) ||
+        !joint_take_map(&joint->asker.map, map, order, s, arena) ||
+        !trust_model_init(&joint->search.model, &joint->asker, arena) ||
+        !joint_groups_init(joint, map, above))
         return false;
     memcpy(joint->above.theta, joint->asker.map.start, s * sizeof(double));
     joint->point.theta = joint->above.theta;
@@ -112,19 +120,22 @@ static bool begin_as_others(struct joint *joint, const struct joint_above *messa
 void joint_make_common(struct joint *joint)
 {
     const struct joint_ranks *ranks = joint->copies.gather ? &joint->copies : &joint->ranks;
-    struct joint_facts facts = {.any = joint->agreement.is_begun, .least = joint->agreement.is_begun ? ranks->rank : ranks->n};
+    struct joint_facts facts = {.any = joint->agreement.is_begun,
+                                .least = joint->agreement.is_begun ? ranks->rank : ranks->n};
     if (!ranks->gather || joint->agreement.is_common)
         return;
     joint_agree_among(ranks, &facts);
     if (!facts.any)
         return;
     size_t n = facts.least == ranks->rank ? joint->above.s_block : 0, n_byte;
-    const unsigned char *all = ranks->gather(ranks->context, joint->above.list, n * sizeof *joint->above.list, &n_byte);
+    const unsigned char *all =
+        ranks->gather(ranks->context, joint->above.list, n * sizeof *joint->above.list, &n_byte);
     if (all && !joint->agreement.is_begun) {
         struct joint_above *others = malloc(n_byte + 1);
         if (others)
             memcpy(others, all, n_byte);
-        joint->agreement.is_begun = others && begin_as_others(joint, others, n_byte / sizeof *others);
+        joint->agreement.is_begun =
+            others && begin_as_others(joint, others, n_byte / sizeof *others);
         free(others);
     }
     joint->agreement.is_short = joint->agreement.is_short || !joint->agreement.is_begun;
@@ -142,7 +153,8 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         memcpy(joint->agreement.lower, problem->lower, bytes);
         memcpy(joint->agreement.upper, problem->upper, bytes);
         memcpy(joint->agreement.fixed, problem->fixed, n);
-        is_good = joint->agreement.is_begun = begin(joint, &work->asker->map, work->order + work->n, work->s);
+        is_good = joint->agreement.is_begun =
+            begin(joint, &work->asker->map, work->order + work->n, work->s);
     }
     monitor_leave(&joint->agreement.lock);
     if (!is_good)
@@ -152,12 +164,14 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
     for (size_t i = 0; i < n && is_good; i++) {
         if (joint->levels.level[i] == 0)
             continue;
-        const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i], problem->fixed[i] != 0};
+        const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i],
+                               problem->fixed[i] != 0};
         const double there[] =
             {joint->agreement.start[i] + 0.0, joint->agreement.lower[i], joint->agreement.upper[i],
              joint->agreement.fixed[i] != 0};
         for (size_t k = 0; k < sizeof here; k++)
-            work->block->agreement = (work->block->agreement ^ ((const unsigned char *)here)[k]) * FNV_PRIME;
+            work->block->agreement =
+                (work->block->agreement ^ ((const unsigned char *)here)[k]) * FNV_PRIME;
         work->block->disagrees |= memcmp(here, there, sizeof here) != 0;
     }
     return is_good && !work->block->disagrees;
@@ -174,7 +188,8 @@ static bool make_block(struct joint_work *work)
     if (!joint_block_room(work->joint, block))
         return false;
     for (size_t k = 0; work->joint->descends && k < 2 * n; k++)
-        block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
+        block->box[k] =
+            (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
     for (size_t k = 0; k < all; k++) {
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
         block->file_index[all + k] = work->order[k];
@@ -186,13 +201,15 @@ static bool make_block(struct joint_work *work)
         joint_restore_block(work->joint, block);
         return true;
     }
-    block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) * work->asker->objective.n_row;
+    block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) *
+                   work->asker->objective.n_row;
     block->reach = trust_reach_begin(work->joint->options->is_near);
     return true;
 }
 
 /* Random starts of the shared parameters, the same for all blocks. */
-static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
+static bool draw_shared(const struct joint *joint, const struct fit_problem *problem,
+                        struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
     const struct fit_start start = {.seed = problem->seed, .dataset = FIT_START_SHARED,
@@ -211,7 +228,8 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
     return true;
 }
 
-/* The same for all blocks: a block may lack the measurements or the priors that make the kinks of the sum. */
+/* The same for all blocks: a block may lack the measurements or the priors that make the kinks
+ * of the sum. */
 static bool may_have_kinks(const struct fit_problem *problem)
 {
     bool any = false;
@@ -245,8 +263,8 @@ static bool free_random(const struct joint *joint, struct fit_problem *problem,
 }
 
 /* Sets up a block's asker with what it has done in earlier passes. */
-static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem, struct fit_options *options,
-                    const struct fit_host *host, struct arena *arena)
+static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem,
+                    struct fit_options *options, const struct fit_host *host, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
@@ -288,14 +306,17 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
     asker->accuracy.tighter =
-        joint->asker.accuracy.tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+        joint->asker.accuracy.tighter *
+        (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
     if (fit_unit_is_open(problem)) {
-        joint_block_end(block, OUTCOME_bad_data, "no measurement has a sigma, which Laplace's errors need in a fit "
+        joint_block_end(block, OUTCOME_bad_data,
+                        "no measurement has a sigma, which Laplace's errors need in a fit "
                         "over all datasets");
         return false;
     }
     if (joint->mixed && !asker->is_sigma_known) {
-        joint_block_end(block, OUTCOME_bad_data, "a measurement has no sigma, which random parameters "
+        joint_block_end(block, OUTCOME_bad_data,
+                        "a measurement has no sigma, which random parameters "
                         "need: give sigmas, or the model a noise with a shared parameter");
         return false;
     }
@@ -304,7 +325,8 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         asker->objective.is_plain = false;
     }
     asker->used = block->used;
-    if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) { /* one more than the budget */
+    if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) {
+        /* one more than the budget */
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
     }
@@ -318,14 +340,15 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     return true;
 }
 
-void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
-                     struct arena *arena)
+void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem,
+                     const struct fit_host *host, struct arena *arena)
 {
     struct joint_work work = {.joint = joint, .block = &joint->block[i], .arena = arena};
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
-    bool is_known = block->is_made || block->memory.saved, has_ended = block->outcome != OUTCOME_not_run;
+    bool is_known = block->is_made || block->memory.saved,
+         has_ended = block->outcome != OUTCOME_not_run;
     if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint->pass) && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
@@ -333,8 +356,8 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
         return;
     if (!joint_work_make(&work) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem) && joint_work_find_above(&work, i) && joint->pass != JOINT_PILOT
-             && joint->pass != JOINT_LOOK) {
+    else if (agree(joint, &work, problem) && joint_work_find_above(&work, i) &&
+             joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
         if (joint->pass == JOINT_GROW)
             joint_follow_shared(&work, problem, host, arena);
         joint_block_pass(&work, arena);

@@ -1,6 +1,7 @@
-/* The state of a fit over many datasets between two steps, as bytes from which another process continues. What a block derives
- * from its evaluation (triangles, rows for the shared parameters) is left out: evaluations are pure, so one more at the best
- * point gives the same bits. Numbers are in this machine's order, and structures as this build lays them out.
+/* The state of a fit over many datasets between two steps, as bytes from which another process
+ * continues. What a block derives from its evaluation (triangles, rows for the shared
+ * parameters) is left out: evaluations are pure, so one more at the best point gives the same
+ * bits. Numbers are in this machine's order, and structures as this build lays them out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/cursor.h"
 #include "fit/joint_internal.h"
@@ -55,7 +56,8 @@ static void pass_arrays(struct cursor *cursor, struct joint *joint)
     ARRAY(shared->scale, s);
     for (size_t g = 0; joint->levels.n_column && g < joint->levels.n_group[0]; g++) {
         struct joint_group none = {.n = 0}; /* passed over */
-        pass_group(cursor, joint->above.group ? &joint->above.group[g] : &none, joint->above.n_group);
+        pass_group(cursor, joint->above.group ? &joint->above.group[g] : &none,
+                   joint->above.n_group);
     }
 }
 
@@ -88,8 +90,9 @@ static void pass_own(struct cursor *cursor, struct joint_block *block)
 
 static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
 {
-    size_t expected[] = {FORMAT, sizeof joint->search.stopping, joint->ranks.n_block, joint->n_parameter,
-                         joint->task}, found[5];
+    size_t expected[] = {FORMAT, sizeof joint->search.stopping, joint->ranks.n_block,
+                         joint->n_parameter, joint->task},
+           found[5];
     memcpy(found, expected, sizeof found);
     pass_over(cursor, found, sizeof found);
     *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);
@@ -130,8 +133,8 @@ static bool is_sound(const struct joint *joint)
         && joint->n_redrawn <= FIT_MAX_REDRAWN;
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
-        is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE
-                  && block->gradient < N_GRADIENT;
+        is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME &&
+                  block->engine < N_ENGINE && block->gradient < N_GRADIENT;
     }
     return is_good;
 }

@@ -1,4 +1,5 @@
-/* Linear algebra of a fit over many datasets: eliminates a block's own parameters, and sums over blocks in a tree.
+/* Linear algebra of a fit over many datasets: eliminates a block's own parameters, and sums over
+ * blocks in a tree.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
@@ -69,13 +70,15 @@ struct sum {
     void *context;
 };
 
-/* The rows of items [first, first + n), where n is AT_ONCE to some power, or beyond the last one: of each AT_ONCE parts in
- * turn. `room`: AT_ONCE pieces and one result for each level. */
-static void sum_range(const struct sum *sum, size_t first, size_t n, double *room, double *triangle, double *rhs)
+/* The rows of items [first, first + n), where n is AT_ONCE to some power, or beyond the last
+ * one: of each AT_ONCE parts in turn. `room`: AT_ONCE pieces and one result for each level. */
+static void sum_range(const struct sum *sum, size_t first, size_t n, double *room, double *triangle,
+                      double *rhs)
 {
     size_t width = sum->width;
     struct pieces pieces = {.width = width, .rows = room, .rhs = room + AT_ONCE * width * width};
-    double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width, *below = part_rhs + width;
+    double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width,
+           *below = part_rhs + width;
     for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
         struct joint_rows piece = {.n = width, .schur = part, .rhs = part_rhs};
         if (n == AT_ONCE)
@@ -101,7 +104,8 @@ static double *make_room(size_t n_level, size_t width)
     return malloc(n_level * (AT_ONCE + 1) * width * (width + 1) * sizeof(double) + 1);
 }
 
-bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle, double *rhs)
+bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle,
+               double *rhs)
 {
     const struct sum sum = {.n = n_item, .width = width, .get = get, .context = context};
     size_t n_level, n = measure(n_item, &n_level);
@@ -129,7 +133,8 @@ struct packed {
 
 static void unpack(size_t width, struct packed *from, double *triangle, double *rhs)
 {
-    bool is_there = (size_t)(from->stop - from->at) >= n_packed(width); /* or the fit is lost to this process */
+    /* or the fit is lost to this process */
+    bool is_there = (size_t)(from->stop - from->at) >= n_packed(width);
     memset(triangle, 0, width * width * sizeof *triangle);
     memset(rhs, 0, width * sizeof *rhs);
     for (size_t c = 0; is_there && c < width; from->at += ++c)
@@ -140,9 +145,11 @@ static void unpack(size_t width, struct packed *from, double *triangle, double *
 }
 
 /* Packs the nodes that lie within this process's items, in order. */
-static void pack_nodes(const struct sum *sum, const struct joint *joint, size_t first, size_t n, double *room, double **to)
+static void pack_nodes(const struct sum *sum, const struct joint *joint, size_t first, size_t n,
+                       double *room, double **to)
 {
-    size_t low = joint->part.before, high = low + joint->part.n_active, end = first + n < sum->n ? first + n : sum->n;
+    size_t low = joint->part.before, high = low + joint->part.n_active,
+           end = first + n < sum->n ? first + n : sum->n;
     double *triangle = room, *rhs = room + sum->width * sum->width;
     if (end <= low || high <= first)
         return;
@@ -160,12 +167,13 @@ static void pack_nodes(const struct sum *sum, const struct joint *joint, size_t 
 }
 
 /* As sum_range, from the nodes of all processes, which come in the order of their items. */
-static void complete(const struct sum *sum, const struct joint *joint, size_t first, size_t n, struct packed *from,
-                     double *room, double *triangle, double *rhs)
+static void complete(const struct sum *sum, const struct joint *joint, size_t first, size_t n,
+                     struct packed *from, double *room, double *triangle, double *rhs)
 {
     size_t width = sum->width;
     struct pieces pieces = {.width = width, .rows = room, .rhs = room + AT_ONCE * width * width};
-    double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width, *below = part_rhs + width;
+    double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width,
+           *below = part_rhs + width;
     if (joint_is_of_one(joint, first, first + n < sum->n ? first + n : sum->n)) {
         unpack(width, from, triangle, rhs);
         return;
@@ -178,7 +186,8 @@ static void complete(const struct sum *sum, const struct joint *joint, size_t fi
     reduce_pieces(&pieces, triangle, rhs);
 }
 
-bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context, double *triangle, double *rhs)
+bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context,
+                   double *triangle, double *rhs)
 {
     const struct sum sum = {joint->part.n_all, width, joint->part.before, get, context};
     size_t n_level, n = measure(sum.n, &n_level), n_byte;
@@ -190,7 +199,8 @@ bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void
     double *nodes = calloc(2 * AT_ONCE * n_level * n_packed(width) + 1, sizeof *nodes), *to = nodes;
     if (room && nodes)
         pack_nodes(&sum, joint, 0, n, room, &to);
-    const unsigned char *all = joint_gather(joint, nodes, (size_t)(to - nodes) * sizeof *nodes, &n_byte);
+    const unsigned char *all =
+        joint_gather(joint, nodes, (size_t)(to - nodes) * sizeof *nodes, &n_byte);
     double *in = malloc(n_byte + 1);
     bool is_good = room && nodes && in;
     if (is_good) {
@@ -205,7 +215,8 @@ bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void
     return is_good;
 }
 
-bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle, double *rhs)
+bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle,
+                     double *rhs)
 {
     size_t m = width + n;
     double *a = calloc(m * width + m + 1, sizeof *a), *b = a + m * width;

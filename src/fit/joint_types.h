@@ -14,14 +14,17 @@ struct joint_reduced {
     double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
     double *scale;            /* n: metric of the own trust region */
     double *schur, *schur_rhs;  /* s x s, s: the Schur complement, for the shared ones */
-    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
+    /* decrease predicted for own steps alone, within the radius and without */
+    double promise, promise_free;
     double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
     double noise;             /* what rounding and errors of integration could change f by */
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
-    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
-    double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
+    /* the triangle has the second derivatives that Gauss and Newton omit */
+    bool is_curved;
+    /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
+    double *at;
 };
 
 /* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number,
@@ -38,7 +41,8 @@ struct joint_inner {
     double *step, *candidate; /* the best one and the next one, */
     double value, candidate_value; /* with the objective for linear predictions, */
     double distance, candidate_distance; /* and the squared length of the own part; */
-    double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
+    /* n + s: lengths of the columns in units of the measurements' standard deviations */
+    double *scale;
     struct joint_hold hold;
     bool is_stopped;          /* some own parameter, in the latest step */
 };
@@ -47,8 +51,10 @@ struct joint_inner {
 struct joint_line {
     struct kinks_search search; /* its values have the damping's share */
     double part;              /* of a step that is tried */
-    double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
-    bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
+    /* of steps; its growth after the next step that fails. Kept from step to step; */
+    double damping, growth;
+    /* blocks begin at the best point; their last candidate is the best inner step */
+    bool begins, takes;
     bool holds;               /* parameters that were stopped are held from now on */
     int n_hold;               /* how often */
     bool has_fewer;           /* blocks have left */
@@ -59,49 +65,59 @@ struct joint_line {
     double *kept;             /* s: that of the trust region */
 };
 
-/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
+/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s =
+ * all. */
 struct joint_findings {
     struct fit_criteria criteria;
     double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
     double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block */
+    /* fit_statistics_can_test; some parameter has a prior, maybe in another block */
+    bool can_test, has_prior;
     bool has_information, has_excess;
     size_t n_censored;        /* rows of these arrays */
     double *memory;           /* of struct joint_arrays */
 };
 struct joint_arrays {
     double *theta, *size, *lower, *upper; /* all, in the model's order */
-    double *beyond, *moves;   /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
-    double *information, *rhs; /* all x all, all: as triangle, of the expected information; empty: the trial's */
-    double *excess, *left;    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
+    /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
+    double *beyond, *moves;
+    /* all x all, all: as triangle, of the expected information; empty: the trial's */
+    double *information, *rhs;
+    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
+    double *excess, *left;
     double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
 };
 
-/* Which parameters have one value for all datasets, or for each group of them. Groups of the first column are eliminated as
- * blocks are; those of the others, nested or crossed, count as shared. */
+/* Which parameters have one value for all datasets, or for each group of them. Groups of the
+ * first column are eliminated as blocks are; those of the others, nested or crossed, count as
+ * shared. */
 struct joint_levels {
-    const uint8_t *level;         /* n_parameter: 0 of datasets, 1 shared by all, 2 + c by the groups of column c */
+    /* n_parameter: 0 of datasets, 1 shared by all, 2 + c by the groups of column c */
+    const uint8_t *level;
     size_t n_column;
     const uint32_t *const *group; /* n_column: of n_block datasets, from 0 */
     const size_t *n_group;        /* n_column */
     /* n_parameter; NULL: none is random. k > 0: each dataset has its own value, normal on the
-     * optimiser's scale, correlated with those of the same k. The level is 1: the mean is shared. */
+     * optimiser's scale, correlated with those of the same k. The level is 1: the mean is
+     * shared. */
     const uint8_t *random;
     /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
      * its own, with mean 0, independent of all others. The level is 1. */
     const uint8_t *occasion;
     /* Where the search for the covariance begins (NULL, NaN: guesses), on the optimiser's scale:
-     * n_parameter deviations, and those over experiments; n_parameter x n_parameter correlations. */
+     * n_parameter deviations, and those over experiments; n_parameter x n_parameter
+     * correlations. */
     const double *deviation, *by_experiment, *correlation;
 };
 
-/* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from
- * what all give. */
+/* The processes that share a fit, each with some of its blocks, one process after another. All
+ * take the same decisions, from what all give. */
 struct joint_ranks {
     size_t n, rank;           /* processes, and which one this is */
     size_t n_block, first, n_own; /* blocks of all, of those before this one, and its own */
-    /* Every process gives n bytes and gets those of all, one process after another, which are valid until the next call. NULL:
-     * the fit cannot go on in this process, and no later call succeeds. */
+    /* Every process gives n bytes and gets those of all, one process after another, which are
+     * valid until the next call. NULL: the fit cannot go on in this process, and no later call
+     * succeeds. */
     const unsigned char *(*gather)(void *context, const void *bytes, size_t n, size_t *n_all);
     void *context;
 };
@@ -145,14 +161,16 @@ struct joint_block {
     uint32_t n_bounded;       /* steps in a row that it bounded; */
     bool is_curved;           /* after many: so is the next trial */
     /* of the latest trial */
-    double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
+    /* actual, by gradients at both ends, predicted; slope along the step */
+    double decrease, by_slopes, promise, slope;
     bool has_failed;          /* no own step could be evaluated */
     enum outcome failure;     /* why: ode_failed or model_failed */
     bool has_moved;           /* some parameter has other bits */
     /* of all passes */
     enum outcome outcome;     /* not_run: nothing ends the fit because of this block, or */
     bool is_out, has_crashed; /* it was left out; the process died of it */
-    bool disagrees;           /* its shared parameters have others' starts or bounds, whose hash is */
+    /* its shared parameters have others' starts or bounds, whose hash is */
+    bool disagrees;
     uint64_t agreement;
     enum engine_kind engine;
     enum gradient_method gradient;
@@ -167,7 +185,8 @@ struct joint_block {
     double *chain;            /* n + s, own parameters first */
     double *box;              /* for L-BFGS: n lower, n upper bounds */
     struct fit_leap_sums *leap; /* s: of the parameters above, at the trial of the first passes */
-    uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
+    /* n + s; then as many: the place of each among all of these in the model's order */
+    uint32_t *file_index;
     bool is_sigma_known;
     struct joint_findings findings;
     struct mixed_block *mixed; /* with random parameters (fit/mixed.h); NULL: not yet */
@@ -195,6 +214,7 @@ struct joint_group {
     struct trust_reach reach; /* of own steps */
     double step;              /* the length of the latest one */
     bool is_restricted, is_limited; /* that one */
-    double *error_rows;       /* for standard errors: of its loose parameters and those above, and */
+    /* for standard errors: of its loose parameters and those above, and */
+    double *error_rows;
     size_t n_loose;
 };

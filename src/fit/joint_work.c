@@ -87,16 +87,18 @@ bool joint_work_make(struct joint_work *work)
     for (uint32_t j = 0; j < all; j++)
         if (levels->level[map->file_index[j]] == 0)
             work->order[work->n++] = j;
-    for (size_t k = 0; k < levels->n_column + 2; k++) { /* level 2, those of the eliminated groups, comes before 1 */
+    for (size_t k = 0; k < levels->n_column + 2; k++) {
+        /* level 2, those of the eliminated groups, comes before 1 */
         size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
         for (uint32_t j = 0; j < all; j++)
             if (levels->level[map->file_index[j]] == level)
                 work->order[work->n + work->s++] = j;
     }
-    return fit_point_init(&work->at, work->asker, work->asker->accuracy.gradient, arena)
-           && joint_region_init(&work->region, map, work->order, work->n, work->s, arena)
-           && ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
-                            {&work->move, all, 1}, {&work->theta, work->s, 1}, {&work->trial, work->s, 1});
+    return fit_point_init(&work->at, work->asker, work->asker->accuracy.gradient, arena) &&
+           joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
+           ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
+                         {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
+                         {&work->trial, work->s, 1});
 }
 
 bool joint_work_find_above(struct joint_work *work, size_t i)
@@ -108,15 +110,17 @@ bool joint_work_find_above(struct joint_work *work, size_t i)
         return false;
     joint_columns(joint, i, column);
     for (size_t k = 0; k < work->s; k++) {
-        const struct joint_group *group = k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
+        const struct joint_group *group =
+            k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
         work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
         work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
     }
     return true;
 }
 
-bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
-                        const double *step, double *triangle, double *rhs)
+bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
+                        enum fit_curvature curvature, const double *step, double *triangle,
+                        double *rhs)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
@@ -125,7 +129,8 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
         for (size_t i = 0; i < n_row && step[k] != 0; i++)
             work->rhs[i] -= work->rows[i + k * n_row] * step[k];
     for (size_t k = 0; k < all; k++)
-        memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row, n_row * sizeof(double));
+        memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row,
+               n_row * sizeof(double));
     matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
     double weight = sqrt(joint_weight(work->joint, (size_t)(work->block - work->joint->block)));
     for (size_t k = 0; k < all * all && weight != 1; k++)
@@ -134,7 +139,8 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
     for (size_t k = 0; k < all && weight != 1; k++)
         rhs[k] *= weight;
     for (size_t k = 0; k < all; k++)
-        is_finite = is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
+        is_finite =
+            is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
     return is_finite;
 }
 

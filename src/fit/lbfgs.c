@@ -1,6 +1,7 @@
-/* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search. All of that is handled here: to
- * stop, the objective is -1e300 with a zero gradient, which the line search (More & Thuente) accepts at once, and the progress
- * callback ends the search. libLBFGS's own stopping tests are switched off.
+/* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search.
+ * All of that is handled here: to stop, the objective is -1e300 with a zero gradient, which the
+ * line search (More & Thuente) accepts at once, and the progress callback ends the search.
+ * libLBFGS's own stopping tests are switched off.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/lbfgs.h"
 
@@ -84,11 +85,13 @@ static double evaluate(void *instance, const double *z, double *gz, int n_given,
     return value;
 }
 
-static int progress(void *instance, const double *z, const double *g, const double f, const double z_norm,
-                    const double g_norm, const double step, int n, int k, int n_trial)
+static int progress(void *instance, const double *z, const double *g, const double f,
+                    const double z_norm, const double g_norm, const double step, int n, int k,
+                    int n_trial)
 {
     struct run *run = instance;
-    (void)z, (void)g, (void)f, (void)z_norm, (void)g_norm, (void)step, (void)n, (void)k, (void)n_trial;
+    (void)z, (void)g, (void)f, (void)z_norm, (void)g_norm, (void)step, (void)n, (void)k,
+        (void)n_trial;
     run->stopped = run->stopped || !run->search->accepted(run->search->context);
     return run->stopped;
 }
@@ -98,7 +101,8 @@ enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search)
     size_t n_padded = padded(search->n);
     struct run run = {.search = search, .z = search->scratch, .x = search->scratch + n_padded,
                       .g = search->scratch + 2 * n_padded};
-    /* libLBFGS's first trial lies at distance 1 along the negative gradient; with s = |L^-1 g| that is the Newton step. */
+    /* libLBFGS's first trial lies at distance 1 along the negative gradient; with s = |L^-1 g|
+     * that is the Newton step. */
     run.unit = 1;
     memcpy(run.g, search->gradient, search->n * sizeof *run.g);
     transform(&run, run.x, search->n);

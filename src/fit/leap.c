@@ -1,6 +1,6 @@
-/* Gauss and Newton's step of one parameter, in natural units even if it is fitted on a logarithmic scale: predictions are
- * linear in an amplitude, not in its logarithm. For one of the noise, the size of the residuals: the most likely value of a
- * standard deviation.
+/* Gauss and Newton's step of one parameter, in natural units even if it is fitted on a
+ * logarithmic scale: predictions are linear in an amplitude, not in its logarithm. For one of
+ * the noise, the size of the residuals: the most likely value of a standard deviation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/leap.h"
 
@@ -13,11 +13,13 @@
 static const double FAR = 100;
 /* Only where residuals are no small part of the data: their squares, of the data's. */
 static const double LARGE = 1e-2;
-/* The least part of the squared residuals that it must explain, and of the predicted decrease that it must give. */
+/* The least part of the squared residuals that it must explain, and of the predicted decrease
+ * that it must give. */
 static const double PART = 0.1, GOOD = 0.5;
 
 /* Whether the way from `natural` to `target` is within the bounds and a leap. */
-static bool is_far(const struct fit_leap *leap, const struct fit_map *map, size_t j, double natural, double target)
+static bool is_far(const struct fit_leap *leap, const struct fit_map *map, size_t j, double natural,
+                   double target)
 {
     bool is_linear = map->scale[j] == SCALE_LIN;
     double size = is_linear ? fit_map_size(map, j, natural) : natural;
@@ -26,7 +28,8 @@ static bool is_far(const struct fit_leap *leap, const struct fit_map *map, size_
     if (!(theta > map->lower[j] && theta < map->upper[j]))
         return false;
     /* a start at 0 says nothing of the size */
-    return size > 0 && (fabs(target - natural) > FAR * size || (leap->shrinks && FAR * fabs(target) < size));
+    return size > 0 &&
+           (fabs(target - natural) > FAR * size || (leap->shrinks && FAR * fabs(target) < size));
 }
 
 bool fit_leap_init(struct fit_leap *leap, size_t n, bool shrinks, struct arena *arena)

@@ -1,6 +1,7 @@
-/* Leaps of a start that is orders of magnitude off: an amplitude in other units than the data, such as 1 for counts of 1e7.
- * The trust region lets no parameter change by more than its size at once; twenty doublings of the amplitude on, the others
- * would have been led astray by residuals that they cannot explain. Separate from the searches, which share it.
+/* Leaps of a start that is orders of magnitude off: an amplitude in other units than the data,
+ * such as 1 for counts of 1e7. The trust region lets no parameter change by more than its size
+ * at once; twenty doublings of the amplitude on, the others would have been led astray by
+ * residuals that they cannot explain. Separate from the searches, which share it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -39,16 +40,18 @@ bool fit_leap_init_single(struct fit_leap *leap, const struct fit_asker *asker, 
                           struct arena *arena);
 void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, size_t j,
                   struct fit_leap_sums *sums);
-/* Whether some parameter, alone and by linear predictions, explains a good part of residuals that are no small part of the
- * data, and must change by many times its size for that; or else whether one of the noise alone must, to be of the residuals'
- * size. The point has the derivatives of its predictions. */
-bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point);
+/* Whether some parameter, alone and by linear predictions, explains a good part of residuals
+ * that are no small part of the data, and must change by many times its size for that; or else
+ * whether one of the noise alone must, to be of the residuals' size. The point has the
+ * derivatives of its predictions. */
+bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker,
+                   const struct fit_point *point);
 /* The same for the sums, values and chain that are there; of these parameters: n_free, scale,
  * size and bounds. `squares`: half of the squared residuals; scale: fit_point_scale. */
 bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const double *theta,
                      double squares, double scale);
-/* Whether the leap was worth it, from the objectives: predictions are about linear that far. NaN: it could not be evaluated. If
- * so, the parameter's size is known from now on. */
+/* Whether the leap was worth it, from the objectives: predictions are about linear that far.
+ * NaN: it could not be evaluated. If so, the parameter's size is known from now on. */
 bool fit_leap_is_good(struct fit_leap *leap, struct fit_map *map, double before, double after);
 /* Finds a leap from a point with this objective and tries it: is_good says whether `trial` is
  * better. ASKED_FAILED: there is no more to try. */

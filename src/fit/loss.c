@@ -11,8 +11,8 @@ static const double HALF_LOG_2PI = 0.918938533204672741780;
 static const double ROOT_2PI = 2.506628274631000502416, ROOT_HALF = 0.707106781186547524401;
 static const double LOG_2 = 0.693147180559945309417, LOG_PI = 1.144729885849400174143;
 
-/* Below this the continued fraction of Mills' ratio is used, because z + hazard would cancel; 60 terms give full precision
- * there. */
+/* Below this the continued fraction of Mills' ratio is used, because z + hazard would cancel; 60
+ * terms give full precision there. */
 static const double FAR = -4;
 enum { FRACTION_TERMS = 60 };
 
@@ -67,7 +67,8 @@ static double quantile_laplace(const struct fit_loss *loss, double u)
     return log(2 * u);
 }
 
-/* The density exp(-rho) is normal in the middle with exponential tails: its moments are added piece by piece. */
+/* The density exp(-rho) is normal in the middle with exponential tails: its moments are added
+ * piece by piece. */
 static void fill_huber(struct fit_loss *loss)
 {
     double k = loss->tuning, edge = exp(-0.5 * k * k), middle = ROOT_2PI * erf(k * ROOT_HALF);
@@ -79,16 +80,18 @@ static void fill_huber(struct fit_loss *loss)
 
 static struct loss_terms at_huber(double k, double r)
 {
-    return fabs(r) > k ? (struct loss_terms){k * (fabs(r) - 0.5 * k), k / fabs(r)} : at_normal(k, r);
+    return fabs(r) > k ? (struct loss_terms){k * (fabs(r) - 0.5 * k), k / fabs(r)}
+                       : at_normal(k, r);
 }
 
 static double second_huber(double k, double r) { return fabs(r) > k ? 0 : 1; }
 
-/* Huber's least favourable distribution: normal between -k and k, exponential tails beyond, each with the mass
- * exp(-k^2 / 2) / (k constant). */
+/* Huber's least favourable distribution: normal between -k and k, exponential tails beyond, each
+ * with the mass exp(-k^2 / 2) / (k constant). */
 static double quantile_huber(const struct fit_loss *loss, double u)
 {
-    double k = loss->tuning, constant = exp(loss->log_constant), tail = exp(-0.5 * k * k) / (k * constant);
+    double k = loss->tuning, constant = exp(loss->log_constant),
+           tail = exp(-0.5 * k * k) / (k * constant);
     if (u < tail)
         return (log(u * k * constant) - 0.5 * k * k) / k;
     return distribution_normal_quantile((u - tail) * constant / ROOT_2PI + distribution_normal(-k));
@@ -98,7 +101,8 @@ static void fill_student(struct fit_loss *loss)
 {
     double nu = loss->tuning;
     int sign; /* lgamma would write a global variable */
-    loss->log_constant = 0.5 * (log(nu) + LOG_PI) + lgamma_r(0.5 * nu, &sign) - lgamma_r(0.5 * (nu + 1), &sign);
+    loss->log_constant =
+        0.5 * (log(nu) + LOG_PI) + lgamma_r(0.5 * nu, &sign) - lgamma_r(0.5 * (nu + 1), &sign);
     loss->location_information = (nu + 1) / (nu + 3);
     loss->scale_information = 2 * nu / (nu + 3);
 }
@@ -114,7 +118,10 @@ static double second_student(double nu, double r)
     return (nu + 1) * (nu - r * r) / (sum * sum);
 }
 
-static double quantile_student(const struct fit_loss *loss, double u) { return distribution_t_quantile(u, loss->tuning); }
+static double quantile_student(const struct fit_loss *loss, double u)
+{
+    return distribution_t_quantile(u, loss->tuning);
+}
 
 static const struct form forms[N_ERROR] = {
     [ERROR_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
@@ -143,13 +150,19 @@ double fit_loss_root(enum fit_curvature curvature, double kink, double weight, d
     return sqrt(curvature == CURVATURE_EXPECTED ? expected : weight);
 }
 
-struct loss_terms fit_loss_at(const struct fit_loss *loss, double r) { return forms[loss->error].at(loss->tuning, r); }
+struct loss_terms fit_loss_at(const struct fit_loss *loss, double r)
+{
+    return forms[loss->error].at(loss->tuning, r);
+}
 double fit_loss_rounding(const struct fit_loss *loss, double r)
 {
     return loss->has_kink ? fit_loss_at(loss, r).rho - fabs(r) : 0;
 }
 
-double fit_loss_second(const struct fit_loss *loss, double r) { return forms[loss->error].second(loss->tuning, r); }
+double fit_loss_second(const struct fit_loss *loss, double r)
+{
+    return forms[loss->error].second(loss->tuning, r);
+}
 
 double fit_loss_quantile(const struct fit_loss *loss, double u)
 {
@@ -164,8 +177,8 @@ double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream
     return fit_loss_quantile(loss, random_uniform(seed, stream, counter));
 }
 
-/* 1 / (t + 2 / (t + 3 / (t + ...))), the difference of phi(t) / (1 - Phi(t)) and t (Laplace's continued fraction; Abramowitz &
- * Stegun 26.2.14). */
+/* 1 / (t + 2 / (t + 3 / (t + ...))), the difference of phi(t) / (1 - Phi(t)) and t (Laplace's
+ * continued fraction; Abramowitz & Stegun 26.2.14). */
 static double excess(double t)
 {
     double fraction = t;
@@ -178,9 +191,11 @@ struct censored_terms fit_loss_censored(double z)
 {
     if (z < FAR) {
         double above = excess(-z), hazard = above - z;
-        return (struct censored_terms){0.5 * z * z + HALF_LOG_2PI + log(hazard), hazard, hazard * above};
+        return (struct censored_terms){0.5 * z * z + HALF_LOG_2PI + log(hazard), hazard,
+                                       hazard * above};
     }
     double tail = 0.5 * erfc(fabs(z) * ROOT_HALF), below = z > 0 ? 1 - tail : tail;
     double hazard = exp(-0.5 * z * z) / (ROOT_2PI * below);
-    return (struct censored_terms){z > 0 ? -log1p(-tail) : -log(tail), hazard, hazard * (z + hazard)};
+    return (struct censored_terms){z > 0 ? -log1p(-tail) : -log(tail), hazard,
+                                   hazard * (z + hazard)};
 }

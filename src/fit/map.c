@@ -184,10 +184,11 @@ static bool map_allocate(struct fit_map *map, struct arena *arena)
     map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
     map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
-    return map->model_index && map->file_index && map->scale
-           && ARENA_DOUBLES(arena, {&map->start, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1}, {&map->natural_start, n, 1},
-                            {&map->size, n, 1},
-                            {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1}, {&map->base, map->n_parameter, 1});
+    return map->model_index && map->file_index && map->scale &&
+           ARENA_DOUBLES(arena, {&map->start, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1},
+                         {&map->natural_start, n, 1}, {&map->size, n, 1},
+                         {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1},
+                         {&map->base, map->n_parameter, 1});
 }
 
 static const char *parameter_name(const struct fit_problem *problem, size_t i)
@@ -199,7 +200,8 @@ static const char *parameter_name(const struct fit_problem *problem, size_t i)
 }
 
 /* Clips a start onto its bounds, unless it is kept. False, with a reason: impossible. */
-static bool clip_start(const struct fit_problem *problem, size_t i, bool is_kept, double *start, uint32_t *notes, char *reason)
+static bool clip_start(const struct fit_problem *problem, size_t i, bool is_kept, double *start,
+                       uint32_t *notes, char *reason)
 {
     double lower = problem->lower[i], upper = problem->upper[i];
     const char *name = parameter_name(problem, i);
@@ -211,7 +213,8 @@ static bool clip_start(const struct fit_problem *problem, size_t i, bool is_kept
     if (problem->fixed && problem->fixed[i])
         return true;
     if (!(lower <= upper) || lower == INFINITY || upper == -INFINITY) {
-        snprintf(reason, REASON, "the bounds of parameter %s contain no value: lower %g, upper %g", name, lower, upper);
+        snprintf(reason, REASON, "the bounds of parameter %s contain no value: lower %g, upper %g",
+                 name, lower, upper);
         return false;
     }
     double clipped = *start < lower ? lower : *start > upper ? upper : *start;
@@ -220,7 +223,9 @@ static bool clip_start(const struct fit_problem *problem, size_t i, bool is_kept
         *notes |= NOTE_start_moved;
     }
     if (problem->scale[i] != SCALE_LIN && !(*start > 0)) {
-        snprintf(reason, REASON, "parameter %s is fitted on a logarithmic scale but cannot start at %g", name, *start);
+        snprintf(reason, REASON,
+                 "parameter %s is fitted on a logarithmic scale but cannot start at %g", name,
+                 *start);
         return false;
     }
     return true;
@@ -231,7 +236,8 @@ static bool is_free(const struct fit_problem *problem, size_t i)
     return !(problem->fixed && problem->fixed[i]) && problem->lower[i] != problem->upper[i];
 }
 
-static void add_free(struct fit_map *map, const struct fit_problem *problem, size_t i, size_t i_model)
+static void add_free(struct fit_map *map, const struct fit_problem *problem, size_t i,
+                     size_t i_model)
 {
     size_t j = map->n_free++;
     enum parameter_scale scale = problem->scale[i];
@@ -267,9 +273,10 @@ static bool fill_bindings(struct fit_map *map, const struct fit_problem *problem
     for (size_t f = 0; map->binding && f < map->n_binding; f++) {
         struct fit_binding *binding = &map->binding[f];
         size_t first = problem->substitute ? problem->first_substitute[f] : 0;
-        if (!fit_binding_init(binding, &problem->model->abi, map->n_parameter, problem->to_model, theta_of, &problem->task[f],
-                           problem->substitute ? problem->first_substitute[f + 1] - first : 0,
-                           problem->substitute ? problem->substitute + first : NULL, arena))
+        if (!fit_binding_init(binding, &problem->model->abi, map->n_parameter, problem->to_model,
+                              theta_of, &problem->task[f],
+                              problem->substitute ? problem->first_substitute[f + 1] - first : 0,
+                              problem->substitute ? problem->substitute + first : NULL, arena))
             return false;
         drop_columns(binding, map->n_free);
         binding->offset = map->n_of_model;
@@ -278,8 +285,8 @@ static bool fill_bindings(struct fit_map *map, const struct fit_problem *problem
     return map->binding != NULL;
 }
 
-enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts, struct arena *arena,
-                          uint32_t *notes, char *reason)
+enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts,
+                          struct arena *arena, uint32_t *notes, char *reason)
 {
     size_t n = problem->n_parameter;
     memset(map, 0, sizeof *map);
@@ -288,13 +295,15 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     map->n_binding = problem->substitute || problem->varies ? problem->n_experiment : 1;
     for (size_t i = 0; i < n; i++)
         map->n_free += is_free(problem, i);
-    uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order), *theta_of = order + map->n_model + n;
+    uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order),
+             *theta_of = order + map->n_model + n;
     if (!order || !map_allocate(map, arena)) {
         snprintf(reason, REASON, "no memory for %zu parameters", n);
         return OUTCOME_out_of_memory;
     }
     for (size_t i = 0; i < n; i++) {
-        size_t place = problem->to_model[i] == FIT_NO_MODEL ? map->n_model + i : problem->to_model[i];
+        size_t place =
+            problem->to_model[i] == FIT_NO_MODEL ? map->n_model + i : problem->to_model[i];
         order[place] = 1 + (uint32_t)i;
         if (!clip_start(problem, i, keeps_starts, &map->base[i], notes, reason))
             return OUTCOME_bad_data;
@@ -365,11 +374,15 @@ void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
 {
     for (size_t j = 0; j < map->n_free; j++) {
         double natural = p[map->file_index[j]];
-        chain[j] = map->scale[j] == SCALE_LIN ? 1 : map->scale[j] == SCALE_LOG ? natural : LN10 * natural;
+        chain[j] = map->scale[j] == SCALE_LIN   ? 1
+                   : map->scale[j] == SCALE_LOG ? natural
+                                                : LN10 * natural;
     }
 }
 
 double fit_map_size(const struct fit_map *map, size_t j, double theta)
 {
-    return map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 1 / LN10 : fmax(fabs(theta), map->size[j]);
+    return map->scale[j] == SCALE_LOG     ? 1
+           : map->scale[j] == SCALE_LOG10 ? 1 / LN10
+                                          : fmax(fabs(theta), map->size[j]);
 }

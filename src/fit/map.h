@@ -1,6 +1,7 @@
-/* The mapping from theta to fit parameters, and from these to the model's parameters in each experiment, with its chain rule.
- * theta: the free ones, on the optimiser's scale, in the model's order; those without a parameter of the model of the same name
- * come last. p: all fit parameters, on the natural scale, in the file's order.
+/* The mapping from theta to fit parameters, and from these to the model's parameters in each
+ * experiment, with its chain rule. theta: the free ones, on the optimiser's scale, in the
+ * model's order; those without a parameter of the model of the same name come last. p: all fit
+ * parameters, on the natural scale, in the file's order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -58,32 +59,40 @@ void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter,
 struct fit_map {
     size_t n_model, n_parameter; /* parameters of the model; length of p */
     size_t n_free;          /* length of theta */
-    uint32_t *model_index;  /* n_free, increasing; n_model + file_index if the model has none of this name */
+    /* n_free, increasing; n_model + file_index if the model has none of this name */
+    uint32_t *model_index;
     uint32_t *file_index;   /* n_free */
     size_t n_binding;          /* 1: the same in all experiments; or one for each */
     struct fit_binding *binding;  /* column NULL: sens[j] is theta[j] for all n_free */
     size_t n_of_model;      /* numbers of all bindings */
     enum parameter_scale *scale;                  /* n_free */
-    double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
-    double *size;           /* n_free: on a linear scale what is known of the size, |start| or where a leap led (fit/leap.h) */
-    double *natural_start, *natural_lower, *natural_upper; /* n_free, as given (the start clipped) */
+    /* n_free, optimiser's scale; the start lies within the bounds */
+    double *start, *lower, *upper;
+    /* n_free: on a linear scale what is known of the size, |start| or where a leap led
+     * (fit/leap.h) */
+    double *size;
+    /* n_free, as given (the start clipped) */
+    double *natural_start, *natural_lower, *natural_upper;
     double *base;           /* n_parameter: every parameter at its (clipped) start */
 };
 
-static inline const struct fit_binding *fit_map_binding(const struct fit_map *map, size_t experiment)
+static inline const struct fit_binding *fit_map_binding(const struct fit_map *map,
+                                                        size_t experiment)
 {
     return &map->binding[map->n_binding > 1 ? experiment : 0];
 }
 
-/* Fills `map` with arrays from `arena`. A parameter is free unless it is fixed or its bounds coincide. Starts outside
- * the bounds are moved onto them and NOTE_start_moved is set in *notes; or, `keeps_starts`, the bounds are moved to them.
- * Returns OUTCOME_converged for success; OUTCOME_bad_data, with `reason` (160 characters), if start or bounds make no sense; or
+/* Fills `map` with arrays from `arena`. A parameter is free unless it is fixed or its bounds
+ * coincide. Starts outside the bounds are moved onto them and NOTE_start_moved is set in *notes;
+ * or, `keeps_starts`, the bounds are moved to them. Returns OUTCOME_converged for success;
+ * OUTCOME_bad_data, with `reason` (160 characters), if start or bounds make no sense; or
  * OUTCOME_out_of_memory. */
-enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts, struct arena *arena,
-                          uint32_t *notes, char *reason);
+enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts,
+                          struct arena *arena, uint32_t *notes, char *reason);
 
-/* theta -> p. The start and the bounds map back to exactly the natural numbers from which they were computed, and p never
- * leaves its bounds. False if an entry is not finite, or is zero on a logarithmic scale. */
+/* theta -> p. The start and the bounds map back to exactly the natural numbers from which they
+ * were computed, and p never leaves its bounds. False if an entry is not finite, or is zero on a
+ * logarithmic scale. */
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
 /* at_bound[file_index[j]]: -1 or 1 where p is at a bound or beyond it, otherwise 0. */
 void fit_map_at_bound(const struct fit_map *map, const double *p, int8_t *at_bound);
@@ -96,8 +105,8 @@ void fit_map_model(const struct fit_map *map, const double *p, double *of_model)
 bool fit_map_model_by(const struct fit_map *map, const double *theta, const double *by,
                       double *moved, double *p, double *of_model);
 
-/* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a logarithm, otherwise the larger of
- * |theta| and the size that is known, which may be 0. */
+/* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a
+ * logarithm, otherwise the larger of |theta| and the size that is known, which may be 0. */
 double fit_map_size(const struct fit_map *map, size_t j, double theta);
 
 /* Parameter j's value, on the optimiser's scale, moved into its bounds. */
@@ -106,6 +115,7 @@ static inline double fit_map_within(const struct fit_map *map, size_t j, double 
     return theta < map->lower[j] ? map->lower[j] : theta > map->upper[j] ? map->upper[j] : theta;
 }
 
-/* One value on the optimiser's scale; the logarithm of a number <= 0 is -infinity, and that of +infinity is +infinity. */
+/* One value on the optimiser's scale; the logarithm of a number <= 0 is -infinity, and that of
+ * +infinity is +infinity. */
 double fit_scale_from_natural(enum parameter_scale scale, double natural);
 double fit_scale_to_natural(enum parameter_scale scale, double value);

@@ -1,4 +1,5 @@
-/* QR by Householder reflections, singular values of its triangle by Jacobi rotations, and the Cholesky factor.
+/* QR by Householder reflections, singular values of its triangle by Jacobi rotations, and the
+ * Cholesky factor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/matrix.h"
 
@@ -11,7 +12,8 @@
 
 enum { MAX_SWEEP = 40 };
 
-/* Updated squared lengths lose digits if they shrink by more than this; they are then recomputed. */
+/* Updated squared lengths lose digits if they shrink by more than this; they are then
+ * recomputed. */
 static const double SHRUNK = 0.1;
 /* Sums of squares in this range have lost nothing to underflow or overflow. */
 static const double SQUARE_LEAST = 1e-200, SQUARE_MOST = 1e200;
@@ -29,7 +31,9 @@ INLINE double dot(size_t n, const double *x, const double *y)
             sum[lane] += x[i + lane] * y[i + lane];
     for (; i < n; i++)
         sum[0] += x[i] * y[i];
-    return n < 8 ? sum[0] : ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+    return n < 8
+               ? sum[0]
+               : ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
 WIDE double matrix_squares(size_t n, const double *x) { return dot(n, x, x); }
@@ -87,8 +91,9 @@ INLINE void reflect(size_t n, const double *v, double factor, double *x)
         subtract(n, factor * product, v, x);
 }
 
-/* The reflection that turns column v (n) into pivot times the first unit vector; returns the pivot. v becomes the reflection's
- * vector, *factor its weight: 0 for a column of zeros, which stays as it is. */
+/* The reflection that turns column v (n) into pivot times the first unit vector; returns the
+ * pivot. v becomes the reflection's vector, *factor its weight: 0 for a column of zeros, which
+ * stays as it is. */
 INLINE double take_reflection(size_t n, double *v, double *factor)
 {
     double length = norm(n, v), pivot = v[0] > 0 ? -length : length, scale = 1 / length;
@@ -119,8 +124,8 @@ INLINE bool is_zero(size_t n, const double *x)
 /* Numbers of a block of rows: a few passes of it fit into a core's cache. */
 enum { BLOCK_NUMBERS = 32768 };
 
-/* A block of rows at a time, each on top of the triangle so far, whose row j is moved to the row above the block, which is no
- * longer needed. */
+/* A block of rows at a time, each on top of the triangle so far, whose row j is moved to the row
+ * above the block, which is no longer needed. */
 WIDE double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
 {
     size_t least = n ? BLOCK_NUMBERS / n : m, size = least > n ? least : n;
@@ -184,7 +189,8 @@ static void swap_columns(size_t n, double *x, double *y)
 WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x,
                                   double *order)
 {
-    double *left = x + (n - 1) * n; /* remaining lengths of the columns; x is not needed until the end */
+    /* remaining lengths of the columns; x is not needed until the end */
+    double *left = x + (n - 1) * n;
     for (size_t j = 0; j < n; j++) {
         order[j] = (double)j;
         left[j] = norm(m, a + j * m);
@@ -214,11 +220,13 @@ WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, doub
             x[k + j * n] = k < j ? 0 : k == j ? x[k + j * n] : a[j + k * m];
 }
 
-/* Makes columns i and j of x orthogonal; `square` has their squared lengths. True: they were not. Rotates b too. */
+/* Makes columns i and j of x orthogonal; `square` has their squared lengths. True: they were
+ * not. Rotates b too. */
 INLINE bool orthogonalise(size_t n, double *x, double *square, double *b, size_t i, size_t j)
 {
     double *p = x + i * n, *q = x + j * n, gamma = dot(n, p, q);
-    if (!(fabs(gamma) > DBL_EPSILON * sqrt((double)n) * sqrt(square[i]) * sqrt(square[j]))) /* rounding of the sum */
+    if (!(fabs(gamma) > DBL_EPSILON * sqrt((double)n) * sqrt(square[i]) *
+                            sqrt(square[j]))) /* rounding of the sum */
         return false;
     double zeta = (square[j] - square[i]) / (2 * gamma);
     double root = fabs(zeta) < 1e100 ? sqrt(1 + zeta * zeta) : fabs(zeta);
@@ -336,7 +344,8 @@ bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *ind
             for (size_t i = j; i < k; i++)
                 factor[i + j * k] -= factor[i + l * k] * a;
         }
-        /* After j subtractions the diagonal has an error of about j * 1e-16 of its original value. */
+        /* After j subtractions the diagonal has an error of about j * 1e-16 of its original
+         * value. */
         if (!(factor[j + j * k] > 1e-15 * diagonal))
             return false;
         double root = sqrt(factor[j + j * k]);

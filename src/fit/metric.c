@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Relative to the diagonal: well above the errors of products of derivatives that are accurate to 1e-7. */
+/* Relative to the diagonal: well above the errors of products of derivatives that are accurate
+ * to 1e-7. */
 static const double DAMPING = 1e-9;
 /* The longest first trial: in natural units for logarithms, in values on a linear scale. */
 static const double LONGEST = 2;
@@ -16,8 +17,8 @@ bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct 
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
     bool has_point = fit_point_init(&metric->point, asker, GRADIENT_forward, arena);
-    return has_point && ARENA_DOUBLES(arena, {&metric->rows, n_row, n}, {&metric->rhs, n_row, 1}, {&metric->matrix, n, n},
-                                      {&metric->step, n, 1});
+    return has_point && ARENA_DOUBLES(arena, {&metric->rows, n_row, n}, {&metric->rhs, n_row, 1},
+                                      {&metric->matrix, n, n}, {&metric->step, n, 1});
 }
 
 enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, const double *theta)
@@ -45,7 +46,8 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
         largest = fmax(largest, metric->matrix[j + j * n] * size * size);
         any = any || metric->matrix[j + j * n] > 0;
     }
-    for (size_t j = 0; j < n; j++) { /* in natural units, so that the units of a parameter do not matter; 0 is none */
+    for (size_t j = 0; j < n; j++) {
+        /* in natural units, so that the units of a parameter do not matter; 0 is none */
         double size = fit_map_size(&asker->map, j, theta[j]);
         metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n]
                                      + (size > 0 ? DAMPING * DAMPING * largest / (size * size) : 0);
@@ -56,8 +58,8 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     return metric->taken;
 }
 
-bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker, size_t n_loose, const uint32_t *loose,
-                       const double *slope, double shrink, double *factor)
+bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker, size_t n_loose,
+                       const uint32_t *loose, const double *slope, double shrink, double *factor)
 {
     const struct fit_map *map = &asker->map;
     if (!matrix_factor(map->n_free, metric->matrix, n_loose, loose, factor))
@@ -77,8 +79,8 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
     return isfinite(length);
 }
 
-double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose, const double *gradient,
-                          const double *factor)
+double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose,
+                          const double *gradient, const double *factor)
 {
     for (size_t k = 0; k < n_loose; k++)
         metric->step[k] = gradient[loose[k]];

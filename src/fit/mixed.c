@@ -40,7 +40,8 @@ static bool is_occasion(const struct joint *joint, size_t k)
 /* Adds parameter k to a list of n, in the file's order. */
 static void insert(const struct joint *joint, uint32_t *list, size_t n, uint32_t k)
 {
-    for (; n > 0 && joint->above.list[list[n - 1]].file_index > joint->above.list[k].file_index; n--)
+    for (; n > 0 && joint->above.list[list[n - 1]].file_index > joint->above.list[k].file_index;
+         n--)
         list[n] = list[n - 1];
     list[n] = k;
 }
@@ -159,9 +160,10 @@ static bool make_map(struct mixed *mixed)
     *map = (struct fit_map){.n_free = m, .scale = arena_calloc(arena, m + 1, sizeof *map->scale),
                             .file_index = arena_calloc(arena, m + 1, sizeof *map->file_index)};
     size_t n_random = mixed->progress.r + mixed->progress.q;
-    if (!map->scale || !map->file_index || !ARENA_DOUBLES(arena, {&mixed->start, n_random + 1, n_random})
-        || !ARENA_DOUBLES(arena, {&map->start, m, 1}, {&map->lower, m, 1}, {&map->upper, m, 1},
-                          {&map->size, m, 1}))
+    if (!map->scale || !map->file_index ||
+        !ARENA_DOUBLES(arena, {&mixed->start, n_random + 1, n_random}) ||
+        !ARENA_DOUBLES(arena, {&map->start, m, 1}, {&map->lower, m, 1}, {&map->upper, m, 1},
+                       {&map->size, m, 1}))
         return false;
     for (size_t k = 0; k < m; k++) {
         bool is_diagonal = k >= s && mixed->row[k - s] == mixed->column[k - s];

@@ -25,9 +25,9 @@ enum { SHOWS_SHAPE = 1 };
  * stage of the search has at most so many points. */
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
-/* The last pass takes the finest level in SAMPLE of the datasets, or in DEEP of them if there are
- * more than MANY_VARIABLES; of more than FEW_DATASETS, whose errors' sum is large, it also takes the
- * level above that in DEEP of them. */
+/* The last pass takes the finest level in SAMPLE of the datasets, or in DEEP of them if there
+ * are more than MANY_VARIABLES; of more than FEW_DATASETS, whose errors' sum is large, it also
+ * takes the level above that in DEEP of them. */
 enum { SAMPLE = 1000, DEEP = 300, FEW_DATASETS = 10000, PURPOSE = 0x53414d50 };
 
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
@@ -114,9 +114,10 @@ static bool make_around(struct around *around, const struct effects *local)
 static double difference_of(const struct effects *local, size_t k)
 {
     const struct mixed_progress *progress = &local->mixed->progress;
-    size_t r = local->r, above = k < progress->s
-                                   ? k
-                                       : local->mixed->random[progress->r + (k - progress->s) % progress->q];
+    size_t r = local->r,
+           above = k < progress->s
+                       ? k
+                       : local->mixed->random[progress->r + (k - progress->s) % progress->q];
     double size = fit_map_size(&local->work->asker->map, local->work->order[above],
                                local->at[above]);
     double squares = 0;

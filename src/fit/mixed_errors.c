@@ -55,7 +55,8 @@ static bool correct(struct mixed *mixed)
     return true;
 }
 
-/* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of 0. */
+/* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of
+ * 0. */
 static bool is_in_zero_column(const struct mixed *mixed, size_t k)
 {
     size_t s = mixed->progress.s, column = mixed->column[k - s];
@@ -163,9 +164,9 @@ static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_o
     return ASKED_OK;
 }
 
-/* Whether the datasets' own levels are enough for the differences: those are for estimates of shared
- * parameters alone, which change little of the integrands, and for so many that finer levels would
- * cost more than the step that they save in the search. */
+/* Whether the datasets' own levels are enough for the differences: those are for estimates of
+ * shared parameters alone, which change little of the integrands, and for so many that finer
+ * levels would cost more than the step that they save in the search. */
 static bool are_own_enough(const struct mixed *mixed, const struct errors *errors)
 {
     size_t n = 0;
@@ -303,7 +304,8 @@ static void put_errors(const struct mixed *mixed, const struct errors *errors,
                 double by = errors->estimate_by[i + errors->loose[c] * m];
                 own += fabs(by);
                 for (size_t d = 0; d < n && by != 0; d++)
-                    sum += by * covariance[c + d * n] * errors->estimate_by[j + errors->loose[d] * m];
+                    sum +=
+                        by * covariance[c + d * n] * errors->estimate_by[j + errors->loose[d] * m];
             }
             sum = covariance == NULL || own == 0 ? NAN : sum;
             if (i == j)
@@ -352,7 +354,8 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
             for (size_t d = 0; d < n; d++) {
                 double sum = 0;
                 for (size_t e = 0; e < n; e++)
-                    sum += errors->products[errors->loose[c] + errors->loose[e] * m] * inverse[e + d * n];
+                    sum += errors->products[errors->loose[c] + errors->loose[e] * m] *
+                           inverse[e + d * n];
                 left[c + d * n] = sum;
             }
         for (size_t c = 0; c < n; c++)

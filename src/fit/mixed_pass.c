@@ -144,7 +144,8 @@ bool mixed_products(const struct mixed *mixed, double *matrix)
 {
     size_t m = mixed->m;
     double *packed = malloc((m * (m + 1) / 2 + 1) * sizeof *packed), n = mixed->n_dataset;
-    bool is_good = packed && joint_totals(mixed->joint, m * (m + 1) / 2, products_of, mixed, packed);
+    bool is_good =
+        packed && joint_totals(mixed->joint, m * (m + 1) / 2, products_of, mixed, packed);
     if (is_good)
         mixed_unpack(m, packed, matrix);
     for (size_t c = 0; c < m && is_good; c++)

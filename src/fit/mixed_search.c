@@ -13,9 +13,10 @@
 /* With so many datasets for each estimate their gradients' outer products are the curvature. */
 static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
-/* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol is
- * the default: the last one within 1e-3 standard errors of the optimum. That with many points and the
- * second derivatives there begins as near, and its steps are worth their price only beyond 2e-3. */
+/* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol
+ * is the default: the last one within 1e-3 standard errors of the optimum. That with many points
+ * and the second derivatives there begins as near, and its steps are worth their price only
+ * beyond 2e-3. */
 static const double LAST = 2e-7, NEWTON = 2e-6, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
@@ -60,7 +61,8 @@ static bool factor_curvature(const struct mixed *mixed, double *triangle)
 {
     size_t m = mixed->m;
     uint32_t *index = malloc((m + 1) * sizeof *index);
-    double *lower = malloc((m * m + 1) * sizeof *lower), *matrix = malloc((m * m + 1) * sizeof *matrix);
+    double *lower = malloc((m * m + 1) * sizeof *lower),
+           *matrix = malloc((m * m + 1) * sizeof *matrix);
     bool is_good = false;
     for (double part = 0; index && lower && matrix && !is_good && part < 1e3;
          part = part > 0 ? 10 * part : 1e-10) {
@@ -215,7 +217,8 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
     enum asked asked = ASKED_OK;
     for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
         size_t a = mixed->row[k - s];
-        bool is_small = mixed->point.theta[k] < NOTHING * mixed_first_deviation(mixed, mixed->point.theta, a);
+        bool is_small =
+            mixed->point.theta[k] < NOTHING * mixed_first_deviation(mixed, mixed->point.theta, a);
         if (a != mixed->column[k - s] || mixed->point.theta[k] == 0 || !is_small)
             continue;
         memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
@@ -255,7 +258,8 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
 static void set_tolerance(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
-    bool is_last = mixed->progress.phase == MIXED_EXACT || joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    bool is_last =
+        mixed->progress.phase == MIXED_EXACT || joint->options->likelihood == LIKELIHOOD_LAPLACE;
     bool is_newton = mixed_observes(mixed) && mixed->progress.level == MIXED_FINER;
     double n = fmax(1, (double)joint->asker.objective.n_row), last = is_newton ? NEWTON : LAST;
     mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
@@ -318,8 +322,8 @@ static size_t count_variances(const struct mixed *mixed)
 
 static bool is_uncorrelated(const struct mixed *mixed, size_t number)
 {
-    return number == START_LATEST
-           || (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
+    return number == START_LATEST ||
+           (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
 }
 
 /* Correlations are held at 0 or let go. */
@@ -548,8 +552,8 @@ static enum asked look_closer(struct mixed *mixed, double *f)
     return asked;
 }
 
-/* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the most
- * likely one. Only the first one must succeed. */
+/* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the
+ * most likely one. Only the first one must succeed. */
 static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
 {
     struct mixed_progress *progress = &mixed->progress;
@@ -648,7 +652,8 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
     if (asked == ASKED_OK && joint->options->evaluates)
         return evaluate(mixed);
     if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {
-        fit_asker_end(&joint->asker, OUTCOME_bad_data, "%zu measurements do not determine %zu estimates: "
+        fit_asker_end(&joint->asker, OUTCOME_bad_data,
+                      "%zu measurements do not determine %zu estimates: "
                       "fewer random parameters, or fewer correlations (--random-covariance)",
                       joint->asker.objective.n_row, mixed->m);
         asked = joint_end(joint, OUTCOME_bad_data);

@@ -1,4 +1,5 @@
-/* Objective, gradient and rows from predictions and their derivatives; summary numbers at the end of a search.
+/* Objective, gradient and rows from predictions and their derivatives; summary numbers at the
+ * end of a search.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective.h"
 
@@ -8,34 +9,46 @@
 #include <math.h>
 #include <string.h>
 
-/* The share of one measurement in the objective: f and, with the derivatives m' and s' of prediction and noise, the rows
+/* The share of one measurement in the objective: f and, with the derivatives m' and s' of
+ * prediction and noise, the rows
  *   weight m' + cross s' | residual      noise_weight s' | noise_residual
- * whose products with their right-hand sides sum to f'. cross, noise_weight and noise_residual are 0 without a modelled
- * standard deviation. `constant` is the part of f that depends on the standard deviation and the value alone. */
+ * whose products with their right-hand sides sum to f'. cross, noise_weight and noise_residual
+ * are 0 without a modelled standard deviation. `constant` is the part of f that depends on the
+ * standard deviation and the value alone. */
 struct row {
     double f, constant, weight, residual, cross, noise_weight, noise_residual;
 };
 
-/* Measurements whose terms are computed at once: derivatives are read column by column, in pieces of this length. */
+/* Measurements whose terms are computed at once: derivatives are read column by column, in
+ * pieces of this length. */
 enum { AT_ONCE = 64 };
 
-static size_t count_until(size_t last, size_t first) { return last - first < AT_ONCE ? last - first : AT_ONCE; }
+static size_t count_until(size_t last, size_t first)
+{
+    return last - first < AT_ONCE ? last - first : AT_ONCE;
+}
 
-static size_t count_at(const struct fit_objective *objective, size_t first) { return count_until(objective->n_row, first); }
+static size_t count_at(const struct fit_objective *objective, size_t first)
+{
+    return count_until(objective->n_row, first);
+}
 
 /* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
 static bool is_modelled(const struct fit_objective *objective, size_t i)
 {
-    return objective->has_noise && !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
+    return objective->has_noise &&
+           !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
 }
 
-double fit_objective_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
+double fit_objective_sigma(const struct fit_objective *objective, const struct fit_answer *answer,
+                           size_t i)
 {
     double own = objective->measured.sigma ? objective->measured.sigma[i] : NAN;
     return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
 }
 
-/* side: 1 below the value, -1 above it. With z = -side r: f = -log Phi(z), f' = side h r', curvature h (z + h) in r. */
+/* side: 1 below the value, -1 above it. With z = -side r: f = -log Phi(z), f' = side h r',
+ * curvature h (z + h) in r. */
 static struct row censored_row(double r, double slope, double sigma, int side, bool modelled)
 {
     struct censored_terms terms = fit_loss_censored(-side * r);
@@ -47,12 +60,13 @@ static struct row censored_row(double r, double slope, double sigma, int side, b
 }
 
 /* The factors are square roots of the requested curvature. */
-static struct row row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
-                         enum fit_curvature curvature)
+static struct row row_at(const struct fit_objective *objective, const struct fit_answer *answer,
+                         size_t i, enum fit_curvature curvature)
 {
     const struct fit_loss *loss = fit_objective_loss(objective, i);
     bool is_log = loss->is_log, modelled = is_modelled(objective, i);
-    double sigma = fit_objective_sigma(objective, answer, i), m = answer->prediction[i], y = objective->measured.value[i];
+    double sigma = fit_objective_sigma(objective, answer, i), m = answer->prediction[i],
+           y = objective->measured.value[i];
     double slope = 1 / sigma, r = (m - y) * slope;
     if (is_log) {
         r = m > 0 ? log(m / y) * slope : NAN;
@@ -62,7 +76,8 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
     if (side)
         return censored_row(r, slope, sigma, side, modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
-    double root = fit_loss_root(curvature, loss->has_kink ? loss->tuning : 0, terms.weight, loss->location_information);
+    double root = fit_loss_root(curvature, loss->has_kink ? loss->tuning : 0, terms.weight,
+                                loss->location_information);
     struct row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
     if (objective->likelihood)
         row.f += row.constant = log(sigma) + loss->log_constant + (is_log ? log(y) : 0);
@@ -74,8 +89,8 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
     return row;
 }
 
-bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
-                         double *weight, double *value)
+bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer,
+                         size_t i, double *r, double *weight, double *value)
 {
     if (objective->is_plain) {
         *weight = answer->weight[i];
@@ -98,7 +113,8 @@ const char *fit_objective_kind(enum error_kind error, bool likelihood)
 
 bool fit_objective_is_plain(const struct fit_objective *objective)
 {
-    bool is_plain = !objective->has_noise && !objective->likelihood && !objective->measured.censored;
+    bool is_plain =
+        !objective->has_noise && !objective->likelihood && !objective->measured.censored;
     for (size_t i = 0; i < objective->n_row && is_plain; i++)
         is_plain = fit_objective_loss(objective, i)->error == ERROR_NORMAL;
     return is_plain;
@@ -114,7 +130,8 @@ bool fit_objective_has_kinks(const struct fit_objective *objective)
     return any;
 }
 
-static struct prior_terms prior_at(const struct fit_prior_term *term, const struct fit_answer *answer, double chain,
+static struct prior_terms prior_at(const struct fit_prior_term *term,
+                                   const struct fit_answer *answer, double chain,
                                    enum fit_curvature curvature)
 {
     return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i], chain, curvature);
@@ -123,7 +140,8 @@ static struct prior_terms prior_at(const struct fit_prior_term *term, const stru
 /* weight and residual of a plain objective's rows */
 WIDE static void fill_plain(const struct fit_objective *objective, const struct fit_answer *answer)
 {
-    const double *m = answer->prediction, *y = objective->measured.value, *sigma = objective->measured.sigma;
+    const double *m = answer->prediction, *y = objective->measured.value,
+                 *sigma = objective->measured.sigma;
     double *weight = answer->weight, *residual = answer->residual;
     EACH (size_t i = 0; i < objective->n_row; i++)
         weight[i] = sigma && sigma[i] == sigma[i] ? 1 / sigma[i] : 1;
@@ -149,8 +167,8 @@ double fit_objective_value(const struct fit_objective *objective, const struct f
     return sum;
 }
 
-void fit_objective_slopes(const struct fit_objective *objective, const struct fit_answer *answer, double *by_prediction,
-                          double *by_noise)
+void fit_objective_slopes(const struct fit_objective *objective, const struct fit_answer *answer,
+                          double *by_prediction, double *by_noise)
 {
     for (size_t i = 0; i < objective->n_row; i++)
         by_prediction[i] = answer->residual[i] * answer->weight[i];
@@ -160,20 +178,24 @@ void fit_objective_slopes(const struct fit_objective *objective, const struct fi
     }
 }
 
-void fit_objective_add_priors(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient)
+void fit_objective_add_priors(const struct fit_objective *objective,
+                              const struct fit_answer *answer, double *gradient)
 {
     for (size_t k = 0; k < objective->n_prior; k++) {
         size_t j = objective->prior[k].j;
-        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[j], CURVATURE_ABOVE);
+        struct prior_terms terms =
+            prior_at(&objective->prior[k], answer, answer->chain[j], CURVATURE_ABOVE);
         gradient[j] += terms.row * terms.rhs;
     }
 }
 
-void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient)
+void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer,
+                            double *gradient)
 {
     size_t n_row = objective->n_row;
     for (size_t j = 0; j < answer->n; j++)
-        gradient[j] = matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, answer->residual);
+        gradient[j] = matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row,
+                                     answer->residual);
     for (size_t first = 0; objective->has_noise && first < n_row; first += AT_ONCE) {
         double slope[AT_ONCE];
         for (size_t i = 0; i < count_at(objective, first); i++) {
@@ -182,7 +204,8 @@ void fit_objective_gradient(const struct fit_objective *objective, const struct 
         }
         for (size_t j = 0; j < answer->n; j++)
             for (size_t i = 0; i < count_at(objective, first); i++)
-                gradient[j] += slope[i] != 0 ? slope[i] * answer->d_noise[first + i + j * n_row] : 0;
+                gradient[j] +=
+                    slope[i] != 0 ? slope[i] * answer->d_noise[first + i + j * n_row] : 0;
     }
     for (size_t j = 0; j < answer->n; j++)
         gradient[j] *= answer->chain[j];
@@ -196,17 +219,20 @@ size_t fit_objective_n_row(const struct fit_objective *objective)
 
 size_t fit_objective_n_row_of(const struct fit_objective *objective, size_t first, size_t last)
 {
-    return (objective->has_noise ? 2 : 1) * (last - first) + (last == objective->n_row ? objective->n_prior : 0);
+    return (objective->has_noise ? 2 : 1) * (last - first) +
+           (last == objective->n_row ? objective->n_prior : 0);
 }
 
-/* Adds the noise to the rows of n measurements from `first` on: to those of the predictions, a and b, and `above` rows before
- * them. */
-static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t first, size_t n,
-                      const struct row *row, size_t above, size_t stride, double *a, double *b)
+/* Adds the noise to the rows of n measurements from `first` on: to those of the predictions, a
+ * and b, and `above` rows before them. */
+static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer,
+                      size_t first, size_t n, const struct row *row, size_t above, size_t stride,
+                      double *a, double *b)
 {
     for (size_t j = 0; j < answer->n; j++)
         for (size_t i = 0; i < n; i++) {
-            double ds = answer->d_noise[first + i + j * objective->n_row] * answer->chain[j], *at = a + i + j * stride;
+            double ds = answer->d_noise[first + i + j * objective->n_row] * answer->chain[j],
+                   *at = a + i + j * stride;
             *at += row[i].cross * ds;
             at[-(ptrdiff_t)above] = row[i].noise_weight * ds;
         }
@@ -215,13 +241,14 @@ static void add_noise(const struct fit_objective *objective, const struct fit_an
 }
 
 /* In the last of `stride` rows. */
-static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
-                       size_t stride, double *a, double *b)
+static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer,
+                       enum fit_curvature curvature, size_t stride, double *a, double *b)
 {
     size_t first = stride - objective->n_prior;
     for (size_t k = 0; k < objective->n_prior; k++) {
         size_t own = objective->prior[k].j;
-        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[own], curvature);
+        struct prior_terms terms =
+            prior_at(&objective->prior[k], answer, answer->chain[own], curvature);
         for (size_t j = 0; j < answer->n; j++)
             a[first + k + j * stride] = j == own ? terms.row : 0;
         b[first + k] = terms.rhs;
@@ -234,16 +261,18 @@ WIDE static void scale(size_t n, double factor, const double *weight, const doub
         to[i] = x[i] * weight[i] * factor;
 }
 
-void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
-                        double *a, double *b)
+void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer,
+                        enum fit_curvature curvature, double *a, double *b)
 {
     fit_objective_rows_of(objective, answer, curvature, 0, objective->n_row, a, b);
 }
 
-void fit_objective_rows_of(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
-                           size_t first, size_t last, double *a, double *b)
+void fit_objective_rows_of(const struct fit_objective *objective, const struct fit_answer *answer,
+                           enum fit_curvature curvature, size_t first, size_t last, double *a,
+                           double *b)
 {
-    size_t n = last - first, above = objective->has_noise ? n : 0, stride = fit_objective_n_row_of(objective, first, last);
+    size_t n = last - first, above = objective->has_noise ? n : 0,
+           stride = fit_objective_n_row_of(objective, first, last);
     bool kept = curvature == CURVATURE_ABOVE || objective->is_plain;
     if (last == objective->n_row)
         add_priors(objective, answer, curvature, stride, a, b);
@@ -263,15 +292,17 @@ void fit_objective_rows_of(const struct fit_objective *objective, const struct f
             b[done + i] = row[i].residual;
         }
         if (objective->has_noise)
-            add_noise(objective, answer, first + done, count, row, above, stride, a + done, b + done);
+            add_noise(objective, answer, first + done, count, row, above, stride, a + done,
+                      b + done);
     }
 }
 
-double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
-                                 const double *x)
+double fit_objective_row_product(const struct fit_objective *objective,
+                                 const struct fit_answer *answer, size_t j, const double *x)
 {
     size_t n_row = objective->n_row;
-    return matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, x) * answer->chain[j];
+    return matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, x) *
+           answer->chain[j];
 }
 
 double fit_objective_scale(const struct fit_objective *objective, const struct fit_answer *answer)
@@ -285,19 +316,23 @@ double fit_objective_scale(const struct fit_objective *objective, const struct f
     return sum;
 }
 
-/* A factor c on all sigmas divides distances by c and squares by c^2: distances / c + squares / c^2 = count. */
+/* A factor c on all sigmas divides distances by c and squares by c^2: distances / c + squares /
+ * c^2 = count. */
 double fit_objective_common_scale(const struct fit_criteria *criteria, double count)
 {
-    double half = 0.5 * (criteria->distances / count), squares = criteria->chi_square - criteria->distances;
+    double half = 0.5 * (criteria->distances / count),
+           squares = criteria->chi_square - criteria->distances;
     return half + hypot(half, sqrt(squares / count));
 }
 
-double fit_objective_deviance(const struct fit_criteria *criteria, double n_row, const struct fit_criteria *all, double n_all)
+double fit_objective_deviance(const struct fit_criteria *criteria, double n_row,
+                              const struct fit_criteria *all, double n_all)
 {
     double mean = all->chi_square / n_all, own = criteria->chi_square / n_row;
     if (all->scaling == 0 || n_row == 0)
         return criteria->deviance;
-    return all->scaling * n_row * (log(mean) + (own == mean ? 1 : own / mean)) + criteria->constants;
+    return all->scaling * n_row * (log(mean) + (own == mean ? 1 : own / mean)) +
+           criteria->constants;
 }
 
 static uint32_t observable_of(const struct fit_objective *objective, size_t i)
@@ -420,19 +455,23 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
     return criteria;
 }
 
-/* Second derivatives of one measurement's share minus their expectation, possibly negative: twice by prediction, by prediction
- * and noise, twice by noise. For log-normal errors, `prediction` is the logarithm. */
+/* Second derivatives of one measurement's share minus their expectation, possibly negative:
+ * twice by prediction, by prediction and noise, twice by noise. For log-normal errors,
+ * `prediction` is the logarithm. */
 struct excess {
     double mm, ms, ss;
 };
 
-/* f = rho(r) + log s with r' = slope m' - r/s s': what the derivatives of r itself add if s is modelled. */
+/* f = rho(r) + log s with r' = slope m' - r/s s': what the derivatives of r itself add if s is
+ * modelled. */
 static struct excess by_noise(double slope_of_rho, double r, double slope, double sigma)
 {
-    return (struct excess){0, -slope_of_rho * slope / sigma, 2 * slope_of_rho * r / (sigma * sigma)};
+    return (struct excess){0, -slope_of_rho * slope / sigma,
+                           2 * slope_of_rho * r / (sigma * sigma)};
 }
 
-static struct excess excess_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
+static struct excess excess_at(const struct fit_objective *objective,
+                               const struct fit_answer *answer, size_t i)
 {
     const struct fit_loss *loss = fit_objective_loss(objective, i);
     if (loss->has_kink)
@@ -466,7 +505,8 @@ bool fit_objective_has_excess(const struct fit_objective *objective)
     return any;
 }
 
-void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess)
+void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer,
+                          double *excess)
 {
     size_t n = answer->n, n_row = objective->n_row;
     memset(excess, 0, n * n * sizeof *excess);
@@ -474,7 +514,8 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
         double by_m[AT_ONCE], by_s[AT_ONCE];
         struct excess row[AT_ONCE];
         size_t n_at = count_at(objective, first);
-        const double *m = answer->d_prediction + first, *s = objective->has_noise ? answer->d_noise + first : NULL;
+        const double *m = answer->d_prediction + first,
+                     *s = objective->has_noise ? answer->d_noise + first : NULL;
         for (size_t i = 0; i < n_at; i++)
             row[i] = excess_at(objective, answer, first + i);
         for (size_t j = 0; j < n; j++) {
@@ -484,7 +525,8 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
                 by_s[i] = row[i].ms * mj + row[i].ss * sj;
             }
             for (size_t k = 0; k <= j; k++)
-                excess[k + j * n] += matrix_dot(n_at, by_m, m + k * n_row) + (s ? matrix_dot(n_at, by_s, s + k * n_row) : 0);
+                excess[k + j * n] += matrix_dot(n_at, by_m, m + k * n_row) +
+                                     (s ? matrix_dot(n_at, by_s, s + k * n_row) : 0);
         }
     }
     for (size_t j = 0; j < n; j++)

@@ -1,5 +1,5 @@
-/* Pilots: a few datasets, spread evenly, that are fitted first; what follows begins at the medians of
- * their parameters. For many fits of one dataset each, and for one fit of many.
+/* Pilots: a few datasets, spread evenly, that are fitted first; what follows begins at the
+ * medians of their parameters. For many fits of one dataset each, and for one fit of many.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

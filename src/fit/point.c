@@ -29,12 +29,13 @@ enum { LOST = 2, MAX_LOST = 16 };
  * same bound. */
 static const double SURELY = 1e-12;
 
-/* Errors of predictions over the integrator's tolerance; they differ by a few tolerances from place to place. */
+/* Errors of predictions over the integrator's tolerance; they differ by a few tolerances from
+ * place to place. */
 static const double ERROR_GROWTH = 10;
 /* If nothing is integrated. */
 static const double ROUNDING = 10 * DBL_EPSILON;
-/* The divisor of the tolerances for an integration that failed, unless they then fall below the least one; and how many
- * failures in a row end such attempts. */
+/* The divisor of the tolerances for an integration that failed, unless they then fall below the
+ * least one; and how many failures in a row end such attempts. */
 static const double SAVING = 1000, LEAST_SAVING = 10, LEAST_RTOL = 1e-12;
 enum { MAX_UNSAVED = 3 };
 static const double LN10 = 2.302585092994045684;
@@ -255,10 +256,12 @@ bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const
                && memcmp(p, q, map->n_parameter * sizeof *p) == 0);
 }
 
-bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum gradient_method gradient, struct arena *arena)
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker,
+                    enum gradient_method gradient, struct arena *arena)
 {
     point->by_experiment = NULL;
-    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row,
+           n_noise = asker->objective.has_noise ? n_row : 0;
     size_t n_column = gradient != GRADIENT_adjoint ? n : 0;
     *point = (struct fit_point){.f = NAN};
     /* An evaluation writes all of the large ones that it is asked for. */
@@ -277,9 +280,16 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum
 
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point)
 {
-    return (struct fit_answer){.n = asker->map.n_free, .prediction = point->prediction, .d_prediction = point->d_prediction,
-                               .noise = point->noise, .d_noise = point->d_noise, .chain = point->chain,
-                               .weight = point->weight, .residual = point->residual, .theta = point->theta, .p = point->p};
+    return (struct fit_answer){.n = asker->map.n_free,
+                               .prediction = point->prediction,
+                               .d_prediction = point->d_prediction,
+                               .noise = point->noise,
+                               .d_noise = point->d_noise,
+                               .chain = point->chain,
+                               .weight = point->weight,
+                               .residual = point->residual,
+                               .theta = point->theta,
+                               .p = point->p};
 }
 
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point)
@@ -298,7 +308,8 @@ double fit_point_misfit(const struct fit_asker *asker, const struct fit_point *p
     if (!asker->objective.has_offset)
         return fabs(point->f);
     double mean_square = fit_point_mean_square(asker, point);
-    return 0.5 * (double)asker->objective.n_row * (asker->is_sigma_known ? fmax(1, mean_square) : mean_square);
+    return 0.5 * (double)asker->objective.n_row *
+           (asker->is_sigma_known ? fmax(1, mean_square) : mean_square);
 }
 
 double fit_point_scale(const struct fit_asker *asker, const struct fit_point *point)
@@ -322,7 +333,8 @@ double fit_point_size(const struct fit_asker *asker, const struct fit_point *poi
 bool fit_point_is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
 {
     double g = point->gradient[j];
-    return (point->theta[j] <= map->lower[j] && g >= 0) || (point->theta[j] >= map->upper[j] && g <= 0);
+    return (point->theta[j] <= map->lower[j] && g >= 0) ||
+           (point->theta[j] >= map->upper[j] && g <= 0);
 }
 
 double fit_point_gradient_norm(const struct fit_map *map, const struct fit_point *point)
@@ -334,12 +346,16 @@ double fit_point_gradient_norm(const struct fit_map *map, const struct fit_point
     return norm;
 }
 
-static bool is_exact(const struct fit_asker *asker) { return asker->problem->model->abi.n_state == 0; }
+static bool is_exact(const struct fit_asker *asker)
+{
+    return asker->problem->model->abi.n_state == 0;
+}
 
 static double step_of(const struct fit_asker *asker, double tighter)
 {
     double by = FIT_QUOTIENT_TIGHTER * tighter;
-    return cbrt(is_exact(asker) ? ROUNDING : fmax(ROUNDING, ERROR_GROWTH / by * asker->options->accuracy));
+    return cbrt(is_exact(asker) ? ROUNDING
+                                : fmax(ROUNDING, ERROR_GROWTH / by * asker->options->accuracy));
 }
 
 double fit_asker_accuracy(const struct fit_asker *asker, struct fit_accuracy accuracy)
@@ -349,22 +365,24 @@ double fit_asker_accuracy(const struct fit_asker *asker, struct fit_accuracy acc
     return by_quotients ? step * step : fit_asker_rtol(asker, accuracy.tighter);
 }
 
-bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena)
+bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker,
+                       struct arena *arena)
 {
     const struct fit_map *map = &asker->map;
-    size_t n = map->n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    size_t n = map->n_free, n_row = asker->objective.n_row,
+           n_noise = asker->objective.has_noise ? n_row : 0;
     size_t n_evaluation = 2 * n * asker->problem->n_experiment;
     quotient->evaluation = arena_calloc(arena, n_evaluation + 1, sizeof *quotient->evaluation);
     quotient->asked = arena_calloc(arena, 2 * n_evaluation + 1, sizeof *quotient->asked);
-    return quotient->evaluation && quotient->asked
-           && ARENA_DOUBLES(arena, {&quotient->prediction, n_row, n}, {&quotient->noise, n_noise, n},
-                            {&quotient->p, map->n_parameter, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1},
-                            {&quotient->of_model, map->n_of_model, 2 * n});
+    return quotient->evaluation && quotient->asked &&
+           ARENA_DOUBLES(arena, {&quotient->prediction, n_row, n}, {&quotient->noise, n_noise, n},
+                         {&quotient->p, map->n_parameter, 2 * n}, {&quotient->offset, n, 2},
+                         {&quotient->theta, n, 1}, {&quotient->of_model, map->n_of_model, 2 * n});
 }
 
 /* Both places of parameter j, within its bounds, as offsets from theta. */
-static void choose_places(const struct fit_quotient *quotient, const struct fit_map *map, const double *theta, size_t j,
-                          double *first, double *second)
+static void choose_places(const struct fit_quotient *quotient, const struct fit_map *map,
+                          const double *theta, size_t j, double *first, double *second)
 {
     double step = quotient->step, up = map->upper[j] - theta[j], down = theta[j] - map->lower[j];
     if (map->scale[j] == SCALE_LOG10)
@@ -383,21 +401,24 @@ static void choose_places(const struct fit_quotient *quotient, const struct fit_
 }
 
 /* The evaluations at p, into their rows of the answer's arrays. `of_model`: fit_map_model. */
-static void fill_evaluations(const struct fit_asker *asker, const double *p, const double *of_model, double *prediction,
-                             double *noise, struct evaluation *evaluation)
+static void fill_evaluations(const struct fit_asker *asker, const double *p, const double *of_model,
+                             double *prediction, double *noise, struct evaluation *evaluation)
 {
     const struct fit_map *map = &asker->map;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
         const struct fit_binding *binding = fit_map_binding(map, e);
-        evaluation[e] = (struct evaluation){
-            .task = &asker->problem->task[e], .named = p, .outcome = EVALUATION_MODEL_FAILED,
-            .prediction = prediction + asker->first_row[e], .noise = noise ? noise + asker->first_row[e] : NULL};
+        evaluation[e] = (struct evaluation){.task = &asker->problem->task[e],
+                                            .named = p,
+                                            .outcome = EVALUATION_MODEL_FAILED,
+                                            .prediction = prediction + asker->first_row[e],
+                                            .noise = noise ? noise + asker->first_row[e] : NULL};
         fit_binding_set(binding, of_model + binding->offset, &evaluation[e]);
     }
 }
 
 /* The first evaluation that failed; NULL: none. */
-static const struct evaluation *find_failure(const struct fit_asker *asker, const struct evaluation *evaluation)
+static const struct evaluation *find_failure(const struct fit_asker *asker,
+                                             const struct evaluation *evaluation)
 {
     for (size_t e = 0; e < asker->problem->n_experiment; e++)
         if (evaluation[e].outcome != EVALUATION_OK)
@@ -406,17 +427,20 @@ static const struct evaluation *find_failure(const struct fit_asker *asker, cons
 }
 
 /* The evaluations of one place. False: there are none, because a parameter overflows. */
-static bool request(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point, size_t j, size_t place)
+static bool request(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point,
+                    size_t j, size_t place)
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, k = j + place * map->n_free;
-    double *p = quotient->p + k * map->n_parameter, *of_model = quotient->of_model + k * map->n_of_model;
+    double *p = quotient->p + k * map->n_parameter,
+           *of_model = quotient->of_model + k * map->n_of_model;
     double theta = point->theta[j] + quotient->offset[k];
     theta = fmin(map->upper[j], fmax(map->lower[j], theta));
     quotient->offset[k] = theta - point->theta[j];
     memcpy(quotient->theta, point->theta, map->n_free * sizeof *quotient->theta);
     quotient->theta[j] = theta;
-    fill_evaluations(asker, p, of_model, (place ? quotient->prediction : point->d_prediction) + j * n_row,
+    fill_evaluations(asker, p, of_model,
+                     (place ? quotient->prediction : point->d_prediction) + j * n_row,
                      point->noise ? (place ? quotient->noise : point->d_noise) + j * n_row : NULL,
                      quotient->evaluation + k * asker->problem->n_experiment);
     if (quotient->offset[k] == 0 || !fit_map_natural(map, quotient->theta, p))
@@ -425,12 +449,13 @@ static bool request(struct fit_quotient *quotient, struct fit_asker *asker, stru
     return true;
 }
 
-/* Slopes of the parabolas through `value` and the values at distances a and b; if one of these is NULL, slopes of straight
- * lines through the other. `slope` may be `first`. */
-static void take_slopes(size_t n_row, const double *value, const double *first, double a, const double *second, double b,
-                        double chain, double *slope)
+/* Slopes of the parabolas through `value` and the values at distances a and b; if one of these
+ * is NULL, slopes of straight lines through the other. `slope` may be `first`. */
+static void take_slopes(size_t n_row, const double *value, const double *first, double a,
+                        const double *second, double b, double chain, double *slope)
 {
-    /* weight of each place in the slope of the parabola; of a single one, in that of a straight line */
+    /* weight of each place in the slope of the parabola; of a single one, in that of a straight
+     * line */
     double by_first = !first ? 0 : second ? b / (a * (b - a)) : 1 / a;
     double by_second = !second ? 0 : first ? -a / (b * (b - a)) : 1 / b;
     for (size_t i = 0; i < n_row; i++) {
@@ -441,47 +466,53 @@ static void take_slopes(size_t n_row, const double *value, const double *first, 
     }
 }
 
-static bool take_column(const struct fit_quotient *quotient, const struct fit_asker *asker, struct fit_point *point, size_t j)
+static bool take_column(const struct fit_quotient *quotient, const struct fit_asker *asker,
+                        struct fit_point *point, size_t j)
 {
-    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_experiment = asker->problem->n_experiment;
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row,
+           n_experiment = asker->problem->n_experiment;
     const struct evaluation *first = &quotient->evaluation[j * n_experiment];
     const struct evaluation *second = &quotient->evaluation[(j + n) * n_experiment];
     bool has_first = !find_failure(asker, first), has_second = !find_failure(asker, second);
     double a = quotient->offset[j], b = quotient->offset[j + n], chain = point->chain[j];
-    take_slopes(n_row, point->prediction, has_first ? first->prediction : NULL, a, has_second ? second->prediction : NULL, b,
-                chain, point->d_prediction + j * n_row);
+    take_slopes(n_row, point->prediction, has_first ? first->prediction : NULL, a,
+                has_second ? second->prediction : NULL, b, chain, point->d_prediction + j * n_row);
     if (point->noise)
-        take_slopes(n_row, point->noise, has_first ? first->noise : NULL, a, has_second ? second->noise : NULL, b, chain,
-                    point->d_noise + j * n_row);
+        take_slopes(n_row, point->noise, has_first ? first->noise : NULL, a,
+                    has_second ? second->noise : NULL, b, chain, point->d_noise + j * n_row);
     return has_first || has_second;
 }
 
-/* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two places for each free parameter, all
- * at once: at theta - h and theta + h or, if a bound is nearer than h, both on the side away from it. If one of the two
- * cannot be evaluated, only the other is used; if neither can, ASKED_FAILED. */
-static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_accuracy accuracy,
-                                 struct fit_point *point)
+/* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two
+ * places for each free parameter, all at once: at theta - h and theta + h or, if a bound is
+ * nearer than h, both on the side away from it. If one of the two cannot be evaluated, only the
+ * other is used; if neither can, ASKED_FAILED. */
+static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker,
+                                 struct fit_accuracy accuracy, struct fit_point *point)
 {
     size_t n = asker->map.n_free, n_asked = 0, n_experiment = asker->problem->n_experiment;
     quotient->step = step_of(asker, accuracy.tighter);
     for (size_t j = 0; j < n; j++) {
-        choose_places(quotient, &asker->map, point->theta, j, &quotient->offset[j], &quotient->offset[j + n]);
+        choose_places(quotient, &asker->map, point->theta, j, &quotient->offset[j],
+                      &quotient->offset[j + n]);
         for (size_t place = 0; place < 2; place++) {
             bool is_asked = request(quotient, asker, point, j, place);
             for (size_t e = 0; is_asked && e < n_experiment; e++)
-                quotient->asked[n_asked++] = &quotient->evaluation[(j + place * n) * n_experiment + e];
+                quotient->asked[n_asked++] =
+                    &quotient->evaluation[(j + place * n) * n_experiment + e];
         }
     }
     if (fit_ask_all(asker, accuracy, quotient->asked, n_asked) == ASKED_END)
         return ASKED_END;
     for (size_t j = 0; j < n; j++)
         if (!take_column(quotient, asker, point, j))
-            return fit_asker_fail(asker, find_failure(asker, &quotient->evaluation[j * n_experiment]));
+            return fit_asker_fail(asker,
+                                  find_failure(asker, &quotient->evaluation[j * n_experiment]));
     return ASKED_OK;
 }
 
-/* For adjoints: the derivatives of the objective by the predictions of one experiment. Called by the engine when it has all of
- * them, perhaps while others evaluate other experiments. */
+/* For adjoints: the derivatives of the objective by the predictions of one experiment. Called by
+ * the engine when it has all of them, perhaps while others evaluate other experiments. */
 static bool weigh(void *context, const struct evaluation *evaluation)
 {
     struct fit_asker *asker = context;
@@ -497,7 +528,8 @@ static bool weigh(void *context, const struct evaluation *evaluation)
     answer.residual += first;
     if (!isfinite(fit_objective_value(&objective, &answer)))
         return false;
-    fit_objective_slopes(&objective, &answer, asker->by_prediction + first, asker->by_noise + first);
+    fit_objective_slopes(&objective, &answer, asker->by_prediction + first,
+                         asker->by_noise + first);
     return true;
 }
 
@@ -523,13 +555,15 @@ static void sum_gradients(const struct fit_asker *asker, double *gradient)
     }
 }
 
-static void fill_request(struct fit_asker *asker, enum gradient_method gradient, struct fit_point *point, bool with_derivatives)
+static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
+                         struct fit_point *point, bool with_derivatives)
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, n_noise = point->d_noise ? n_row : 0;
     size_t n_experiment = asker->problem->n_experiment;
     bool with_sens = with_derivatives && gradient != GRADIENT_differences, is_plain = true;
-    fill_evaluations(asker, point->p, asker->of_model, point->prediction, point->noise, asker->evaluation);
+    fill_evaluations(asker, point->p, asker->of_model, point->prediction, point->noise,
+                     asker->evaluation);
     asker->asked_point = point;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
         struct evaluation *evaluation = &asker->evaluation[e];
@@ -543,12 +577,14 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
         evaluation->column = binding->column;
         evaluation->n_sens = with_sens ? binding->n_sens : 0;
         evaluation->sens = binding->sens;
-        evaluation->d_prediction = point->d_prediction ? point->d_prediction + asker->first_row[e] : NULL;
+        evaluation->d_prediction =
+            point->d_prediction ? point->d_prediction + asker->first_row[e] : NULL;
         evaluation->d_noise = point->d_noise ? point->d_noise + asker->first_row[e] : NULL;
         if (with_derivatives && gradient == GRADIENT_adjoint)
             ask_adjoint(asker, e);
     }
-    if (with_sens && !is_plain && point->d_prediction) { /* no evaluation fills columns of parameters without effect */
+    if (with_sens && !is_plain && point->d_prediction) {
+        /* no evaluation fills columns of parameters without effect */
         memset(point->d_prediction, 0, n_row * map->n_free * sizeof *point->d_prediction);
         if (n_noise)
             memset(point->d_noise, 0, n_noise * map->n_free * sizeof(double));
@@ -556,9 +592,13 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
 }
 
 /* The unit of the objective (fit/unit.h). */
-static double unit_of(const struct fit_asker *asker) { return asker->problem->unit > 0 ? asker->problem->unit : 1; }
+static double unit_of(const struct fit_asker *asker)
+{
+    return asker->problem->unit > 0 ? asker->problem->unit : 1;
+}
 
-/* The reason of an objective that is not finite: the first prediction that log-normal errors do not allow, if any. */
+/* The reason of an objective that is not finite: the first prediction that log-normal errors do
+ * not allow, if any. */
 static enum asked fail_objective(struct fit_asker *asker, const struct fit_answer *answer)
 {
     for (size_t i = 0, e = 0; i < asker->objective.n_row; i++) {
@@ -570,8 +610,10 @@ static enum asked fail_objective(struct fit_asker *asker, const struct fit_answe
         const struct ode_task *task = &asker->problem->task[e];
         size_t row = i - asker->first_row[e];
         struct evaluation evaluation = {.task = task};
-        snprintf(evaluation.reason, sizeof evaluation.reason, "the prediction of %.60s at t = %.6g is %.6g; with its "
-                 "log-normal errors it must be > 0", asker->problem->model->abi.observable_name[task->row_observable[row]],
+        snprintf(evaluation.reason, sizeof evaluation.reason,
+                 "the prediction of %.60s at t = %.6g is %.6g; with its "
+                 "log-normal errors it must be > 0",
+                 asker->problem->model->abi.observable_name[task->row_observable[row]],
                  task->time[task->row_time[row]], prediction);
         evaluation.outcome = EVALUATION_MODEL_FAILED;
         return fit_asker_fail(asker, &evaluation);
@@ -580,8 +622,8 @@ static enum asked fail_objective(struct fit_asker *asker, const struct fit_answe
 }
 
 /* Computes objective and gradient; a number that is not finite makes this a failed trial. */
-static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point,
-                               bool with_derivatives)
+static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accuracy,
+                               struct fit_point *point, bool with_derivatives)
 {
     struct fit_answer answer = fit_point_answer(asker, point);
     point->f = fit_objective_value(&asker->objective, &answer);
@@ -611,7 +653,8 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accu
     }
     for (size_t j = 0; j < asker->map.n_free; j++)
         if (!isfinite(point->gradient[j]))
-            return fit_asker_miss(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
+            return fit_asker_miss(asker, OUTCOME_model_failed,
+                                  "the gradient of the objective is not finite");
     if (asker->host->judged)
         asker->host->judged(asker->host->context, NAN,
                             fit_point_gradient_norm(&asker->map, point) * unit_of(asker));
@@ -622,7 +665,8 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accu
  * fails, the tolerances may be too loose for the equations: a saturated reaction, for example,
  * whose constant is below the errors of its substrate. It is tried once more with tighter ones,
  * which spoil no comparison. */
-static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
+static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
+                          struct fit_point *point, bool with_derivatives)
 {
     size_t n_experiment = asker->problem->n_experiment;
     int n_lost = asker->lanes.n_lost;
@@ -634,8 +678,8 @@ static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
         return ASKED_OK;
     enum asked asked = fit_asker_fail(asker, failed);
     double saving = fmin(SAVING, fit_asker_rtol(asker, accuracy.tighter) / LEAST_RTOL);
-    if (failed->outcome != EVALUATION_ODE_FAILED || asker->n_unsaved >= MAX_UNSAVED || !(saving >= LEAST_SAVING)
-        || accuracy.gradient == GRADIENT_adjoint)
+    if (failed->outcome != EVALUATION_ODE_FAILED || asker->n_unsaved >= MAX_UNSAVED ||
+        !(saving >= LEAST_SAVING) || accuracy.gradient == GRADIENT_adjoint)
         return asked;
     accuracy.tighter *= saving;
     fill_request(asker, accuracy.gradient, point, with_derivatives);
@@ -655,8 +699,8 @@ static bool move_experiments(struct fit_asker *asker, const struct fit_point *po
                             asker->compared + n, asker->of_model);
 }
 
-/* The derivatives are by natural parameters, and the chain is that of theta as it is: for that of an
- * experiment's own theta they are multiplied by the ratio. */
+/* The derivatives are by natural parameters, and the chain is that of theta as it is: for that
+ * of an experiment's own theta they are multiplied by the ratio. */
 static void change_chain(const struct fit_asker *asker, const struct fit_point *point)
 {
     const struct fit_map *map = &asker->map;
@@ -673,16 +717,19 @@ static void change_chain(const struct fit_asker *asker, const struct fit_point *
         }
 }
 
-enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
+enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point,
+                   bool with_derivatives)
 {
     if (!fit_map_natural(&asker->map, point->theta, point->p))
-        return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
+        return fit_asker_miss(asker, OUTCOME_model_failed,
+                              "a parameter left the range of floating-point numbers");
     if (with_derivatives)
         fit_map_chain(&asker->map, point->p, point->chain);
     if (!point->by_experiment)
         fit_map_model(&asker->map, point->p, asker->of_model);
     else if (!move_experiments(asker, point))
-        return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
+        return fit_asker_miss(asker, OUTCOME_model_failed,
+                              "a parameter left the range of floating-point numbers");
     size_t n_experiment = asker->problem->n_experiment;
     enum asked asked = ask_all(asker, accuracy, point, with_derivatives);
     if (asked != ASKED_OK)
@@ -691,10 +738,12 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct
     point->n_step = 0;
     for (size_t e = 0; e < n_experiment; e++) {
         point->n_step += asker->evaluation[e].n_step;
-        asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
+        asker->meets_jump =
+            asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
     }
     if (asker->meets_jump)
-        return fit_asker_end(asker, OUTCOME_stalled, "the trajectory has no derivative at a switch or an event");
+        return fit_asker_end(asker, OUTCOME_stalled,
+                             "the trajectory has no derivative at a switch or an event");
     if (point->by_experiment && with_derivatives)
         change_chain(asker, point);
     return judge_answer(asker, accuracy, point, with_derivatives);

@@ -15,9 +15,15 @@ struct preequilibration {
     uint32_t *index;   /* column and sens of those that begin at rest */
 };
 
-static size_t n_part_of(const struct evaluation *evaluation) { return 1 + evaluation->task->n_phase; }
+static size_t n_part_of(const struct evaluation *evaluation)
+{
+    return 1 + evaluation->task->n_phase;
+}
 
-static size_t experiment_of(const struct preequilibration *from, size_t k) { return k % from->problem->n_experiment; }
+static size_t experiment_of(const struct preequilibration *from, size_t k)
+{
+    return k % from->problem->n_experiment;
+}
 
 /* The evaluation at whose end evaluation k begins; NULL: as the model does. */
 static struct evaluation *source_of(const struct preequilibration *from, size_t k)
@@ -41,7 +47,8 @@ static uint32_t column_of(const struct evaluation *evaluation, size_t k)
 }
 
 /* Makes evaluation k begin at the end of its source. */
-static void begin_at_rest(const struct preequilibration *from, size_t k, double *begin, uint32_t *column, uint32_t *sens)
+static void begin_at_rest(const struct preequilibration *from, size_t k, double *begin,
+                          uint32_t *column, uint32_t *sens)
 {
     struct evaluation *evaluation = from->all[k];
     const struct evaluation *source = source_of(from, k);
@@ -70,8 +77,8 @@ static void begin_at_rest(const struct preequilibration *from, size_t k, double 
     evaluation->column = column;
 }
 
-static bool ask_sources(const struct preequilibration *from, bool (*ask)(void *, struct evaluation *const *, size_t),
-                        void *context)
+static bool ask_sources(const struct preequilibration *from,
+                        bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
     size_t n_state = from->problem->model->abi.n_state, n_asked = 0;
     double *number = from->number;
@@ -86,8 +93,8 @@ static bool ask_sources(const struct preequilibration *from, bool (*ask)(void *,
     return ask(context, from->asked, n_asked);
 }
 
-static bool ask_others(const struct preequilibration *from, bool (*ask)(void *, struct evaluation *const *, size_t),
-                       void *context)
+static bool ask_others(const struct preequilibration *from,
+                       bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
     size_t n_state = from->problem->model->abi.n_state, n_asked = 0;
     double *number = from->number;

@@ -26,11 +26,14 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     struct fit_objective *objective = &asker->objective;
     struct fit_prior_term *terms = arena_calloc(arena, map->n_free + 1, sizeof *terms);
     bool has_noise = problem->model->abi.noise != NULL;
-    *objective = (struct fit_objective){.n_row = fit_problem_n_row(problem), .measured = problem->measured,
-                                        .has_noise = has_noise,
-                                        .likelihood = has_noise || problem->mixes ||
-                                                      (problem->measured.censored && asker->is_sigma_known),
-                                        .loss = problem->loss, .prior = terms};
+    *objective =
+        (struct fit_objective){.n_row = fit_problem_n_row(problem),
+                               .measured = problem->measured,
+                               .has_noise = has_noise,
+                               .likelihood = has_noise || problem->mixes ||
+                                             (problem->measured.censored && asker->is_sigma_known),
+                               .loss = problem->loss,
+                               .prior = terms};
     objective->is_plain = fit_objective_is_plain(objective);
     objective->has_offset = objective->likelihood;
     asker->scale = has_noise ? (double)NAN : fit_objective_scale(objective, NULL);
@@ -43,7 +46,8 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     return terms != NULL;
 }
 
-/* From this number on, L-BFGS with adjoints is the default if adjoints are cheaper: scripts/bench/bench_fit_crossover.c. */
+/* From this number on, L-BFGS with adjoints is the default if adjoints are cheaper:
+ * scripts/bench/bench_fit_crossover.c. */
 enum { MANY_PARAMETERS = 150, USE_ALL = STIFFIT_USE_RHS | STIFFIT_USE_INITIAL };
 
 /* Whether the objective's gradient alone costs less than the derivatives of all residuals. */
@@ -66,9 +70,11 @@ static bool adjoint_pays(const struct fit_asker *asker)
     return adjoint_is_cheaper(abi->n_state, most);
 }
 
-/* A trust region takes about ten evaluations with the derivatives of all residuals, and a factorisation for each; L-BFGS about
- * fifty with a gradient and a few with those derivatives, whose products are its metric (fit/metric.h). CPU time of whole fits,
- * trust region over L-BFGS with adjoints, of linear and catalysed networks with measurements of all states at 2 to 200 times:
+/* A trust region takes about ten evaluations with the derivatives of all residuals, and a
+ * factorisation for each; L-BFGS about fifty with a gradient and a few with those derivatives,
+ * whose products are its metric (fit/metric.h). CPU time of whole fits, trust region over L-BFGS
+ * with adjoints, of linear and catalysed networks with measurements of all states at 2 to 200
+ * times:
  *
  *     states \ parameters    10       30        50       100        150       200       300
  *      2                             0.2                 0.6                         2.5-4.3
@@ -76,8 +82,9 @@ static bool adjoint_pays(const struct fit_asker *asker)
  *     20                   0.4   0.3-0.5   0.5-1.1   0.9-1.2    0.6-2.7   0.9-1.8
  *     50                             0.7             0.5-1.6        0.8   0.7-3.2   1.1-3.2
  *
- * The number of times has no uniform effect (2, 12, 50, 200: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x 200 0.7, 1.4, 1.1, 3.2). Example
- * models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3) 0.15. */
+ * The number of times has no uniform effect (2, 12, 50, 200: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x
+ * 200 0.7, 1.4, 1.1, 3.2). Example models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3)
+ * 0.15. */
 static void choose(struct fit_asker *asker)
 {
     const struct fit_options *options = asker->options;
@@ -111,11 +118,13 @@ bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)
     size_t n_row = asker->objective.n_row, n_experiment = asker->problem->n_experiment;
     asker->adjoint = arena_calloc(arena, n_experiment, sizeof *asker->adjoint);
     for (size_t e = 0; asker->adjoint && e < n_experiment; e++) {
-        asker->adjoint[e].gradient = arena_calloc(arena, fit_map_binding(&asker->map, e)->n_sens + 1, sizeof(double));
+        asker->adjoint[e].gradient =
+            arena_calloc(arena, fit_map_binding(&asker->map, e)->n_sens + 1, sizeof(double));
         if (!asker->adjoint[e].gradient)
             return false;
     }
-    return asker->adjoint && ARENA_DOUBLES(arena, {&asker->by_prediction, n_row, 1}, {&asker->by_noise, n_row, 1});
+    return asker->adjoint &&
+           ARENA_DOUBLES(arena, {&asker->by_prediction, n_row, 1}, {&asker->by_noise, n_row, 1});
 }
 
 /* At the start: whether the rates depend on time does not depend on parameters, or rarely. */
@@ -125,15 +134,16 @@ bool fit_seek_pulses(struct fit_asker *asker)
     bool may = false;
     fit_map_model(&asker->map, asker->map.base, asker->of_model);
     for (size_t e = 0; problem->seeks_pulses && e < problem->n_experiment && !may; e++)
-        if (!pulses_may_hide(&problem->model->abi, &problem->task[e], asker->of_model + fit_map_binding(&asker->map, e)->offset,
-                             &may))
+        if (!pulses_may_hide(&problem->model->abi, &problem->task[e],
+                             asker->of_model + fit_map_binding(&asker->map, e)->offset, &may))
             return false;
     asker->notes |= may ? NOTE_hidden_pulses : 0;
     return true;
 }
 
 struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fit_options *options,
-                              const struct fit_host *host, struct arena *arena, struct fit_record *record)
+                              const struct fit_host *host, struct arena *arena,
+                              struct fit_record *record)
 {
     fit_clear(record, problem->n_parameter, problem->notes);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
@@ -152,9 +162,11 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->start_f = asker->prediction_error = NAN;
     size_t n_no_sigma = count_no_sigma(problem);
     asker->is_sigma_known = n_no_sigma == 0;
-    asker->notes = problem->notes | (n_no_sigma > 0 ? NOTE_no_model_sigma : 0)
-                   | (n_no_sigma > 0 && n_no_sigma < fit_problem_n_row(problem) ? NOTE_mixed_sigma : 0);
-    enum outcome mapped = fit_map_init(&asker->map, problem, options->evaluates, arena, &asker->notes, asker->reason);
+    asker->notes =
+        problem->notes | (n_no_sigma > 0 ? NOTE_no_model_sigma : 0) |
+        (n_no_sigma > 0 && n_no_sigma < fit_problem_n_row(problem) ? NOTE_mixed_sigma : 0);
+    enum outcome mapped =
+        fit_map_init(&asker->map, problem, options->evaluates, arena, &asker->notes, asker->reason);
     record->notes = asker->notes;
     record->n_no_sigma = (int64_t)n_no_sigma;
     if (mapped != OUTCOME_converged) {

@@ -1,5 +1,5 @@
-/* Priors: one table of functions. Those about the logarithm u of a positive parameter are functions of u, in which they are
- * convex.
+/* Priors: one table of functions. Those about the logarithm u of a positive parameter are
+ * functions of u, in which they are convex.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/prior.h"
 
@@ -9,7 +9,8 @@
 
 static const double HALF_LOG_2PI = 0.918938533204672741780;
 
-/* f as a function of v, which is r of x or of u, or u itself; its first derivative, and a curvature > 0. */
+/* f as a function of v, which is r of x or of u, or u itself; its first derivative, and a
+ * curvature > 0. */
 struct shape {
     double f, slope, curvature;
 };
@@ -20,7 +21,8 @@ static struct shape at_square(const struct fit_prior *prior, double v)
     return (struct shape){0.5 * v * v, v, 1};
 }
 
-/* The curvature of a parabola that touches it and is nowhere below it, as for Student's loss with one degree of freedom. */
+/* The curvature of a parabola that touches it and is nowhere below it, as for Student's loss
+ * with one degree of freedom. */
 static struct shape at_cauchy(const struct fit_prior *prior, double v)
 {
     (void)prior;
@@ -29,10 +31,15 @@ static struct shape at_cauchy(const struct fit_prior *prior, double v)
 
 static double shape_of(const struct fit_prior *prior)
 {
-    return prior->kind == PRIOR_GAMMA ? prior->location : prior->kind == PRIOR_CHI_SQUARE ? 0.5 * prior->location : 1;
+    return prior->kind == PRIOR_GAMMA        ? prior->location
+           : prior->kind == PRIOR_CHI_SQUARE ? 0.5 * prior->location
+                                             : 1;
 }
 
-static double scale_of(const struct fit_prior *prior) { return prior->kind == PRIOR_CHI_SQUARE ? 2 : prior->scale; }
+static double scale_of(const struct fit_prior *prior)
+{
+    return prior->kind == PRIOR_CHI_SQUARE ? 2 : prior->scale;
+}
 
 static struct shape at_gamma(const struct fit_prior *prior, double u)
 {
@@ -87,7 +94,8 @@ static double constant_gamma(const struct fit_prior *prior)
     return lgamma_r(shape_of(prior), &sign) + shape_of(prior) * log(scale_of(prior));
 }
 
-/* on_log: f is a function of u, or of r of u; has_r: of r. `below` is a function of x, or of u if both. */
+/* on_log: f is a function of u, or of r of u; has_r: of r. `below` is a function of x, or of u
+ * if both. */
 static const struct form {
     bool on_log, has_r, has_kink;
     struct shape (*at)(const struct fit_prior *prior, double v);
@@ -119,7 +127,8 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
 {
     const struct form *form = &forms[prior->kind];
     double x = prior->on_optimizer ? theta : p, slope = prior->on_optimizer ? 1 : chain;
-    double scale = form->has_r ? prior->scale : 1, location = form->has_r ? prior->location : 0, u = 0;
+    double scale = form->has_r ? prior->scale : 1, location = form->has_r ? prior->location : 0,
+           u = 0;
     if (form->on_log) {
         slope /= x;
         u = x = x > 0 ? log(x) : NAN;
@@ -128,10 +137,14 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
         location -= scale * scale;
     double v = (x - location) / scale, row = slope / scale;
     if (form->has_kink) {
-        static const struct fit_loss laplace = {.error = ERROR_LAPLACE, .has_kink = true, .tuning = LOSS_KINK};
+        static const struct fit_loss laplace = {.error = ERROR_LAPLACE,
+                                                .has_kink = true,
+                                                .tuning = LOSS_KINK};
         struct loss_terms terms = fit_loss_at(&laplace, v);
-        double root = fit_loss_root(curvature, LOSS_KINK, terms.weight, 1), more = form->on_log ? scale : 0;
-        return (struct prior_terms){terms.rho + (form->on_log ? u : 0), root * row, (terms.weight * v + more) / root,
+        double root = fit_loss_root(curvature, LOSS_KINK, terms.weight, 1),
+               more = form->on_log ? scale : 0;
+        return (struct prior_terms){terms.rho + (form->on_log ? u : 0), root * row,
+                                    (terms.weight * v + more) / root,
                                     fit_loss_rounding(&laplace, v)};
     }
     if (!form->at) /* uniform */
@@ -150,11 +163,13 @@ double fit_prior_below(const struct fit_prior *prior, double x)
     return form->below(prior, form->on_log && form->has_r ? log(x) : x);
 }
 
-/* log P(X > x), without cancellation and underflow: symmetric kinds for r = (x - location) / scale >= 0. */
+/* log P(X > x), without cancellation and underflow: symmetric kinds for r = (x - location) /
+ * scale >= 0. */
 static double log_above(const struct fit_prior *prior, double x)
 {
     switch (prior->kind) {
-    case PRIOR_NORMAL: case PRIOR_LOG_NORMAL: return isinf(x) ? -INFINITY : -fit_loss_censored(-x).loss;
+    case PRIOR_NORMAL:
+    case PRIOR_LOG_NORMAL: return isinf(x) ? -INFINITY : -fit_loss_censored(-x).loss;
     case PRIOR_LAPLACE: case PRIOR_LOG_LAPLACE: return log(0.5) - x;
     case PRIOR_CAUCHY: return log(atan2(1, x) / acos(-1.0));
     case PRIOR_RAYLEIGH: return -0.5 * x / prior->scale * (x / prior->scale);
@@ -187,10 +202,11 @@ double fit_prior_constant(const struct fit_prior *prior, double lower, double up
     const struct form *form = &forms[prior->kind];
     if (!form->below)
         return log(fit_prior_below(prior, upper) - fit_prior_below(prior, lower));
-    double constant = prior->kind == PRIOR_CAUCHY ? log(acos(-1.0) * prior->scale)
-                      : form->has_kink            ? log(2 * prior->scale)
-                      : form->has_r               ? HALF_LOG_2PI + log(prior->scale)
-                      : prior->kind == PRIOR_RAYLEIGH ? 2 * log(prior->scale) : constant_gamma(prior);
+    double constant = prior->kind == PRIOR_CAUCHY     ? log(acos(-1.0) * prior->scale)
+                      : form->has_kink                ? log(2 * prior->scale)
+                      : form->has_r                   ? HALF_LOG_2PI + log(prior->scale)
+                      : prior->kind == PRIOR_RAYLEIGH ? 2 * log(prior->scale)
+                                                      : constant_gamma(prior);
     if (prior->kind == PRIOR_LOG_NORMAL)
         constant += prior->location - 0.5 * prior->scale * prior->scale; /* what the square lacks */
     return constant + log_mass(prior, lower, upper);

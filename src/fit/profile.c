@@ -1,6 +1,7 @@
-/* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise): 0 at the best fit, 1 at the
- * limit, and linear in between if the objective is quadratic. The walk steps outward by about half a unit of r, closes in on
- * r = 1 between the last two points, and there fits the other parameters once more from the best fit.
+/* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise):
+ * 0 at the best fit, 1 at the limit, and linear in between if the objective is quadratic. The
+ * walk steps outward by about half a unit of r, closes in on r = 1 between the last two points,
+ * and there fits the other parameters once more from the best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
@@ -18,17 +19,25 @@ static const double UNIT_SETTLED = 1e-3;
 static const double TOLERANCE = 1e-4;     /* of the rise, at the limit */
 static const double FIRST_STEP = 0.5;     /* of the half-width given by the covariance */
 static const double NEXT_RISE = 0.5;      /* of r, per step */
-static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two points */
-static const double BETTER = -0.01;       /* of the rise: an objective lower by this is a better fit */
-static const double TOGETHER = 1e-6;      /* of the distance from the best fit: two points closer than this ... */
+/* just beyond, so that the limit lies between two points */
+static const double LAST_AIM = 1.02;
+/* of the rise: an objective lower by this is a better fit */
+static const double BETTER = -0.01;
+/* of the distance from the best fit: two points closer than this ... */
+static const double TOGETHER = 1e-6;
 static const double JUMP = 0.01;          /* ... form a jump if their r differ by more than this */
-static const double AFTER_JUMP = 0.01;    /* of the distance from the best fit: the step after a jump */
-static const double AGREES = 1e-3;        /* of the rise: two fits of the other parameters at the limit */
+/* of the distance from the best fit: the step after a jump */
+static const double AFTER_JUMP = 0.01;
+/* of the rise: two fits of the other parameters at the limit */
+static const double AGREES = 1e-3;
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
-static const double LONGEST = 2;          /* decades on a logarithmic scale: a longer step may pass over a crossing, */
+/* decades on a logarithmic scale: a longer step may pass over a crossing, */
+static const double LONGEST = 2;
 static const double STEPS = 30;           /* but a far bound is reached in about this many */
-static const double GROWTH = 3;           /* of the steps, at most, unless the bound is too far for that */
-static const double STEEP = 10;           /* r beyond the limit: the line through it says nothing, the interval is halved */
+/* of the steps, at most, unless the bound is too far for that */
+static const double GROWTH = 3;
+/* r beyond the limit: the line through it says nothing, the interval is halved */
+static const double STEEP = 10;
 
 /* A point of the profile. */
 struct profile_point {
@@ -73,7 +82,8 @@ static bool walk_init(struct walk *walk, struct arena *arena)
     walk->held = arena_calloc(arena, n + 1, 1);
     walk->fixed = arena_calloc(arena, n + 1, 1);
     void *arrays = arena_alloc(arena, fit_record_array_bytes(subject->n_parameter));
-    if (!arrays || !walk->held || !walk->fixed || !walk->point[2].parameter || !walk->end_of_inner || !walk->result->point)
+    if (!arrays || !walk->held || !walk->fixed || !walk->point[2].parameter ||
+        !walk->end_of_inner || !walk->result->point)
         return false;
     fit_record_set_arrays(&walk->inner, subject->n_parameter, arrays);
     walk->inner.covariance = NULL;
@@ -105,24 +115,29 @@ static void fail(struct walk *walk, enum limit limit, enum outcome outcome, cons
     snprintf(walk->result->reason, sizeof walk->result->reason, "%s", reason);
 }
 
-/* Whether the last fit ended in a way that rules out further fits; also if it changed to CVODES, whose objectives are not
- * compared with those of lanes: the side is repeated. */
+/* Whether the last fit ended in a way that rules out further fits; also if it changed to CVODES,
+ * whose objectives are not compared with those of lanes: the side is repeated. */
 static bool is_over(const struct walk *walk)
 {
     enum outcome outcome = walk->inner.outcome;
-    return walk->inner.notes & NOTE_changed_engine || outcome == OUTCOME_not_run || outcome == OUTCOME_timeout ||
-           outcome == OUTCOME_out_of_memory ||
-           (outcome == OUTCOME_budget && walk->result->n_evaluation >= walk->options->max_evaluations);
+    return walk->inner.notes & NOTE_changed_engine || outcome == OUTCOME_not_run ||
+           outcome == OUTCOME_timeout || outcome == OUTCOME_out_of_memory ||
+           (outcome == OUTCOME_budget &&
+            walk->result->n_evaluation >= walk->options->max_evaluations);
 }
 
-/* Fits from the guess within the rest of the budgets. False: cancelled or out of a resource; the walk is over. */
+/* Fits from the guess within the rest of the budgets. False: cancelled or out of a resource; the
+ * walk is over. */
 static bool run_inner(struct walk *walk, const uint8_t *fixed, struct fit_options *options)
 {
     struct fit_record *result = walk->result, *inner = &walk->inner;
-    options->max_evaluations = options->max_evaluations < walk->options->max_evaluations - result->n_evaluation
-                                   ? options->max_evaluations : walk->options->max_evaluations - result->n_evaluation;
+    options->max_evaluations =
+        options->max_evaluations < walk->options->max_evaluations - result->n_evaluation
+            ? options->max_evaluations
+            : walk->options->max_evaluations - result->n_evaluation;
     options->max_total_steps = walk->options->max_total_steps - result->n_step;
-    walk->subject->fit(walk->subject->context, walk->guess, fixed, walk->unit, options, walk->end_of_inner, inner);
+    walk->subject->fit(walk->subject->context, walk->guess, fixed, walk->unit, options,
+                       walk->end_of_inner, inner);
     result->n_evaluation += inner->n_evaluation;
     result->n_step += inner->n_step;
     result->n_iteration += inner->n_iteration;
@@ -152,19 +167,24 @@ static double reach(const struct walk *walk, double width)
 static double half_width(const struct walk *walk)
 {
     size_t i = walk->request->parameter;
-    double end = walk->request->side < 0 ? walk->inner.interval_lower[i] : walk->inner.interval_upper[i];
+    double end =
+        walk->request->side < 0 ? walk->inner.interval_lower[i] : walk->inner.interval_upper[i];
     double width = fabs(fit_scale_from_natural(walk->scale, end) - walk->start);
     return isfinite(width) && width > 0 ? width : NAN;
 }
 
-static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes & NOTE_no_model_sigma); }
+static bool is_sigma_known(const struct walk *walk)
+{
+    return !(walk->inner.notes & NOTE_no_model_sigma);
+}
 
 /* Repeats the best fit for objective, covariance and threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, double *width)
 {
     struct fit_options once = *walk->options;
     once.max_evaluations = walk->subject->max_look;
-    once.optimizer = OPTIMIZER_trf; /* its first point has all the derivatives that statistics need */
+    /* its first point has all the derivatives that statistics need */
+    once.optimizer = OPTIMIZER_trf;
     once.gradient = once.gradient == GRADIENT_differences ? GRADIENT_differences : GRADIENT_forward;
     once.is_near = true;
     once.statistics = true;
@@ -183,34 +203,41 @@ static bool look_at_best(struct walk *walk, double *width)
     walk->best = walk->inner.objective;
     walk->rise = fit_statistics_rise(&walk->inner, walk->subject->n_row, walk->options->confidence);
     if (!is_sigma_known(walk) && walk->inner.n_freedom < 1) {
-        fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to estimate the measurement error from");
+        fail(walk, LIMIT_freedom, OUTCOME_bad_data,
+             "no degrees of freedom are left to estimate the measurement error from");
         return false;
     }
     if (!(walk->rise > 0)) {
-        fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: a limit cannot be computed from them");
+        fail(walk, LIMIT_failed, OUTCOME_stalled,
+             "the residuals are zero: a limit cannot be computed from them");
         return false;
     }
     *width = half_width(walk);
     return true;
 }
 
-/* The other parameters' start at theta: on the line through two known points, within their bounds. */
-static void guess_others(struct walk *walk, const struct profile_point *a, const struct profile_point *b, double theta)
+/* The other parameters' start at theta: on the line through two known points, within their
+ * bounds. */
+static void guess_others(struct walk *walk, const struct profile_point *a,
+                         const struct profile_point *b, double theta)
 {
     const struct fit_subject *subject = walk->subject;
     double part = a->theta != b->theta ? (theta - b->theta) / (b->theta - a->theta) : 0;
     for (size_t i = 0; i < walk->n; i++) {
         enum parameter_scale scale = subject->scale[i % subject->n_parameter];
-        double from = fit_scale_from_natural(scale, a->parameter[i]), to = fit_scale_from_natural(scale, b->parameter[i]);
+        double from = fit_scale_from_natural(scale, a->parameter[i]),
+               to = fit_scale_from_natural(scale, b->parameter[i]);
         double natural = fit_scale_to_natural(scale, to + part * (to - from));
         if (!isfinite(natural) || from == to)
             natural = b->parameter[i];
-        walk->guess[i] = walk->fixed[i] ? b->parameter[i] : fmin(fmax(natural, subject->lower[i]), subject->upper[i]);
+        walk->guess[i] = walk->fixed[i] ? b->parameter[i]
+                                        : fmin(fmax(natural, subject->lower[i]), subject->upper[i]);
     }
 }
 
 /* The term of the profiled parameter's prior: the objective of fits that hold it omits it. */
-static double prior_term(const struct fit_subject *subject, size_t parameter, double theta, double natural)
+static double prior_term(const struct fit_subject *subject, size_t parameter, double theta,
+                         double natural)
 {
     const struct fit_prior *prior = subject->prior ? &subject->prior[parameter] : NULL;
     bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
@@ -222,7 +249,8 @@ static void take_point(struct walk *walk, double theta, struct profile_point *po
 {
     struct fit_record *result = walk->result;
     size_t i = walk->request->parameter, n = walk->subject->n_parameter;
-    double natural = walk->guess[i], objective = walk->inner.objective + prior_term(walk->subject, i, theta, natural);
+    double natural = walk->guess[i],
+           objective = walk->inner.objective + prior_term(walk->subject, i, theta, natural);
     double rise = (objective - walk->best) / walk->rise;
     point->theta = theta;
     point->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
@@ -242,7 +270,9 @@ static void take_point(struct walk *walk, double theta, struct profile_point *po
 static bool visit(struct walk *walk, const struct profile_point *a, const struct profile_point *b,
                   double theta, struct profile_point *point)
 {
-    double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
+    double natural = theta == walk->end && walk->ends_at_bound
+                         ? bound(walk)
+                         : fit_scale_to_natural(walk->scale, theta);
     for (int extrapolated = a != b; extrapolated >= 0; extrapolated--) {
         struct fit_options options = *walk->options;
         options.is_near = true;
@@ -268,7 +298,8 @@ static void swap(struct profile_point *a, struct profile_point *b)
 }
 
 /* The next step, from the change of r so far. */
-static double next_step(const struct walk *walk, const struct profile_point *a, const struct profile_point *b)
+static double next_step(const struct walk *walk, const struct profile_point *a,
+                        const struct profile_point *b)
 {
     double step = fabs(b->theta - a->theta), slope = (b->r - a->r) / step;
     double wanted = LAST_AIM - b->r <= NEXT_RISE + 0.1 ? LAST_AIM - b->r : NEXT_RISE;
@@ -286,8 +317,8 @@ static void end_outside(struct walk *walk)
         end_walk(walk, LIMIT_infinite, nowhere);
 }
 
-/* Steps outward from point[1] (point[0] is the one before) until the limit lies between point[1] and point[2]. False: the walk
- * is over. */
+/* Steps outward from point[1] (point[0] is the one before) until the limit lies between point[1]
+ * and point[2]. False: the walk is over. */
 static bool march(struct walk *walk, double step)
 {
     struct profile_point *point = walk->point;
@@ -316,7 +347,8 @@ static bool march(struct walk *walk, double step)
         swap(&point[1], &point[2]);
     }
     if (point[2].theta != walk->end)
-        fail(walk, LIMIT_failed, OUTCOME_budget, "the profile is too uneven to be followed to its end");
+        fail(walk, LIMIT_failed, OUTCOME_budget,
+             "the profile is too uneven to be followed to its end");
     else
         end_outside(walk);
     return false;
@@ -328,21 +360,23 @@ static double crossing(const struct profile_point *a, const struct profile_point
     return a->theta + (1 - a->r) * (b->theta - a->theta) / (b->r - a->r);
 }
 
-/* The points around the limit are close together, but r jumps between them: the outer fit may have ended in another local
- * minimum. Fits the outer point again from the inner one's parameters. True: that gave r < 1, and the walk continues from
- * there. */
+/* The points around the limit are close together, but r jumps between them: the outer fit may
+ * have ended in another local minimum. Fits the outer point again from the inner one's
+ * parameters. True: that gave r < 1, and the walk continues from there. */
 static bool is_valley_left(struct walk *walk)
 {
-    struct profile_point *below = &walk->point[1], *above = &walk->point[2], *middle = &walk->point[0];
-    if (!(above->r - below->r > JUMP) || !visit(walk, below, below, above->theta, middle) || !(middle->r < 1))
+    struct profile_point *below = &walk->point[1], *above = &walk->point[2],
+                         *middle = &walk->point[0];
+    if (!(above->r - below->r > JUMP) || !visit(walk, below, below, above->theta, middle) ||
+        !(middle->r < 1))
         return false;
     swap(below, middle); /* now point[0] is the inner one, point[1] the one before the jump */
     return true;
 }
 
-/* On the way to the limit the other parameters may have lost their influence for good, or missed a local minimum. Fits them
- * at the limit once more from the best fit. True: that was better, and the walk continues from there; otherwise the limit
- * stays. */
+/* On the way to the limit the other parameters may have lost their influence for good, or missed
+ * a local minimum. Fits them at the limit once more from the best fit. True: that was better,
+ * and the walk continues from there; otherwise the limit stays. */
 static bool is_lower_from_best(struct walk *walk, double theta)
 {
     struct profile_point *middle = &walk->point[0];
@@ -351,7 +385,8 @@ static bool is_lower_from_best(struct walk *walk, double theta)
         middle->r = INFINITY;
         if (is_over(walk))
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
-        else if (isfinite(walk->inner.objective)) /* a lower objective of an unfinished fit proves the same */
+        else if (isfinite(walk->inner.objective)) /* a lower objective of an unfinished fit proves
+                                                     the same */
             take_point(walk, theta, middle);
     }
     if (middle->r < 0)
@@ -364,8 +399,8 @@ static bool is_lower_from_best(struct walk *walk, double theta)
     return true;
 }
 
-/* Whether bounds hold parameters that are not fixed: at_bound of the result gets -1 or 1 for those that are held in more than
- * half of the datasets, else 0. */
+/* Whether bounds hold parameters that are not fixed: at_bound of the result gets -1 or 1 for
+ * those that are held in more than half of the datasets, else 0. */
 static bool is_held(struct walk *walk, const struct profile_point *point)
 {
     const struct fit_subject *subject = walk->subject;
@@ -387,11 +422,12 @@ static bool is_held(struct walk *walk, const struct profile_point *point)
     return any;
 }
 
-/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between point[1] (r < 1) and point[2] (r >= 1). True: the walk
- * continues from point[1]. */
+/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between point[1] (r < 1) and
+ * point[2] (r >= 1). True: the walk continues from point[1]. */
 static bool close_in(struct walk *walk)
 {
-    struct profile_point *below = &walk->point[1], *above = &walk->point[2], *middle = &walk->point[0];
+    struct profile_point *below = &walk->point[1], *above = &walk->point[2],
+                         *middle = &walk->point[0];
     double low = below->r - 1, high = above->r - 1, theta = crossing(below, above);
     int last = 0;
     const struct profile_point *nearest = fabs(low) < fabs(high) ? below : above;
@@ -399,7 +435,8 @@ static bool close_in(struct walk *walk)
         theta = below->theta - low * (above->theta - below->theta) / (high - low);
         if (above->r > STEEP)
             theta = 0.5 * (below->theta + above->theta);
-        bool together = fabs(above->theta - below->theta) <= TOGETHER * fabs(above->theta - walk->start);
+        bool together =
+            fabs(above->theta - below->theta) <= TOGETHER * fabs(above->theta - walk->start);
         if (together || theta == below->theta || theta == above->theta) {
             if (!is_valley_left(walk))
                 break;
@@ -436,8 +473,8 @@ static bool close_in(struct walk *walk)
     return false;
 }
 
-/* The end of another side that lies farthest beyond the limit to review; NULL: none does. Once the rise is known (not 0),
- * only of those that are not above the threshold. */
+/* The end of another side that lies farthest beyond the limit to review; NULL: none does. Once
+ * the rise is known (not 0), only of those that are not above the threshold. */
 static const double *farthest_end(const struct walk *walk)
 {
     const struct fit_profile_request *request = walk->request;
@@ -447,7 +484,8 @@ static const double *farthest_end(const struct walk *walk)
     for (size_t k = 0; k < request->n_end; k++) {
         const double *end = request->end + k * (walk->subject->n_parameter + 1);
         double theta = fit_scale_from_natural(walk->scale, end[1 + request->parameter]);
-        bool is_below = !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
+        bool is_below =
+            !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
         if (!is_below || !(request->side * (theta - most) > 0))
             continue;
         farthest = end;
@@ -462,11 +500,13 @@ static void take_end(const struct walk *walk, const double *end, double *paramet
     const struct fit_subject *subject = walk->subject;
     for (size_t k = 0; k < walk->n; k++) {
         size_t i = k % subject->n_parameter;
-        parameter[k] = !subject->is_common || subject->is_common[i] ? end[1 + i] : subject->start[k];
+        parameter[k] =
+            !subject->is_common || subject->is_common[i] ? end[1 + i] : subject->start[k];
     }
 }
 
-/* Fits the other parameters from that end. False: there is none below the threshold, or the walk is over. */
+/* Fits the other parameters from that end. False: there is none below the threshold, or the walk
+ * is over. */
 static bool begin_beyond(struct walk *walk, double *step)
 {
     struct profile_point *point = walk->point;
@@ -500,7 +540,8 @@ static double plan(struct walk *walk, double width)
     double most = fabs(walk->end - walk->start);
     double size = walk->scale != SCALE_LIN ? 1 : walk->start != 0 ? fabs(walk->start) : most;
     double step = isnan(width) ? 0.1 * fmin(most, size) : fmin(FIRST_STEP * width, most);
-    walk->longest = walk->scale == SCALE_LIN ? INFINITY : fmax(LONGEST * DECADE[walk->scale], most / STEPS);
+    walk->longest =
+        walk->scale == SCALE_LIN ? INFINITY : fmax(LONGEST * DECADE[walk->scale], most / STEPS);
     step = fmin(step, walk->longest);
     walk->growth = fmax(GROWTH, step > 0 ? pow(most / step, 1 / STEPS) : 0);
     return step;
@@ -516,7 +557,8 @@ static void walk_side(struct walk *walk, struct arena *arena)
     if ((subject->fixed && subject->fixed[i]) || subject->lower[i] == subject->upper[i])
         return;
     if (!walk_init(walk, arena)) {
-        fail(walk, request->n_end ? LIMIT_none : LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
+        fail(walk, request->n_end ? LIMIT_none : LIMIT_failed, OUTCOME_out_of_memory,
+             "no memory for a profile");
         return;
     }
     if (request->n_end && !farthest_end(walk)) {
@@ -540,18 +582,23 @@ static void walk_side(struct walk *walk, struct arena *arena)
         step = AFTER_JUMP * fabs(walk->point[1].theta - walk->start);
 }
 
-static void follow(const struct fit_subject *subject, const struct fit_options *options, struct arena *arena,
-                   const struct fit_profile_request *request, struct fit_record *record)
+static void follow(const struct fit_subject *subject, const struct fit_options *options,
+                   struct arena *arena, const struct fit_profile_request *request,
+                   struct fit_record *record)
 {
-    struct walk walk = {.subject = subject, .options = options, .request = request, .result = record};
+    struct walk walk = {.subject = subject,
+                        .options = options,
+                        .request = request,
+                        .result = record};
     fit_clear(record, subject->n_parameter, 0);
     record->outcome = OUTCOME_converged;
     walk_side(&walk, arena);
     record->parameter[request->parameter] = walk.value;
 }
 
-void fit_profile_run(const struct fit_subject *subject, const struct fit_options *options, struct arena *arena,
-                     const struct fit_profile_request *request, struct fit_record *record)
+void fit_profile_run(const struct fit_subject *subject, const struct fit_options *options,
+                     struct arena *arena, const struct fit_profile_request *request,
+                     struct fit_record *record)
 {
     struct fit_options with = *options;
     with.certify = false;

@@ -1,4 +1,5 @@
-/* A step needs no more accuracy than the decrease that it promises, so the first ones are taken at loose tolerances.
+/* A step needs no more accuracy than the decrease that it promises, so the first ones are taken
+ * at loose tolerances.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
@@ -33,11 +34,13 @@ static double requested(const struct fit_search *search)
 static bool has_loose_steps(const struct fit_search *search)
 {
     const struct fit_asker *asker = search->asker;
-    return asker->problem->model->abi.n_state > 0 && !asker->is_near && asker->accuracy.gradient == GRADIENT_forward
-           && requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
+    return asker->problem->model->abi.n_state > 0 && !asker->is_near &&
+           asker->accuracy.gradient == GRADIENT_forward &&
+           requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
 }
 
-/* Steps at one stage's tolerances, until the predicted decrease is no larger than the integrator's errors could be. */
+/* Steps at one stage's tolerances, until the predicted decrease is no larger than the
+ * integrator's errors could be. */
 static enum asked run_stage(struct fit_search *search)
 {
     const struct fit_search_method *method = search->method;
@@ -46,7 +49,8 @@ static enum asked run_stage(struct fit_search *search)
         enum asked asked = method->look(search);
         if (asked != ASKED_OK)
             return asked;
-        if (search->model.promise <= stopping_noise_ceiling(stopping, search->best) || !method->has_budget(search))
+        if (search->model.promise <= stopping_noise_ceiling(stopping, search->best) ||
+            !method->has_budget(search))
             break;
         if (method->step(search) == ASKED_END)
             return ASKED_END;
@@ -54,8 +58,8 @@ static enum asked run_stage(struct fit_search *search)
     return ASKED_OK;
 }
 
-/* The first steps, at tolerances that become tighter from stage to stage. Ends at a point with the requested ones.
- * ASKED_FAILED: there is none. */
+/* The first steps, at tolerances that become tighter from stage to stage. Ends at a point with
+ * the requested ones. ASKED_FAILED: there is none. */
 static enum asked run_stages(struct fit_search *search)
 {
     const struct fit_asker *asker = search->asker;
@@ -78,8 +82,12 @@ static enum asked run_stages(struct fit_search *search)
 static enum asked begin(struct fit_search *search)
 {
     enum asked asked = search->method->begin(search);
-    search->doubt = asked == ASKED_OK && search->loose > 0 ? stopping_noise_ceiling(&search->stopping, search->best) : 0;
-    return asked == ASKED_OK && search->method->leap && !search->asker->is_near ? search->method->leap(search) : asked;
+    search->doubt = asked == ASKED_OK && search->loose > 0
+                        ? stopping_noise_ceiling(&search->stopping, search->best)
+                        : 0;
+    return asked == ASKED_OK && search->method->leap && !search->asker->is_near
+               ? search->method->leap(search)
+               : asked;
 }
 
 static enum outcome run_steps(struct fit_search *search)
@@ -89,7 +97,8 @@ static enum outcome run_steps(struct fit_search *search)
     for (;;) {
         enum asked asked = method->look(search);
         if (asked == ASKED_FAILED)
-            fit_asker_end(asker, OUTCOME_stalled, "the derivatives of the residuals are too large to be used");
+            fit_asker_end(asker, OUTCOME_stalled,
+                          "the derivatives of the residuals are too large to be used");
         if (asked != ASKED_OK)
             return asker->outcome;
         enum outcome outcome = stopping_judge(&search->stopping, &search->model, search->best);
@@ -115,9 +124,13 @@ enum outcome fit_search_run(struct fit_search *search, bool is_under_way)
         asked = run_stages(search);
     set_tolerance(search, 0);
     size_t length = strlen(asker->reason);
-    if (was_loose && asked == ASKED_END && search->best) /* nothing better is known than the result of the loose steps */
-        snprintf(asker->reason + length, sizeof asker->reason - length, " (while tolerances were loose: so is the objective)");
+    if (was_loose && asked == ASKED_END &&
+        search->best) /* nothing better is known than the result of the loose steps */
+        snprintf(asker->reason + length, sizeof asker->reason - length,
+                 " (while tolerances were loose: so is the objective)");
     if (was_loose && asked == ASKED_FAILED)
         asked = begin(search);
-    return asked == ASKED_OK ? run_steps(search) : asked == ASKED_END ? asker->outcome : asker->failure;
+    return asked == ASKED_OK    ? run_steps(search)
+           : asked == ASKED_END ? asker->outcome
+                                : asker->failure;
 }

@@ -33,8 +33,9 @@ static void whiten(const struct shape *shape, size_t r, const double *second, co
         for (size_t b = 0; b < r; b++)
             for (size_t c = 0; c < r; c++)
                 shape->skew[a + (b + c * r) * r] =
-                    third[a + (b + c * r) * r] - mean[a] * mean[b] * mean[c] - mean[a] * second[b + c * r]
-                    - mean[b] * second[a + c * r] - mean[c] * second[a + b * r];
+                    third[a + (b + c * r) * r] - mean[a] * mean[b] * mean[c] -
+                    mean[a] * second[b + c * r] - mean[b] * second[a + c * r] -
+                    mean[c] * second[a + b * r];
     for (int turn = 0; turn < 3; turn++) { /* each time the first index is done,
                                           and becomes the last */
         for (size_t k = 0; k < r * r; k++) {
@@ -107,7 +108,8 @@ static double bend(const struct shape *shape, size_t r, double part, const doubl
         double sum = 0;
         index[a] = a;
         for (size_t b = 0; b < r; b++)
-            sum += (by[a + b * r] - (a == b)) * t[b] / 2 - part / 6 * shape->skew[a + (b + b * r) * r];
+            sum +=
+                (by[a + b * r] - (a == b)) * t[b] / 2 - part / 6 * shape->skew[a + (b + b * r) * r];
         bent[a] = t[a] + sum;
     }
     matrix_factor(r, by, r, index, factor);

@@ -94,7 +94,8 @@ bool fit_start_redraw(struct fit_start *start, enum outcome outcome)
     return may;
 }
 
-/* Objectives this close, in units of the errors' variance, count as equal: -2 log likelihood differs by 0.002. */
+/* Objectives this close, in units of the errors' variance, count as equal: -2 log likelihood
+ * differs by 0.002. */
 static const double SAME = 1e-3;
 
 /* The objective, plus its possible error if the certificate's evaluation changed it. */
@@ -106,11 +107,14 @@ static double objective_at_most(const struct fit_record *record)
 
 bool fit_start_beats(const struct fit_record *a, const struct fit_record *b)
 {
-    bool a_success = outcome_is_success((enum outcome)a->outcome), b_success = outcome_is_success((enum outcome)b->outcome);
+    bool a_success = outcome_is_success((enum outcome)a->outcome),
+         b_success = outcome_is_success((enum outcome)b->outcome);
     double f = objective_at_most(a), g = objective_at_most(b);
     if (isnan(f) || isnan(g))
         return !isnan(f);
-    double variance = a->notes & NOTE_no_model_sigma ? 2 * fmin(fabs(f), fabs(g)) / fmax(1, (double)a->n_freedom) : 1;
+    double variance = a->notes & NOTE_no_model_sigma
+                          ? 2 * fmin(fabs(f), fabs(g)) / fmax(1, (double)a->n_freedom)
+                          : 1;
     return a_success != b_success && fabs(f - g) <= SAME * variance ? a_success : f < g;
 }
 

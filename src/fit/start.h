@@ -33,10 +33,11 @@ void fit_start_theta(const struct fit_start *start, const struct fit_map *map,
 bool fit_start_may_redraw(const struct fit_start *start, enum outcome outcome);
 bool fit_start_redraw(struct fit_start *start, enum outcome outcome);
 
-/* Which of a dataset's starts is kept: the lowest objective wins, whatever the status of its start.
- * If the certificate's evaluation does not confirm an objective, its possible error is added first.
- * If a success and a failure differ by less than 0.001 of the errors' variance, the success wins. */
+/* Which of a dataset's starts is kept: the lowest objective wins, whatever the status of its
+ * start. If the certificate's evaluation does not confirm an objective, its possible error is
+ * added first. If a success and a failure differ by less than 0.001 of the errors' variance, the
+ * success wins. */
 bool fit_start_beats(const struct fit_record *a, const struct fit_record *b);
-/* Sets NOTE_lower_start in a best start that failed and is lower than all successes; infinity: there
- * is no success. */
+/* Sets NOTE_lower_start in a best start that failed and is lower than all successes; infinity:
+ * there is no success. */
 void fit_start_note(struct fit_record *best, double lowest_success);

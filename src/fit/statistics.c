@@ -1,4 +1,5 @@
-/* Covariance through the singular values of the residuals' derivatives (fit/spectrum.h), and sums over the measurements.
+/* Covariance through the singular values of the residuals' derivatives (fit/spectrum.h), and
+ * sums over the measurements.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/statistics.h"
 
@@ -23,8 +24,8 @@ static uint32_t file_index(const struct work *work, size_t c)
     return work->part->map->file_index[work->spectrum->loose[c]];
 }
 
-/* A flat direction if there is one, which does not depend on units; otherwise the last eigenvector, its largest entry
- * positive. */
+/* A flat direction if there is one, which does not depend on units; otherwise the last
+ * eigenvector, its largest entry positive. */
 static void fill_flattest(const struct work *work, struct fit_record *record)
 {
     size_t n = work->spectrum->n, largest = 0;
@@ -36,7 +37,8 @@ static void fill_flattest(const struct work *work, struct fit_record *record)
     for (size_t c = 0; c < n; c++)
         largest = fabs(direction[c]) > FIT_FLAT_LARGER * fabs(direction[largest]) ? c : largest;
     for (size_t c = 0; c < n; c++)
-        record->flattest[file_index(work, c)] = direction[largest] < 0 ? -direction[c] : direction[c];
+        record->flattest[file_index(work, c)] =
+            direction[largest] < 0 ? -direction[c] : direction[c];
 }
 
 static void fill_eigenvalues(struct work *work, struct fit_record *record)
@@ -65,7 +67,8 @@ static void mark_flat(struct work *work, struct fit_record *record, double facto
         if (flat->group[c] == 0)
             continue;
         record->lack[file_index(work, c)] = LACK_flat;
-        record->flat_group[file_index(work, c)] = (int8_t)(flat->group[c] < INT8_MAX ? flat->group[c] : INT8_MAX);
+        record->flat_group[file_index(work, c)] =
+            (int8_t)(flat->group[c] < INT8_MAX ? flat->group[c] : INT8_MAX);
     }
 }
 
@@ -106,8 +109,10 @@ double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_
         double natural = point->p[i];
         if (natural < problem->lower[i] || natural > problem->upper[i])
             return -INFINITY;
-        struct prior_terms terms = fit_prior_at(prior, point->theta[j], natural, 1, CURVATURE_ABOVE);
-        sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) - (terms.f - terms.rounding);
+        struct prior_terms terms =
+            fit_prior_at(prior, point->theta[j], natural, 1, CURVATURE_ABOVE);
+        sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) -
+              (terms.f - terms.rounding);
     }
     return sum;
 }
@@ -117,14 +122,17 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
 {
     const struct fit_whole *whole = work->whole;
     const struct fit_criteria *criteria = &work->part->criteria;
-    double m = whole->n_row, share = m > 0 ? work->part->n_row / m : 1, freedom = (double)record->n_freedom;
+    double m = whole->n_row, share = m > 0 ? work->part->n_row / m : 1,
+           freedom = (double)record->n_freedom;
     double k = whole->n_fitted + (whole->is_sigma_known ? 0 : 1), deviance = criteria->deviance;
     if (!whole->is_sigma_known)
         deviance = fit_objective_deviance(criteria, work->part->n_row, &whole->criteria, m);
     record->chi_square = criteria->chi_square;
     record->reduced_chi_square = freedom > 0 ? criteria->chi_square / (freedom * share) : NAN;
-    record->residual_error = freedom > 0 ? fit_objective_common_scale(&whole->criteria, freedom) : NAN;
-    record->r_squared = criteria->total_squares > 0 ? 1 - criteria->squares / criteria->total_squares : NAN;
+    record->residual_error =
+        freedom > 0 ? fit_objective_common_scale(&whole->criteria, freedom) : NAN;
+    record->r_squared =
+        criteria->total_squares > 0 ? 1 - criteria->squares / criteria->total_squares : NAN;
     record->log_likelihood = -0.5 * deviance;
     record->log_prior = work->part->log_prior;
     record->aic = deviance + 2 * k * share;
@@ -141,32 +149,36 @@ bool fit_statistics_can_test(const struct fit_asker *asker)
     return is_normal;
 }
 
-/* A prior holds its parameter, which then takes up no degree of freedom for certain; so do other datasets a parameter that they
- * share. */
+/* A prior holds its parameter, which then takes up no degree of freedom for certain; so do other
+ * datasets a parameter that they share. */
 static void note_doubts(const struct work *work, struct fit_record *record)
 {
     const struct fit_portion *part = work->part;
     double n_held = part->has_prior ? 0 : part->n_alone - part->n_noise;
     bool is_known = work->whole->is_sigma_known && record->n_noise == 0;
-    if (part->can_test && fit_goodness_is_poor(&part->criteria, is_known, part->n_row, part->n_row - n_held))
+    if (part->can_test &&
+        fit_goodness_is_poor(&part->criteria, is_known, part->n_row, part->n_row - n_held))
         record->notes |= NOTE_poor_fit;
     if (part->map->n_free > 0 && work->spectrum->n == 0)
         record->notes |= NOTE_all_at_bounds;
 }
 
 /* Standard error and interval of loose parameter c from its variance on the optimiser's scale. */
-static void fill_parameter(const struct work *work, struct fit_record *record, size_t c, double deviation,
-                           double quantile)
+static void fill_parameter(const struct work *work, struct fit_record *record, size_t c,
+                           double deviation, double quantile)
 {
     const struct fit_map *map = work->part->map;
     size_t j = work->spectrum->loose[c], file = map->file_index[j];
     double theta = work->part->theta[j];
     record->standard_error[file] = deviation * fabs(work->part->chain[j]);
-    record->interval_lower[file] = fit_scale_to_natural(map->scale[j], theta - quantile * deviation);
-    record->interval_upper[file] = fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
+    record->interval_lower[file] =
+        fit_scale_to_natural(map->scale[j], theta - quantile * deviation);
+    record->interval_upper[file] =
+        fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
 }
 
-void fit_statistics_moves(const struct fit_asker *asker, const struct fit_point *point, uint8_t *moves)
+void fit_statistics_moves(const struct fit_asker *asker, const struct fit_point *point,
+                          uint8_t *moves)
 {
     const struct fit_objective *objective = &asker->objective;
     size_t n_row = objective->n_row;
@@ -186,18 +198,21 @@ static double find_factor(const struct work *work, struct fit_record *record, do
     const struct fit_whole *whole = work->whole;
     double p = 0.5 + 0.5 * whole->options->confidence, freedom = (double)record->n_freedom;
     if (record->n_noise > 0) {
-        /* The likelihood's sigma is too small by the root of n / (n - p), with p excluding the noise's own parameters (Pinheiro
-         * & Bates 2000, section 5.1.1), and has an error of its own. */
+        /* The likelihood's sigma is too small by the root of n / (n - p), with p excluding the
+         * noise's own parameters (Pinheiro & Bates 2000, section 5.1.1), and has an error of its
+         * own. */
         freedom += (double)record->n_noise;
-        *quantile = freedom > 0 ? distribution_t_quantile(p, freedom) * sqrt(whole->n_row / freedom) : NAN;
+        *quantile =
+            freedom > 0 ? distribution_t_quantile(p, freedom) * sqrt(whole->n_row / freedom) : NAN;
         return 1;
     }
     if (whole->is_sigma_known) {
         *quantile = distribution_normal_quantile(p);
         return 1;
     }
-    /* Residuals that are the integrator's errors are not a random sample, and the parameters follow them: a change of the
-     * predictions by d moves no parameter by more than |d| times its standard error for sigma 1 (Cauchy and Schwarz). */
+    /* Residuals that are the integrator's errors are not a random sample, and the parameters
+     * follow them: a change of the predictions by d moves no parameter by more than |d| times
+     * its standard error for sigma 1 (Cauchy and Schwarz). */
     bool is_exact = whole->prediction_error > record->residual_error;
     record->notes |= is_exact ? NOTE_noise_floor : 0;
     *quantile = freedom > 0 ? distribution_t_quantile(p, freedom) : NAN;
@@ -215,8 +230,9 @@ static void fill_pairs(const struct work *work, struct fit_record *record, doubl
             size_t j = work->spectrum->loose[c], l = work->spectrum->loose[d];
             size_t column = file_index(work, c), row = file_index(work, d);
             if (record->lack[column] != LACK_flat && record->lack[row] != LACK_flat)
-                record->covariance[row + column * n_parameter] = record->covariance[column + row * n_parameter]
-                    = variance * work->covariance[d + c * n] * part->chain[j] * part->chain[l];
+                record->covariance[row + column * n_parameter] =
+                    record->covariance[column + row * n_parameter] =
+                        variance * work->covariance[d + c * n] * part->chain[j] * part->chain[l];
         }
 }
 
@@ -237,14 +253,14 @@ static void fill_errors(struct work *work, struct fit_record *record)
         fill_pairs(work, record, factor);
 }
 
-bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whole, const struct fit_portion *part,
-                         struct arena *arena)
+bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whole,
+                         const struct fit_portion *part, struct arena *arena)
 {
     struct work work = {.whole = whole, .part = part, .spectrum = part->spectrum};
     size_t n_free = part->map->n_free, n = part->spectrum->n;
-    if (!fit_flat_init(&work.flat, n_free, arena)
-        || !ARENA_DOUBLES(arena, {&work.u, n_free, n_free}, {&work.v, n_free, n_free}, {&work.covariance, n_free, n_free},
-                          {&work.s, n_free, 1}))
+    if (!fit_flat_init(&work.flat, n_free, arena) ||
+        !ARENA_DOUBLES(arena, {&work.u, n_free, n_free}, {&work.v, n_free, n_free},
+                       {&work.covariance, n_free, n_free}, {&work.s, n_free, 1}))
         return false;
     for (size_t i = 0; i < part->n_parameter; i++)
         record->lack[i] = LACK_fixed;
@@ -273,10 +289,11 @@ bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whol
 }
 
 /* The certificate's spectrum if it has the same derivatives, or a new one. False: out of memory. */
-static bool take_spectrum(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
-                          struct arena *arena)
+static bool take_spectrum(struct fit_spectrum *spectrum, const struct fit_asker *asker,
+                          const struct fit_point *point, struct arena *arena)
 {
-    if (asker->spectrum && asker->spectrum_point == point && fit_spectrum_serves(asker->spectrum, asker, point)) {
+    if (asker->spectrum && asker->spectrum_point == point &&
+        fit_spectrum_serves(asker->spectrum, asker, point)) {
         *spectrum = *asker->spectrum;
         return true;
     }
@@ -306,10 +323,12 @@ static void look_at(const struct fit_asker *asker, const struct fit_point *point
     const struct fit_objective *objective = &asker->objective;
     uint32_t n_observable = asker->problem->model->abi.n_observable;
     struct fit_answer answer = fit_point_answer(asker, point);
-    *whole = (struct fit_whole){.options = asker->options, .n_row = (double)objective->n_row,
-                                .criteria = fit_objective_criteria(objective, &answer, n_observable),
-                                .prediction_error = asker->prediction_error,
-                                .is_sigma_known = asker->is_sigma_known};
+    *whole =
+        (struct fit_whole){.options = asker->options,
+                           .n_row = (double)objective->n_row,
+                           .criteria = fit_objective_criteria(objective, &answer, n_observable),
+                           .prediction_error = asker->prediction_error,
+                           .is_sigma_known = asker->is_sigma_known};
     *part = (struct fit_portion){.map = &asker->map, .n_parameter = asker->problem->n_parameter,
                                  .theta = point->theta, .chain = point->chain,
                                  .criteria = whole->criteria, .n_row = whole->n_row,
@@ -330,8 +349,8 @@ void fit_statistics_glance(struct fit_record *record, const struct fit_asker *as
     fit_statistics_describe(record, &whole, &part);
 }
 
-bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
-                            struct arena *arena)
+bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker,
+                            const struct fit_point *point, struct arena *arena)
 {
     struct fit_spectrum spectrum;
     struct fit_whole whole;

@@ -9,33 +9,39 @@ enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
 
 /* Relative changes of the objective below this may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
-/* If values change by less than this part of their disagreement with the slopes, the slopes are wrong. */
+/* If values change by less than this part of their disagreement with the slopes, the slopes are
+ * wrong. */
 static const double NOISE_MOVES = 0.1;
-/* Possible errors of the predictions, in units of the integrator's tolerance: local errors add up, and the steps differ from
- * point to point. */
+/* Possible errors of the predictions, in units of the integrator's tolerance: local errors add
+ * up, and the steps differ from point to point. */
 static const double ERROR_GROWTH = 30;
 /* If all data are zero, an objective this small relative to the start's is zero. */
 static const double ZERO = 1e-20;
 /* A predicted decrease below this does not justify several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
-/* Residuals whose cosine with the derivatives by each parameter is below 0.01 count as orthogonal to them, within the
- * accuracy of the integrator's sensitivities. */
+/* Residuals whose cosine with the derivatives by each parameter is below 0.01 count as
+ * orthogonal to them, within the accuracy of the integrator's sensitivities. */
 static const double PROMISE_FLAT = 1e-4;
-/* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its standard error. */
+/* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its
+ * standard error. */
 static const double WORTHLESS = 5e-5, NOTHING = 1e-5;
 /* Convergence assumed no slower than this linear rate. */
 static const double SLOWEST = 0.9;
 
 void stopping_init(struct stopping *stopping, struct fit_asker *asker)
 {
-    *stopping = (struct stopping){.asker = asker, .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
+    *stopping = (struct stopping){.asker = asker,
+                                  .noise = INFINITY,
+                                  .least_promise = INFINITY,
+                                  .last_promise = INFINITY,
                                   .slowness = 1};
     stopping->accuracy = fit_asker_rtol(asker, asker->accuracy.tighter);
 }
 
 double stopping_misfit(const struct stopping *stopping, const struct fit_point *point)
 {
-    return stopping->beyond.is_there ? stopping->beyond.misfit : fit_point_misfit(stopping->asker, point);
+    return stopping->beyond.is_there ? stopping->beyond.misfit
+                                     : fit_point_misfit(stopping->asker, point);
 }
 
 static double scale_at(const struct stopping *stopping, const struct fit_point *point)
@@ -50,14 +56,15 @@ double stopping_tolerance(const struct stopping *stopping, const struct fit_poin
     if (stopping->asker->objective.has_offset)
         return tolerance * f;
     double scale = scale_at(stopping, point);
-    /* The other terms are a hundredth of the rounding errors of a sum of squared differences: predicted decreases come from
-     * slopes, which locate a minimum better than values do. */
+    /* The other terms are a hundredth of the rounding errors of a sum of squared differences:
+     * predicted decreases come from slopes, which locate a minimum better than values do. */
     return tolerance * f + 1e-17 * sqrt(f) * sqrt(scale) + 1e-30 * scale + DBL_MIN;
 }
 
 static double variance_of(const struct stopping *stopping, const struct fit_point *point)
 {
-    return stopping->beyond.is_there ? stopping->beyond.variance : fit_point_variance(stopping->asker, point);
+    return stopping->beyond.is_there ? stopping->beyond.variance
+                                     : fit_point_variance(stopping->asker, point);
 }
 
 double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best)
@@ -66,10 +73,12 @@ double stopping_least_promise(const struct stopping *stopping, const struct fit_
     return fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * variance_of(stopping, best)));
 }
 
-bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_point *best, double single, double promise)
+bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_point *best,
+                            double single, double promise)
 {
     double cosine = stopping->asker->options->g_tolerance;
-    return single <= cosine * cosine * stopping_misfit(stopping, best) && promise <= stopping_least_promise(stopping, best);
+    return single <= cosine * cosine * stopping_misfit(stopping, best) &&
+           promise <= stopping_least_promise(stopping, best);
 }
 
 bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *point)
@@ -80,9 +89,11 @@ bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *
     return point->f <= (scale > 0 ? 1e-30 * scale : ZERO * stopping->asker->start_f);
 }
 
-bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other)
+bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point,
+                       const struct fit_point *other)
 {
-    double by_errors = sqrt(stopping_misfit(stopping, point)) * fit_point_size(stopping->asker, point);
+    double by_errors =
+        sqrt(stopping_misfit(stopping, point)) * fit_point_size(stopping->asker, point);
     double rounding = 100 * DBL_EPSILON * (fabs(point->f) + by_errors);
     double nothing = NOTHING * fit_point_variance(stopping->asker, point);
     return other->f - point->f > stopping_tolerance(stopping, point) + rounding + nothing;
@@ -101,8 +112,9 @@ double stopping_by_slopes(size_t n, const struct fit_point *best, const struct f
     return sum;
 }
 
-/* Noise moves values: if they hardly move, the difference is not noise. Nor is it if both say that the trial is worse: then the
- * model is wrong that far away, and the difference is what the slopes at two points miss. */
+/* Noise moves values: if they hardly move, the difference is not noise. Nor is it if both say
+ * that the trial is worse: then the model is wrong that far away, and the difference is what the
+ * slopes at two points miss. */
 static void note_noise(struct stopping *stopping, double by_value, double by_slopes)
 {
     double apart = fabs(by_value - by_slopes);
@@ -110,8 +122,8 @@ static void note_noise(struct stopping *stopping, double by_value, double by_slo
         stopping->noise = fmin(stopping->noise, fmin(apart, fabs(by_value) / NOISE_MOVES));
 }
 
-bool stopping_is_hidden(struct stopping *stopping, double promise, const struct fit_point *best, double by_value,
-                        double by_slopes)
+bool stopping_is_hidden(struct stopping *stopping, double promise, const struct fit_point *best,
+                        double by_value, double by_slopes)
 {
     double limit = stopping_noise_likely(stopping, best);
     note_noise(stopping, by_value, by_slopes);
@@ -119,7 +131,8 @@ bool stopping_is_hidden(struct stopping *stopping, double promise, const struct 
     return is_small && stopping->n_noisy < MAX_NOISY && !(by_value > 0 && by_slopes > 0);
 }
 
-double stopping_by_gradient(struct stopping *stopping, double by_value, double by_slopes, bool is_flatter)
+double stopping_by_gradient(struct stopping *stopping, double by_value, double by_slopes,
+                            bool is_flatter)
 {
     if (!is_flatter)
         return fmin(by_value, by_slopes);
@@ -127,8 +140,8 @@ double stopping_by_gradient(struct stopping *stopping, double by_value, double b
     return by_slopes;
 }
 
-double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
-                         const struct fit_point *trial)
+double stopping_decrease(struct stopping *stopping, struct trust_model *model,
+                         const struct fit_point *best, const struct fit_point *trial)
 {
     double by_value = best->f - trial->f,
            by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
@@ -136,15 +149,17 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
         return by_value;
     if (!stopping_is_hidden(stopping, model->promise, best, by_value, by_slopes))
         return by_value;
-    bool is_flatter = !(trust_model_decrement(model, trial->gradient) > 0.5 * trust_model_decrement(model, best->gradient));
+    bool is_flatter = !(trust_model_decrement(model, trial->gradient) >
+                        0.5 * trust_model_decrement(model, best->gradient));
     return stopping_by_gradient(stopping, by_value, by_slopes, is_flatter);
 }
 
-void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best, double decrease)
+void stopping_note(struct stopping *stopping, const struct trust_model *model,
+                   const struct fit_point *best, double decrease)
 {
     if (decrease > 0) {
-        /* If the residuals stay large, Gauss-Newton steps converge linearly: the remaining decreases form a geometric
-         * series. */
+        /* If the residuals stay large, Gauss-Newton steps converge linearly: the remaining
+         * decreases form a geometric series. */
         double rate = model->is_restricted ? 0 : model->promise / stopping->last_promise;
         stopping->slowness = rate < SLOWEST ? 1 / (1 - rate) : 1 / (1 - SLOWEST);
         stopping->last_promise = model->promise;
@@ -161,10 +176,13 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model, c
 
 void stopping_give_up(struct stopping *stopping) { stopping->n_rejected = MAX_REJECTED; }
 
-/* The decrease predicted without a trust region; equal to that of the step if nothing restricts the step. */
-static double promise_free(const struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+/* The decrease predicted without a trust region; equal to that of the step if nothing restricts
+ * the step. */
+static double promise_free(const struct stopping *stopping, struct trust_model *model,
+                           const struct fit_point *best)
 {
-    return model->is_restricted ? trust_model_promise_free(model, best) + stopping->beyond.promise : model->promise;
+    return model->is_restricted ? trust_model_promise_free(model, best) + stopping->beyond.promise
+                                : model->promise;
 }
 
 enum stop_test stopping_by_value(const struct stopping *stopping, const struct fit_point *best)
@@ -173,7 +191,8 @@ enum stop_test stopping_by_value(const struct stopping *stopping, const struct f
 }
 
 /* A new test is a line here, and an entry of STOP_LIST in base/method.h. */
-static enum stop_test find_met(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+static enum stop_test find_met(struct stopping *stopping, struct trust_model *model,
+                               const struct fit_point *best)
 {
     double tolerance = stopping_tolerance(stopping, best);
     double single = fmax(trust_model_promise_single(model, best), stopping->beyond.single);
@@ -186,9 +205,11 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(stopping, model, best) <= tolerance)
         return STOP_decrease;
-    /* Along a curved valley the trust region is short, and its step promises little. Where steps gain nothing, the longer ones
-     * may be those along a flat direction, whose slope is an integration error. */
-    double left = stopping->n_rejected < FEW_REJECTED ? promise_free(stopping, model, best) : model->promise;
+    /* Along a curved valley the trust region is short, and its step promises little. Where steps
+     * gain nothing, the longer ones may be those along a flat direction, whose slope is an
+     * integration error. */
+    double left =
+        stopping->n_rejected < FEW_REJECTED ? promise_free(stopping, model, best) : model->promise;
     if (stopping_is_orthogonal(stopping, best, single, left))
         return STOP_gradient;
     int n = stopping->n_step;
@@ -210,30 +231,38 @@ double stopping_noise_ceiling(const struct stopping *stopping, const struct fit_
     return 2 * error * sqrt(f) * sqrt(scale_at(stopping, point)) + noise_floor(stopping, point);
 }
 
-bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial)
+bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best,
+                      const struct fit_point *trial)
 {
     double by_value = best->f - trial->f,
            by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
     double size = fmax(fabs(by_value), fabs(by_slopes));
-    return size <= stopping_noise_ceiling(stopping, best) && fabs(by_value - by_slopes) > 0.5 * size;
+    return size <= stopping_noise_ceiling(stopping, best) &&
+           fabs(by_value - by_slopes) > 0.5 * size;
 }
 
-/* The disagreement of values and slopes, limited to what integration errors can cause; the rest is curvature. */
+/* The disagreement of values and slopes, limited to what integration errors can cause; the rest
+ * is curvature. */
 static double believable_noise(const struct stopping *stopping, const struct fit_point *point)
 {
-    return isfinite(stopping->noise) ? fmin(stopping->noise, stopping_noise_ceiling(stopping, point)) : 0;
+    return isfinite(stopping->noise)
+               ? fmin(stopping->noise, stopping_noise_ceiling(stopping, point))
+               : 0;
 }
 
-bool stopping_is_noise(const struct stopping *stopping, double promise, const struct fit_point *best)
+bool stopping_is_noise(const struct stopping *stopping, double promise,
+                       const struct fit_point *best)
 {
     double noise = believable_noise(stopping, best);
     return promise <= noise_floor(stopping, best)
            || (noise <= stopping_noise_likely(stopping, best) && promise <= 10 * noise);
 }
 
-/* The last few steps gained nothing, each shorter than the one before: the point is the optimum up to noise, the search is
- * stuck, or it is too early to tell (OUTCOME_not_run). The error of the model shrinks with the step; noise does not. */
-static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+/* The last few steps gained nothing, each shorter than the one before: the point is the optimum
+ * up to noise, the search is stuck, or it is too early to tell (OUTCOME_not_run). The error of
+ * the model shrinks with the step; noise does not. */
+static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model,
+                                const struct fit_point *best)
 {
     struct fit_asker *asker = stopping->asker;
     double promise = promise_free(stopping, model, best), size = stopping_misfit(stopping, best);
@@ -255,33 +284,39 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
         return OUTCOME_not_run;
     if (promise <= 100 * stopping_tolerance(stopping, best))
         return OUTCOME_converged;
-    /* The predicted decrease lies in a direction that the data hardly determine, where slopes are integration errors: no single
-     * parameter promises much. */
+    /* The predicted decrease lies in a direction that the data hardly determine, where slopes
+     * are integration errors: no single parameter promises much. */
     double single = trust_model_promise_single(model, best);
     if (single <= PROMISE_FLAT * size && single <= 0.25 * promise) {
         asker->notes |= NOTE_noise_floor;
         return OUTCOME_converged;
     }
     fit_asker_end(asker, OUTCOME_stalled,
-                  "no further decrease was found although the gradient predicts %.3g of %.6g (noise %.2g)", promise, best->f,
-                  noise);
+                  "no further decrease was found although the gradient predicts %.3g of %.6g "
+                  "(noise %.2g)",
+                  promise, best->f, noise);
     return OUTCOME_stalled;
 }
 
 /* Nothing is integrated: what hides a decrease is rounding. */
-static bool is_exact_model(const struct stopping *stopping) { return stopping->asker->problem->model->abi.n_state == 0; }
+static bool is_exact_model(const struct stopping *stopping)
+{
+    return stopping->asker->problem->model->abi.n_state == 0;
+}
 
-enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model,
+                            const struct fit_point *best)
 {
     stopping->met = find_met(stopping, model, best);
     if (stopping->met != STOP_none)
         return OUTCOME_converged;
     if (stopping->n_failed > MAX_FAILED) {
-        fit_asker_end(stopping->asker, OUTCOME_stalled, "no step, however short, can be evaluated: %.120s",
-                      stopping->asker->reason);
+        fit_asker_end(stopping->asker, OUTCOME_stalled,
+                      "no step, however short, can be evaluated: %.120s", stopping->asker->reason);
         return OUTCOME_stalled;
     }
-    enum outcome outcome = stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;
+    enum outcome outcome =
+        stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;
     if (outcome == OUTCOME_converged)
         stopping->met = is_exact_model(stopping) ? STOP_step : STOP_noise;
     return outcome;

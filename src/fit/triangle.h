@@ -1,5 +1,6 @@
-/* The triangle of the residuals' derivatives. Those of a large fit are reduced in parts, by all workers that have nothing else
- * to do. The number of parts depends on the fit alone, so the bits do not depend on the workers.
+/* The triangle of the residuals' derivatives. Those of a large fit are reduced in parts, by all
+ * workers that have nothing else to do. The number of parts depends on the fit alone, so the
+ * bits do not depend on the workers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -13,6 +14,8 @@ struct fit_triangle {
 };
 
 /* False: out of memory. */
-bool fit_triangle_init(struct fit_triangle *triangle, const struct fit_asker *asker, struct arena *arena);
+bool fit_triangle_init(struct fit_triangle *triangle, const struct fit_asker *asker,
+                       struct arena *arena);
 /* r and q as from matrix_triangle for all rows with CURVATURE_ABOVE. */
-void fit_triangle_take(struct fit_triangle *triangle, const struct fit_answer *answer, double *r, double *q);
+void fit_triangle_take(struct fit_triangle *triangle, const struct fit_answer *answer, double *r,
+                       double *q);

@@ -7,25 +7,29 @@
 #include <math.h>
 #include <string.h>
 
-/* The gradient must grow along a step by this part of both lengths, in the trust region's metric; otherwise the update would
- * not be bounded. */
+/* The gradient must grow along a step by this part of both lengths, in the trust region's
+ * metric; otherwise the update would not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
-/* A model that errs by no more than the first part of the decrease stays in use. Along a restricted step the second derivatives
- * are given up only if the error without them is below the second part of that with them: along short steps in a valley both
- * models predict much the same, which tells nothing of the directions in which only one of them is right. Steps that nothing
- * restricts end the fit, and Gauss and Newton's model, which converges fastest where it is right, is to judge what is left. */
+/* A model that errs by no more than the first part of the decrease stays in use. Along a
+ * restricted step the second derivatives are given up only if the error without them is below
+ * the second part of that with them: along short steps in a valley both models predict much the
+ * same, which tells nothing of the directions in which only one of them is right. Steps that
+ * nothing restricts end the fit, and Gauss and Newton's model, which converges fastest where it
+ * is right, is to judge what is left. */
 static const double GOOD = 0.25, BETTER = 0.5;
 
 /* A difference's step changes the residuals by this part of their size, and the parameter by at
  * most this part of its own. */
 static const double DIFFERENCE = 1e-3;
 
-bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
+bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker,
+                          struct arena *arena)
 {
     size_t n = asker->map.n_free;
     *curvature = (struct trust_curvature){.n = n};
-    return ARENA_DOUBLES(arena, {&curvature->s, n, n}, {&curvature->step, n, 1}, {&curvature->y, n, 1}, {&curvature->z, n, 1},
-                         {&curvature->scaled, n, 1}, {&curvature->v, n, n}, {&curvature->rows, 2 * n, n + 1});
+    return ARENA_DOUBLES(arena, {&curvature->s, n, n}, {&curvature->step, n, 1},
+                         {&curvature->y, n, 1}, {&curvature->z, n, 1}, {&curvature->scaled, n, 1},
+                         {&curvature->v, n, n}, {&curvature->rows, 2 * n, n + 1});
 }
 
 void trust_curvature_forget(struct trust_curvature *curvature)
@@ -43,12 +47,13 @@ static double along(const struct trust_curvature *curvature, const double *x)
     return matrix_dot(n, x, curvature->scaled);
 }
 
-bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
-                            double decrease)
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step,
+                            bool is_restricted, double promise, double decrease)
 {
     if (!curvature->has_any || !isfinite(decrease))
         return false;
-    double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
+    double more = 0.5 * along(curvature, step),
+           other = curvature->is_used ? promise + more : promise - more;
     double error = fabs(promise - decrease), other_error = fabs(other - decrease);
     bool is_good = error <= GOOD * fabs(decrease);
     bool changes = !curvature->is_used ? !is_good && other_error < error
@@ -58,10 +63,12 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
     return changes;
 }
 
-/* With the step s, the change y of the gradient, and z, the part of it that is not due to Gauss and Newton's matrix: S is
- * shrunk if it is too large along s, and then gets the least change, in a metric that maps s to y, for which S s = z. */
-void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const double *scale,
-                          const struct fit_point *from, const struct fit_point *to)
+/* With the step s, the change y of the gradient, and z, the part of it that is not due to Gauss
+ * and Newton's matrix: S is shrunk if it is too large along s, and then gets the least change,
+ * in a metric that maps s to y, for which S s = z. */
+void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker,
+                          const double *scale, const struct fit_point *from,
+                          const struct fit_point *to)
 {
     size_t n = curvature->n;
     double length = 0, growth = 0;
@@ -90,7 +97,8 @@ void trust_curvature_note(struct trust_curvature *curvature, const struct fit_as
     double left = matrix_dot(n, s, z);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
-            curvature->s[i + j * n] += (z[i] * y[j] + y[i] * z[j]) / sy - left * y[i] * y[j] / (sy * sy);
+            curvature->s[i + j * n] +=
+                (z[i] * y[j] + y[i] * z[j]) / sy - left * y[i] * y[j] / (sy * sy);
 }
 
 /* Within the bounds; 0: there is no room. */
@@ -154,10 +162,12 @@ enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_ask
     return ASKED_OK;
 }
 
-void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle, double *q)
+void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle,
+                         double *q)
 {
     size_t n = curvature->n;
-    double *v = curvature->v, *rows = curvature->rows, *right = rows + 2 * n * n, *scale = curvature->z;
+    double *v = curvature->v, *rows = curvature->rows, *right = rows + 2 * n * n,
+           *scale = curvature->z;
     if (!curvature->is_used)
         return;
     for (size_t j = 0; j < n; j++) { /* in the metric of R's columns */
@@ -172,7 +182,8 @@ void trust_curvature_add(struct trust_curvature *curvature, const double *metric
     for (size_t k = 0; k < n; k++) {
         for (size_t j = 0; j < n; j++)
             curvature->step[j] = v[j + k * n] / scale[j];
-        double value = along(curvature, curvature->step); /* the singular value with the eigenvalue's sign */
+        /* the singular value with the eigenvalue's sign */
+        double value = along(curvature, curvature->step);
         for (size_t j = 0; j < n && value > 0; j++)
             rows[n + k + j * 2 * n] = sqrt(value) * v[j + k * n] * scale[j];
     }

@@ -20,22 +20,28 @@ struct trust_curvature {
 };
 
 /* False: out of memory. */
-bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena);
+bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker,
+                          struct arena *arena);
 /* Resets S to zero. */
 void trust_curvature_forget(struct trust_curvature *curvature);
-/* After a trial that changed the objective by -decrease, where the model in use predicted -promise: chooses the model. The step
- * is restricted if a longer one promised more. True: the model changed. */
-bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
-                            double decrease);
-/* Updates S after an accepted step between points of the same tolerances. scale: n, the trust region's metric, not 0. */
-void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const double *scale,
-                          const struct fit_point *from, const struct fit_point *to);
+/* After a trial that changed the objective by -decrease, where the model in use predicted
+ * -promise: chooses the model. The step is restricted if a longer one promised more. True: the
+ * model changed. */
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step,
+                            bool is_restricted, double promise, double decrease);
+/* Updates S after an accepted step between points of the same tolerances. scale: n, the trust
+ * region's metric, not 0. */
+void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker,
+                          const double *scale, const struct fit_point *from,
+                          const struct fit_point *to);
 /* Sets S, in use, by one more evaluation for each parameter, near `at`, whose rows times the
  * root of `weight` have the triangle; rows and columns of S and the triangle are in `order` (n
  * indices in theta). ASKED_FAILED: out of memory, or they cannot be evaluated; nothing changes. */
 enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_asker *asker,
                                const struct fit_point *at, const uint32_t *order, double weight,
                                const double *triangle, struct arena *arena);
-/* If S is in use: adds its positive part to R'R, for a triangle R, and changes q so that R'q, the gradient, remains. The
- * negative part is left out: a model without curvature would have no minimum. metric: n, instead of columns of zeros. */
-void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle, double *q);
+/* If S is in use: adds its positive part to R'R, for a triangle R, and changes q so that R'q,
+ * the gradient, remains. The negative part is left out: a model without curvature would have no
+ * minimum. metric: n, instead of columns of zeros. */
+void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle,
+                         double *q);

@@ -1,5 +1,5 @@
-/* The trust region's metric, in which lengths have no units: the first radius, columns of zeros, and what the lengths of
- * columns alone tell of the decrease.
+/* The trust region's metric, in which lengths have no units: the first radius, columns of zeros,
+ * and what the lengths of columns alone tell of the decrease.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
@@ -15,7 +15,9 @@ static const double FIRST_PART = 0.125;
 static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
 {
     enum parameter_scale scale = model->asker->map.scale[j];
-    return scale == SCALE_LOG ? 1 : scale == SCALE_LOG10 ? 0.4342944819032518 : fabs(point->theta[j]);
+    return scale == SCALE_LOG     ? 1
+           : scale == SCALE_LOG10 ? 0.4342944819032518
+                                  : fabs(point->theta[j]);
 }
 
 double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point)

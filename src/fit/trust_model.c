@@ -1,4 +1,5 @@
-/* Solves the trust region's subproblem: orthogonal factorisations, the damping for the radius, the box.
+/* Solves the trust region's subproblem: orthogonal factorisations, the damping for the radius,
+ * the box.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
@@ -9,8 +10,8 @@
 #include <string.h>
 
 enum { MAX_DAMPING_ITERATION = 30, MAX_BOX_DAMPING = 12 };
-/* More (1978) keeps the largest column norm forever. With a memory that fades, narrow curved valleys whose derivatives change
- * by decades (NIST's MGH10, Bennett5) take half the steps. */
+/* More (1978) keeps the largest column norm forever. With a memory that fades, narrow curved
+ * valleys whose derivatives change by decades (NIST's MGH10, Bennett5) take half the steps. */
 static const double SCALE_MEMORY = 0.5;
 /* A step whose length is within this part of the radius is accepted (More 1978). */
 static const double RADIUS_SLACK = 0.1;
@@ -23,15 +24,19 @@ static const double BEND_MOST = 0.75;
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free;
-    *model = (struct trust_model){.asker = asker, .n = n, .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
-    if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena)
-        || !fit_triangle_init(&model->reduced, asker, arena)
-        || !ARENA_DOUBLES(arena, {&model->triangle, n, n}, {&model->u, 2 * n, n}, {&model->inverse, n, n}, {&model->step, n, 1},
-                          {&model->limit, n, 1}, {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1},
-                          {&model->rhs, n, 1}, {&model->first.s, n, 1}, {&model->first.v, n, n}, {&model->other.s, n, 1},
-                          {&model->other.v, n, n}, {&model->coefficient, n, 1}, {&model->scratch, n, 6}, {&model->r, n, n})
-        || !(model->first.column = arena_calloc(arena, n + 1, sizeof *model->loose))
-        || !(model->other.column = arena_calloc(arena, n + 1, sizeof *model->loose)))
+    *model = (struct trust_model){.asker = asker,
+                                  .n = n,
+                                  .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
+    if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena) ||
+        !fit_triangle_init(&model->reduced, asker, arena) ||
+        !ARENA_DOUBLES(arena, {&model->triangle, n, n}, {&model->u, 2 * n, n},
+                       {&model->inverse, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
+                       {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1},
+                       {&model->rhs, n, 1}, {&model->first.s, n, 1}, {&model->first.v, n, n},
+                       {&model->other.s, n, 1}, {&model->other.v, n, n},
+                       {&model->coefficient, n, 1}, {&model->scratch, n, 6}, {&model->r, n, n}) ||
+        !(model->first.column = arena_calloc(arena, n + 1, sizeof *model->loose)) ||
+        !(model->other.column = arena_calloc(arena, n + 1, sizeof *model->loose)))
         return false;
     trust_model_forget(model);
     return true;
@@ -72,7 +77,8 @@ bool trust_model_is_limited(const struct trust_model *model)
     return false;
 }
 
-void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit)
+void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j,
+                       double limit)
 {
     const struct fit_map *map = &model->asker->map;
     model->limit[j] = fmin(limit, trust_model_longest_step(map->scale[j]));
@@ -126,7 +132,8 @@ static double damped(const struct trust_model *model, double damping, double *p)
     return sqrt(sum);
 }
 
-/* The damping whose step is as long as the radius (Newton's iteration on 1/length, More 1978); 0 if none is needed. */
+/* The damping whose step is as long as the radius (Newton's iteration on 1/length, More 1978); 0
+ * if none is needed. */
 static double find_damping(const struct trust_model *model, double radius, double *p)
 {
     const double *s = model->singular->s, *coefficient = model->coefficient;
@@ -160,8 +167,10 @@ static bool is_loose(const struct trust_model *model, size_t j)
     return false;
 }
 
-/* The loose columns in the metric of scale, m >= n rows apart, and their right-hand side for the others' step. */
-static void take_loose(const struct trust_model *model, const double *step, size_t m, double *columns, double *right)
+/* The loose columns in the metric of scale, m >= n rows apart, and their right-hand side for the
+ * others' step. */
+static void take_loose(const struct trust_model *model, const double *step, size_t m,
+                       double *columns, double *right)
 {
     size_t n = model->n;
     memcpy(right, model->rhs, n * sizeof *right);
@@ -175,8 +184,10 @@ static void take_loose(const struct trust_model *model, const double *step, size
             columns[i + c * m] = model->triangle[i + j * n] / model->scale[j];
 }
 
-/* Decomposes the loose columns; the right-hand side's coefficients, for the others' step, go to `coefficient` (or NULL). */
-static void decompose(struct trust_model *model, const double *step, struct trust_singular *to, double *coefficient)
+/* Decomposes the loose columns; the right-hand side's coefficients, for the others' step, go to
+ * `coefficient` (or NULL). */
+static void decompose(struct trust_model *model, const double *step, struct trust_singular *to,
+                      double *coefficient)
 {
     double *right = model->scratch;
     take_loose(model, step, model->n, model->u, right);
@@ -188,8 +199,9 @@ static void decompose(struct trust_model *model, const double *step, struct trus
     to->is_known = true;
 }
 
-/* Puts the minimum over the loose parameters for the damping into `aim`, by an orthogonal factorisation, which is many times
- * cheaper than the singular values: for parameters that are held and released one after another. */
+/* Puts the minimum over the loose parameters for the damping into `aim`, by an orthogonal
+ * factorisation, which is many times cheaper than the singular values: for parameters that are
+ * held and released one after another. */
 static void aim_directly(struct trust_model *model, const double *step, double *aim)
 {
     size_t n = model->n, k = model->n_loose, m = model->damping > 0 ? n + k : n;
@@ -205,7 +217,8 @@ static void aim_directly(struct trust_model *model, const double *step, double *
         aim[c] = -right[c] / model->scale[model->loose[c]];
 }
 
-/* Puts the minimum over the loose parameters for the damping into `aim`, from the singular vectors' coordinates p. */
+/* Puts the minimum over the loose parameters for the damping into `aim`, from the singular
+ * vectors' coordinates p. */
 static void aim_at(const struct trust_model *model, const double *p, double *aim)
 {
     for (size_t c = 0; c < model->n_loose; c++) {
@@ -216,13 +229,16 @@ static void aim_at(const struct trust_model *model, const double *p, double *aim
     }
 }
 
-/* Moves towards `aim` as far as the box allows; parameters that meet its border are no longer loose. True: one did. */
+/* Moves towards `aim` as far as the box allows; parameters that meet its border are no longer
+ * loose. True: one did. */
 static bool go_towards(struct trust_model *model, const double *aim, double *step)
 {
     double part = 1;
     for (size_t c = 0; c < model->n_loose; c++) {
         size_t j = model->loose[c];
-        double border = aim[c] < model->low[j] ? model->low[j] : aim[c] > model->high[j] ? model->high[j] : aim[c];
+        double border = aim[c] < model->low[j]    ? model->low[j]
+                        : aim[c] > model->high[j] ? model->high[j]
+                                                  : aim[c];
         if (border != aim[c])
             part = fmin(part, (border - step[j]) / (aim[c] - step[j]));
     }
@@ -235,7 +251,9 @@ static bool go_towards(struct trust_model *model, const double *aim, double *ste
         if (leaves && (border - step[j]) / (aim[c] - step[j]) <= part)
             step[j] = border;
         else {
-            step[j] = place < model->low[j] ? model->low[j] : place > model->high[j] ? model->high[j] : place;
+            step[j] = place < model->low[j]    ? model->low[j]
+                      : place > model->high[j] ? model->high[j]
+                                               : place;
             model->loose[count++] = (uint32_t)j;
         }
     }
@@ -308,8 +326,8 @@ static void find_loose(struct trust_model *model, const struct fit_point *point)
     }
 }
 
-/* The minimum in the box for the model's damping, by an active set (Stark & Parker 1995), from no step at all. True: a bound is
- * active. */
+/* The minimum in the box for the model's damping, by an active set (Stark & Parker 1995), from
+ * no step at all. True: a bound is active. */
 static bool solve_box(struct trust_model *model, const struct fit_point *point, double *step)
 {
     size_t n = model->n;
@@ -331,9 +349,11 @@ static bool solve_box(struct trust_model *model, const struct fit_point *point, 
     return met;
 }
 
-/* If bounds are active, the damping found without them may be far too large, sometimes too small. The length within the box
- * also decreases with the damping, so bisection on a logarithmic scale finds it. */
-static void adapt_damping(struct trust_model *model, const struct fit_point *point, double radius, double *step)
+/* If bounds are active, the damping found without them may be far too large, sometimes too
+ * small. The length within the box also decreases with the damping, so bisection on a
+ * logarithmic scale finds it. */
+static void adapt_damping(struct trust_model *model, const struct fit_point *point, double radius,
+                          double *step)
 {
     double low = 0, high = INFINITY, first = model->damping, least = 0;
     for (size_t i = 0; i < model->n; i++)
@@ -359,12 +379,15 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         step[j] *= radius / length;
 }
 
-/* The step that nothing restricts, by the triangle's inverse. False: there is none, or the triangle is badly conditioned. */
-static bool solve_free(const struct trust_model *model, double radius, double *inverse, double *step)
+/* The step that nothing restricts, by the triangle's inverse. False: there is none, or the
+ * triangle is badly conditioned. */
+static bool solve_free(const struct trust_model *model, double radius, double *inverse,
+                       double *step)
 {
     size_t n = model->n;
     memset(step, 0, n * sizeof *step);
-    if (model->n_loose < n || matrix_invert(n, model->triangle, model->scale, inverse) <= MATRIX_WELL_CONDITIONED)
+    if (model->n_loose < n ||
+        matrix_invert(n, model->triangle, model->scale, inverse) <= MATRIX_WELL_CONDITIONED)
         return false;
     for (size_t k = 0; k < n; k++)
         for (size_t j = 0; j <= k; j++)
@@ -438,7 +461,8 @@ static void need_singular(struct trust_model *model)
     model->singular = other;
 }
 
-bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second)
+bool trust_model_bend(struct trust_model *model, const struct fit_point *point,
+                      const double *second)
 {
     size_t k = model->n_loose;
     double *slope = model->scratch, *p = model->scratch + 2 * model->n;
@@ -446,24 +470,29 @@ bool trust_model_bend(struct trust_model *model, const struct fit_point *point, 
     double size = 0;
     need_singular(model);
     for (size_t c = 0; c < k; c++)
-        slope[c] = fit_objective_row_product(&model->asker->objective, &answer, model->loose[c], second)
-                 / model->scale[model->loose[c]];
+        slope[c] =
+            fit_objective_row_product(&model->asker->objective, &answer, model->loose[c], second) /
+            model->scale[model->loose[c]];
     for (size_t i = 0; i < k; i++) {
         double sum = 0, s = model->singular->s[i];
         for (size_t c = 0; c < k; c++)
             sum += model->singular->v[c + i * k] * slope[c];
-        bool flat = !(s > DBL_EPSILON * (double)model->n * model->singular->s[0]) && model->damping == 0;
+        bool flat =
+            !(s > DBL_EPSILON * (double)model->n * model->singular->s[0]) && model->damping == 0;
         p[i] = flat ? 0 : -0.5 * sum / (s * s + model->damping);
         size += p[i] * p[i];
     }
-    /* size is that of half the acceleration; the limit applies to twice its length over the step's. */
+    /* size is that of half the acceleration; the limit applies to twice its length over the
+     * step's. */
     if (!(4 * sqrt(size) <= BEND_MOST * model->length) || k == 0)
         return false;
     aim_at(model, p, slope);
     for (size_t c = 0; c < k; c++) {
         size_t j = model->loose[c];
         double bent = model->step[j] + slope[c];
-        model->step[j] = bent < model->low[j] ? model->low[j] : bent > model->high[j] ? model->high[j] : bent;
+        model->step[j] = bent < model->low[j]    ? model->low[j]
+                         : bent > model->high[j] ? model->high[j]
+                                                 : bent;
     }
     return true;
 }
@@ -482,19 +511,23 @@ double trust_model_decrement(struct trust_model *model, const double *gradient)
     for (size_t i = 0; !model->is_inverted && i < k; i++) {
         double projection = 0, s = model->singular->s[i];
         for (size_t c = 0; c < k; c++)
-            projection += model->singular->v[c + i * k] * gradient[model->loose[c]] / model->scale[model->loose[c]];
+            projection += model->singular->v[c + i * k] * gradient[model->loose[c]] /
+                          model->scale[model->loose[c]];
         if (s > DBL_EPSILON * (double)model->n * model->singular->s[0])
             sum += projection / s * (projection / s);
     }
     return 0.5 * sum;
 }
 
-void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta)
+void trust_model_target(const struct trust_model *model, const struct fit_point *point,
+                        double *theta)
 {
     const struct fit_map *map = &model->asker->map;
     for (size_t j = 0; j < model->n; j++) {
-        bool to_lower = model->step[j] <= model->low[j] && model->low[j] == map->lower[j] - point->theta[j];
-        bool to_upper = model->step[j] >= model->high[j] && model->high[j] == map->upper[j] - point->theta[j];
+        bool to_lower =
+            model->step[j] <= model->low[j] && model->low[j] == map->lower[j] - point->theta[j];
+        bool to_upper =
+            model->step[j] >= model->high[j] && model->high[j] == map->upper[j] - point->theta[j];
         double value = point->theta[j] + model->step[j];
         if (to_lower || value < map->lower[j])
             value = map->lower[j];

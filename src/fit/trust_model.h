@@ -1,17 +1,20 @@
-/* The quadratic model of the objective around one point, f + q'Rd + |Rd|^2/2 with the triangle R of all residuals'
- * derivatives, and its minimum within the bounds and a trust region |Dd| <= radius.
+/* The quadratic model of the objective around one point, f + q'Rd + |Rd|^2/2 with the triangle R
+ * of all residuals' derivatives, and its minimum within the bounds and a trust region |Dd| <=
+ * radius.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Levenberg-Marquardt steps in the form of More (1978), by the singular values of R, so that flat directions cost no accuracy.
- * If nothing restricts the step, a triangle without flat directions is inverted instead, which is many times cheaper. Bounds
- * are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is bent
- * by what linear predictions miss (trust_probe.h). */
+ * Levenberg-Marquardt steps in the form of More (1978), by the singular values of R, so that
+ * flat directions cost no accuracy. If nothing restricts the step, a triangle without flat
+ * directions is inverted instead, which is many times cheaper. Bounds are handled by an active
+ * set, which fixes parameters that would leave the box and solves again. On request the step is
+ * bent by what linear predictions miss (trust_probe.h). */
 #pragma once
 
 #include "fit/triangle.h"
 #include "fit/trust_curvature.h"
 
-/* Singular values and right vectors of the triangle's columns of some parameters: most steps from a point share them. */
+/* Singular values and right vectors of the triangle's columns of some parameters: most steps
+ * from a point share them. */
 struct trust_singular {
     double *s, *v;
     uint32_t *column; /* n: these parameters */
@@ -28,23 +31,28 @@ struct trust_reach {
 struct trust_model {
     const struct fit_asker *asker;
     size_t n;                /* free parameters */
-    bool is_current;         /* triangle and scale belong to the point; the user clears it when the point changes */
+    /* triangle and scale belong to the point; the user clears it when the point changes */
+    bool is_current;
     struct trust_reach reach;
-    double *step;            /* n: the answer; entries on a bound or step limit are exactly low or high */
+    /* n: the answer; entries on a bound or step limit are exactly low or high */
+    double *step;
     double length, promise;  /* |D step|; the decrease predicted by the model at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
     double *limit;           /* n: the longest step of each parameter, on the optimiser's scale;
                               * the user may shorten it, and reach.part does */
-    double *scale;           /* n: the metric D. Negative: the column is zero, and D's entry is not remembered */
+    /* n: the metric D. Negative: the column is zero, and D's entry is not remembered */
+    double *scale;
     double *low, *high, *triangle, *rhs;
     struct fit_triangle reduced;               /* of the rows at the point */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
     double *u, *coefficient, *r, *inverse, *scratch; /* of the loose columns; scratch: 6 n */
     bool is_inverted;                          /* all are loose, and `inverse` is the triangle's */
-    struct trust_singular first, other;        /* of the columns that are loose at the point, as coefficient is; of others */
+    /* of the columns that are loose at the point, as coefficient is; of others */
+    struct trust_singular first, other;
     const struct trust_singular *singular;     /* the one of the loose columns; NULL: unknown */
-    struct trust_curvature curvature;          /* what the triangle leaves out, and contains while that is in use */
+    /* what the triangle leaves out, and contains while that is in use */
+    struct trust_curvature curvature;
     double promised_free;                      /* trust_model_promise_free's answer; NaN: unknown */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
@@ -68,11 +76,13 @@ enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS
 enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted,
                                     double by, double ratio, double part, double growth);
 void trust_reach_grow(struct trust_reach *reach, double by);
-/* The part for a step along which the objective had that slope, and decreased by so much (-infinity: it could not be
- * evaluated): the minimum of the parabola through value, slope and the trial's value. */
+/* The part for a step along which the objective had that slope, and decreased by so much
+ * (-infinity: it could not be evaluated): the minimum of the parabola through value, slope and
+ * the trial's value. */
 double trust_radius_part(double slope, double decrease);
 
-bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
+bool trust_model_init(struct trust_model *model, const struct fit_asker *asker,
+                      struct arena *arena);
 /* Resets it to its state after trust_model_init. */
 void trust_model_forget(struct trust_model *model);
 /* Forgets the estimated second derivatives alone. */
@@ -84,12 +94,14 @@ double trust_model_longest_step(enum parameter_scale scale);
 double trust_model_reach(const struct trust_model *model, size_t j);
 /* Whether the reach's part limits the step. */
 bool trust_model_is_limited(const struct trust_model *model);
-/* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, the model's point. */
-void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit);
+/* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, the
+ * model's point. */
+void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j,
+                       double limit);
 /* Computes the model at `point`. False: it has entries that are not finite. */
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
-/* The same for a triangle and right-hand side that the caller has written; of the point, only theta and gradient are used, and
- * of the asker only the map. */
+/* The same for a triangle and right-hand side that the caller has written; of the point, only
+ * theta and gradient are used, and of the asker only the map. */
 bool trust_model_adopt(struct trust_model *model, const struct fit_point *point);
 /* The caller has changed the triangle without trust_model_adopt. */
 void trust_model_forget_singular(struct trust_model *model);
@@ -99,22 +111,26 @@ void trust_model_step(struct trust_model *model, const struct fit_point *point);
 double trust_model_length(const struct trust_model *model, const double *step);
 /* The decrease predicted without a trust region; step and the other fields do not change. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
-/* Corrects the step by what linear predictions miss at its end; `second` (n_row of the predictions' rows) is twice that, the
- * predictions' second difference along the step, in units of their standard deviations. False: the correction would be large,
- * and the step stays. */
-bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
+/* Corrects the step by what linear predictions miss at its end; `second` (n_row of the
+ * predictions' rows) is twice that, the predictions' second difference along the step, in units
+ * of their standard deviations. False: the correction would be large, and the step stays. */
+bool trust_model_bend(struct trust_model *model, const struct fit_point *point,
+                      const double *second);
 /* point's theta + step, exactly on the bounds that it reaches. */
-void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
-/* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */
+void trust_model_target(const struct trust_model *model, const struct fit_point *point,
+                        double *theta);
+/* The decrease predicted from the gradient's loose entries in the model's metric, without
+ * damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
 
-/* In trust_metric.c. The largest decrease predicted for any single parameter that no bound holds. */
+/* In trust_metric.c. The largest decrease predicted for any single parameter that no bound
+ * holds. */
 double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
-/* The decrease within the bounds along the steepest descent in the metric: at most the promised one, and found without the many
- * factorisations that bounds cost. */
+/* The decrease within the bounds along the steepest descent in the metric: at most the promised
+ * one, and found without the many factorisations that bounds cost. */
 double trust_model_promise_steepest(struct trust_model *model, const struct fit_point *point);
 /* The first radius: moves every parameter with an influence by its own size. */
 double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point);
-/* Any positive number serves as the metric of a column of zeros; this one does not depend on units: a step of the parameter's
- * size is as long as the longest one of the others'. */
+/* Any positive number serves as the metric of a column of zeros; this one does not depend on
+ * units: a step of the parameter's size is as long as the longest one of the others'. */
 void trust_model_replace_zeros(struct trust_model *model, const struct fit_point *point);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Errors of predictions in units of the integrator's tolerance. What these alone could cause is no reason to bend. */
+/* Errors of predictions in units of the integrator's tolerance. What these alone could cause is
+ * no reason to bend. */
 static const double ERROR_GROWTH = 10;
 /* A step that promises less than this multiple of the gap is left to the derivatives. */
 static const double GAPS = 10;
@@ -18,8 +19,9 @@ bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
     *probe = (struct trust_probe){.asker = asker, .found_f = NAN, .last_f = NAN};
-    return ARENA_DOUBLES(arena, {&probe->plain, n_row, 1}, {&probe->found, n_row, 1}, {&probe->missed, n_row, 1},
-                         {&probe->straight, n, 1}, {&probe->step, n, 1}, {&probe->last, n_row, 1}, {&probe->last_theta, n, 1});
+    return ARENA_DOUBLES(arena, {&probe->plain, n_row, 1}, {&probe->found, n_row, 1},
+                         {&probe->missed, n_row, 1}, {&probe->straight, n, 1}, {&probe->step, n, 1},
+                         {&probe->last, n_row, 1}, {&probe->last_theta, n, 1});
 }
 
 /* Evaluates without derivatives, which counts as a part of an evaluation. */
@@ -28,12 +30,14 @@ static enum asked ask(struct trust_probe *probe, struct fit_point *point)
     struct fit_asker *asker = probe->asker;
     int64_t before = asker->used.n_evaluation, parts = 1 + (int64_t)asker->map.n_free / PARAMETERS;
     enum asked asked = fit_ask(asker, asker->accuracy, point, false);
-    if (asker->accuracy.gradient == GRADIENT_forward && asker->used.n_evaluation > before && probe->n_plain++ % parts != 0)
+    if (asker->accuracy.gradient == GRADIENT_forward && asker->used.n_evaluation > before &&
+        probe->n_plain++ % parts != 0)
         asker->used.n_evaluation--;
     return asked;
 }
 
-static enum asked ask_plain(struct trust_probe *probe, const struct fit_point *best, struct fit_point *trial)
+static enum asked ask_plain(struct trust_probe *probe, const struct fit_point *best,
+                            struct fit_point *trial)
 {
     size_t bytes = probe->asker->map.n_free * sizeof *trial->theta;
     if (probe->has_plain)
@@ -52,19 +56,21 @@ static enum asked ask_plain(struct trust_probe *probe, const struct fit_point *b
     probe->has_plain = asked == ASKED_OK;
     if (probe->has_plain) {
         probe->plain_f = trial->f;
-        memcpy(probe->plain, trial->prediction, probe->asker->objective.n_row * sizeof *probe->plain);
+        memcpy(probe->plain, trial->prediction,
+               probe->asker->objective.n_row * sizeof *probe->plain);
     }
     return asked;
 }
 
-/* Corrects the model's step by what linear predictions miss at `far`. False: that may be due to errors of integration, or the
- * correction is too large. */
+/* Corrects the model's step by what linear predictions miss at `far`. False: that may be due to
+ * errors of integration, or the correction is too large. */
 static bool bend(struct trust_probe *probe, struct trust_model *model, const struct fit_point *best,
                  const struct fit_point *far)
 {
     const struct fit_asker *asker = probe->asker;
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    double sum = 0, noise = 0, error = ERROR_GROWTH * fit_asker_rtol(asker, asker->accuracy.tighter);
+    double sum = 0, noise = 0,
+           error = ERROR_GROWTH * fit_asker_rtol(asker, asker->accuracy.tighter);
     for (size_t i = 0; i < n_row; i++)
         probe->missed[i] = (far->prediction[i] - probe->plain[i]) * best->weight[i];
     for (size_t j = 0; j < n; j++) {
@@ -85,10 +91,10 @@ static bool bend(struct trust_probe *probe, struct trust_model *model, const str
     return trust_model_bend(model, best, probe->missed);
 }
 
-/* Tries the model's step, then bends it as long as that lowers the objective. Returns the best ratio of actual to predicted
- * decrease. */
-static enum asked try_radius(struct trust_probe *probe, struct trust_model *model, const struct fit_point *best,
-                             struct fit_point *trial, double *ratio)
+/* Tries the model's step, then bends it as long as that lowers the objective. Returns the best
+ * ratio of actual to predicted decrease. */
+static enum asked try_radius(struct trust_probe *probe, struct trust_model *model,
+                             const struct fit_point *best, struct fit_point *trial, double *ratio)
 {
     size_t bytes = model->n * sizeof *model->step;
     double last = -INFINITY;
@@ -102,14 +108,16 @@ static enum asked try_radius(struct trust_probe *probe, struct trust_model *mode
         if (i == 0) {
             probe->last_f = trial->f;
             memcpy(probe->last_theta, trial->theta, bytes);
-            memcpy(probe->last, trial->prediction, probe->asker->objective.n_row * sizeof *probe->last);
+            memcpy(probe->last, trial->prediction,
+                   probe->asker->objective.n_row * sizeof *probe->last);
         }
         double decrease = probe->plain_f - trial->f;
         *ratio = fmax(*ratio, decrease / model->promise);
         if (decrease > probe->gap && !(trial->f >= probe->found_f)) {
             probe->found_f = trial->f;
             memcpy(probe->step, model->step, bytes);
-            memcpy(probe->found, trial->prediction, probe->asker->objective.n_row * sizeof *probe->found);
+            memcpy(probe->found, trial->prediction,
+                   probe->asker->objective.n_row * sizeof *probe->found);
         }
         if (!(decrease > last) || i == MAX_BEND || !bend(probe, model, best, trial))
             return ASKED_OK;
@@ -118,13 +126,15 @@ static enum asked try_radius(struct trust_probe *probe, struct trust_model *mode
     return ASKED_OK;
 }
 
-enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model, const struct fit_point *best,
-                            struct fit_point *trial)
+enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model,
+                            const struct fit_point *best, struct fit_point *trial)
 {
     double radius = model->reach.radius, found_radius = radius;
     probe->gap *= 0.5;
-    bool is_rejected = !isnan(probe->found_f); /* the step found from here: with derivatives it was no good */
-    if (is_rejected || !probe->is_needed || !model->is_restricted || !(model->promise > GAPS * probe->gap))
+    /* the step found from here: with derivatives it was no good */
+    bool is_rejected = !isnan(probe->found_f);
+    if (is_rejected || !probe->is_needed || !model->is_restricted ||
+        !(model->promise > GAPS * probe->gap))
         return ASKED_OK;
     enum asked asked = ask_plain(probe, best, trial);
     bool shrinks = false;
@@ -136,7 +146,8 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
         shrinks = isnan(probe->found_f);
         if (!probe->is_needed || (shrinks && !(ratio < TRUST_RATIO_POOR)))
             break;
-        if (!shrinks && (!is_better || !(ratio > TRUST_RATIO_GOOD) || found_radius < radius || !model->is_restricted))
+        if (!shrinks && (!is_better || !(ratio > TRUST_RATIO_GOOD) || found_radius < radius ||
+                         !model->is_restricted))
             break;
         model->reach.radius = shrinks ? SHORTER * fmin(model->reach.radius, model->length)
                                       : LONGER * model->reach.radius;
@@ -154,7 +165,8 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
     return ASKED_OK;
 }
 
-void trust_probe_note(struct trust_probe *probe, const struct fit_point *best, const struct fit_point *trial)
+void trust_probe_note(struct trust_probe *probe, const struct fit_point *best,
+                      const struct fit_point *trial)
 {
     if (trial && !isnan(probe->found_f))
         probe->gap = fmax(probe->gap, fabs(best->f - trial->f - (probe->plain_f - probe->found_f)));

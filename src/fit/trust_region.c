@@ -1,4 +1,5 @@
-/* Steps of a fit of one dataset: tries those of the trust-region model one by one; every trial also gives the next model.
+/* Steps of a fit of one dataset: tries those of the trust-region model one by one; every trial
+ * also gives the next model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
@@ -11,20 +12,25 @@
 #include <string.h>
 
 static const double LOST_MOST = 1024;
-/* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1) and changes its influence on
- * the predictions by more than this factor: the model was wrong for it, whatever the others gained. The influence of logarithms
- * may grow. One on a linear scale that changes sign or moves by MANY_TIMES its size may change its influence by CHANGE_PART
+/* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1)
+ * and changes its influence on the predictions by more than this factor: the model was wrong for
+ * it, whatever the others gained. The influence of logarithms may grow. One on a linear scale
+ * that changes sign or moves by MANY_TIMES its size may change its influence by CHANGE_PART
  * only: a parameter that enters linearly keeps it. */
 static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY_TIMES = 100;
-/* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
+/* The next step of such a parameter, in units of its size; the growth of the limit after a good
+ * step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
-/* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
+/* How often the search goes on by Gauss and Newton's model alone, where the estimated second
+ * derivatives promise no more. */
 enum { MAX_PLAIN = 1 };
-/* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
+/* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls
+ * to this part of the start's. */
 static const double FAR = 1e-3;
 
-/* Evaluations that the first steps leave for others: a step takes up to two, and so does its successor. */
+/* Evaluations that the first steps leave for others: a step takes up to two, and so does its
+ * successor. */
 enum { KEPT = 4 };
 /* The best, the lowest, the latest rejected, the one before the landing, and the trial. */
 enum { N_POINT = 5 };
@@ -34,22 +40,30 @@ struct trust_region {
     size_t n;
     const double *start;      /* n */
     struct fit_point *trial, points[N_POINT];
-    const struct fit_point *lowest; /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
-    const struct fit_point *missed; /* the latest rejected trial; NULL: none since the tolerances changed */
+    /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
+    const struct fit_point *lowest;
+    /* the latest rejected trial; NULL: none since the tolerances changed */
+    const struct fit_point *missed;
     bool has_kinks;
     struct kinks kinks;
     struct trust_probe probe;
     struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
-    int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
+    /* how often the estimated second derivatives were forgotten rather than believed */
+    int n_plain;
     const struct fit_point *looser; /* the one before the latest landing; NULL: none */
     double ratio;             /* of its tolerance to the one after it */
-    double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
+    /* factor by which trials that could not be evaluated have just shrunk the radius */
+    double lost;
 };
 
-static struct trust_region *region_of(struct fit_search *search) { return (struct trust_region *)search; }
+static struct trust_region *region_of(struct fit_search *search)
+{
+    return (struct trust_region *)search;
+}
 
-static struct trust_region *new_region(struct fit_asker *asker, struct arena *arena, const double *start)
+static struct trust_region *new_region(struct fit_asker *asker, struct arena *arena,
+                                       const double *start)
 {
     struct trust_region *region = arena_calloc(arena, 1, sizeof *region);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
@@ -130,7 +144,8 @@ static bool is_too_far(const struct trust_region *region, size_t j, double size)
     size_t n_row = region->search.asker->objective.n_row;
     if (!(size > 0 && fabs(step) > size))
         return false;
-    for (size_t i = 0; i < n_row; i++) { /* the parameter's influence on the predictions, in their standard deviations */
+    for (size_t i = 0; i < n_row; i++) {
+        /* the parameter's influence on the predictions, in their standard deviations */
         double a = best->d_prediction[i + j * n_row] * best->weight[i] * best->chain[j];
         double b = trial->d_prediction[i + j * n_row] * trial->weight[i] * trial->chain[j];
         before += a * a;
@@ -143,8 +158,8 @@ static bool is_too_far(const struct trust_region *region, size_t j, double size)
     return now * most < before || (is_linear && now > most * before);
 }
 
-/* Whether the step to the trial took a parameter onto a plateau, or across a pole: this may lower the objective but is hard to
- * reverse. Shortens the limits of those parameters. */
+/* Whether the step to the trial took a parameter onto a plateau, or across a pole: this may
+ * lower the objective but is hard to reverse. Shortens the limits of those parameters. */
 static bool went_too_far(struct trust_region *region)
 {
     const struct fit_map *map = &region->search.asker->map;
@@ -153,7 +168,8 @@ static bool went_too_far(struct trust_region *region)
     double misfit = fit_point_misfit(region->search.asker, region->search.best);
     bool is_far = misfit > FAR * region->search.asker->start_misfit && region->n_back < MAX_BACK;
     for (size_t j = 0; j < region->n && is_far; j++) {
-        double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j]) : fit_map_size(map, j, 0);
+        double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j])
+                                                 : fit_map_size(map, j, 0);
         if (!is_too_far(region, j, size))
             continue;
         trust_model_limit(model, region->search.best, j,
@@ -183,7 +199,8 @@ static void learn(struct trust_region *region, bool is_better)
                                region->search.best->f - region->trial->f))
         model->is_current = false;
     if (is_better)
-        trust_curvature_note(&model->curvature, region->search.asker, model->scale, region->search.best, region->trial);
+        trust_curvature_note(&model->curvature, region->search.asker, model->scale,
+                             region->search.best, region->trial);
 }
 
 static enum asked step(struct fit_search *search)
@@ -192,19 +209,23 @@ static enum asked step(struct fit_search *search)
     struct trust_model *model = &search->model;
     const struct fit_point *best = search->best;
     double decrease = -INFINITY;
-    if (!region->has_kinks && trust_probe_step(&region->probe, model, best, region->trial) == ASKED_END)
+    if (!region->has_kinks &&
+        trust_probe_step(&region->probe, model, best, region->trial) == ASKED_END)
         return ASKED_END;
     trust_model_target(model, best, region->trial->theta);
     if (fit_asker_is_same(search->asker, region->trial->theta, best->theta)) {
         stopping_give_up(&search->stopping);
         return ASKED_OK;
     }
-    bool is_known = region->missed && fit_asker_is_same(search->asker, region->trial->theta, region->missed->theta);
-    enum asked asked = is_known ? ASKED_OK : fit_ask(search->asker, search->asker->accuracy, region->trial, true);
+    bool is_known = region->missed &&
+                    fit_asker_is_same(search->asker, region->trial->theta, region->missed->theta);
+    enum asked asked =
+        is_known ? ASKED_OK : fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_OK)
-        decrease = stopping_decrease(&search->stopping, model, best, is_known ? region->missed : region->trial);
+        decrease = stopping_decrease(&search->stopping, model, best,
+                                     is_known ? region->missed : region->trial);
     trust_probe_note(&region->probe, best, asked == ASKED_OK && !is_known ? region->trial : NULL);
     search->n_iteration++;
     bool is_back = decrease > 0 && !is_known && went_too_far(region);
@@ -258,8 +279,10 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
     bool is_back = region->n_back > 0 && region->n_back <= MAX_BACK;
     if (is_back && stopping_is_lower(&search->stopping, region->lowest, search->best))
         take_lowest(region);
-    else if (outcome == OUTCOME_converged && search->model.curvature.is_used && region->n_plain++ < MAX_PLAIN)
-        trust_model_forget_curvature(&search->model); /* which is no reason to stop: it may be too large */
+    else if (outcome == OUTCOME_converged && search->model.curvature.is_used &&
+             region->n_plain++ < MAX_PLAIN)
+        trust_model_forget_curvature(
+            &search->model); /* which is no reason to stop: it may be too large */
     else
         return ASKED_FAILED;
     return ASKED_OK;
@@ -285,7 +308,8 @@ static enum asked leap(struct fit_search *search)
 static enum asked evaluate(struct trust_region *region, const double *theta)
 {
     memcpy(region->trial->theta, theta, region->n * sizeof *theta);
-    enum asked asked = fit_ask(region->search.asker, region->search.asker->accuracy, region->trial, true);
+    enum asked asked =
+        fit_ask(region->search.asker, region->search.asker->accuracy, region->trial, true);
     if (asked == ASKED_OK)
         take_trial(region, false);
     return asked;
@@ -305,8 +329,9 @@ static enum asked begin(struct fit_search *search)
     return evaluate(region, region->start);
 }
 
-/* Moves from a point of loose evaluations to one of more accurate ones: the end of the loose model's step or, if that fails,
- * the point itself. Only here are loose and accurate values compared, with a margin for the errors of the loose ones. */
+/* Moves from a point of loose evaluations to one of more accurate ones: the end of the loose
+ * model's step or, if that fails, the point itself. Only here are loose and accurate values
+ * compared, with a margin for the errors of the loose ones. */
 static enum asked land(struct fit_search *search)
 {
     struct trust_region *region = region_of(search);
@@ -355,8 +380,14 @@ static enum asked look_back(struct fit_search *search)
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look, .step = step, .land = land,
-                                            .look_back = look_back, .has_budget = has_budget, .go_on = go_on};
+static const struct fit_search_method method = {.begin = begin,
+                                                .leap = leap,
+                                                .look = look,
+                                                .step = step,
+                                                .land = land,
+                                                .look_back = look_back,
+                                                .has_budget = has_budget,
+                                                .go_on = go_on};
 
 static enum outcome run(struct trust_region *region)
 {
@@ -365,10 +396,13 @@ static enum outcome run(struct trust_region *region)
         return fit_search_run(search, false);
     enum asked asked = begin(search);
     search->stopping.met = STOP_gradient;
-    return asked == ASKED_OK ? OUTCOME_converged : asked == ASKED_END ? search->asker->outcome : search->asker->failure;
+    return asked == ASKED_OK    ? OUTCOME_converged
+           : asked == ASKED_END ? search->asker->outcome
+                                : search->asker->failure;
 }
 
-void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
+void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta,
+                         struct search_end *end)
 {
     *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
     struct trust_region *region = new_region(asker, arena, theta);
@@ -381,13 +415,17 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     end->outcome = run(region);
     end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
     end->best = search->best;
-    bool is_above = asker->start_tighter == asker->accuracy.tighter && search->best && search->best->f > asker->start_f;
-    if (region->lowest && (is_above || stopping_is_lower(&search->stopping, region->lowest, search->best)))
+    bool is_above = asker->start_tighter == asker->accuracy.tighter && search->best &&
+                    search->best->f > asker->start_f;
+    if (region->lowest &&
+        (is_above || stopping_is_lower(&search->stopping, region->lowest, search->best)))
         end->best = region->lowest;
-    if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
+    if (end->stop != STOP_none &&
+        search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;
-        fit_asker_end(asker, OUTCOME_stalled, "the search ended at %.6g, above the best point: its derivatives are wrong",
+        fit_asker_end(asker, OUTCOME_stalled,
+                      "the search ended at %.6g, above the best point: its derivatives are wrong",
                       search->best->f);
     }
     end->looser = region->looser;

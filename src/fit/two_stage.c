@@ -1,6 +1,6 @@
-/* Maximises the restricted likelihood over a triangular factor of the covariance, in which it is smooth even where the
- * covariance becomes singular; EM steps would need thousands of passes there. One thread, sums in the order of the fits: the
- * same bits always.
+/* Maximises the restricted likelihood over a triangular factor of the covariance, in which it is
+ * smooth even where the covariance becomes singular; EM steps would need thousands of passes
+ * there. One thread, sums in the order of the fits: the same bits always.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/two_stage.h"
 
@@ -16,15 +16,18 @@ static const double SMALL_STEP = 1e-11;
 /* Likelihoods of the same point differ by the roundings of their sums. */
 static const double SAME_LIKELIHOOD = 1e-13;
 static const double MOST_DAMPING = 1e12;
-/* The first covariance has at least this part of an estimate's variance: nothing moves a factor that is 0. */
+/* The first covariance has at least this part of an estimate's variance: nothing moves a factor
+ * that is 0. */
 static const double LEAST_SPREAD = 1e-3;
 
-/* A point with its derivatives by the entries of L's lower triangle, column by column: q = k (k + 1) / 2. */
+/* A point with its derivatives by the entries of L's lower triangle, column by column: q = k (k
+ * + 1) / 2. */
 struct point {
     double *factor, *covariance; /* k x k: L (zeros above), L L' */
     double *mean, *mean_covariance, log_likelihood;
     double *gradient;            /* q */
-    double *information;         /* q x q: minus the second derivatives, the data's part in expectation */
+    /* q x q: minus the second derivatives, the data's part in expectation */
+    double *information;
     double *damping;             /* q: the positive part of its diagonal */
 };
 
@@ -37,7 +40,8 @@ struct work {
 };
 
 /* inverse = L^-T L^-1 and 2 log(det L); false: the matrix is not positive definite. */
-static bool invert(size_t k, const double *matrix, const uint32_t *index, double *factor, double *inverse, double *log_det)
+static bool invert(size_t k, const double *matrix, const uint32_t *index, double *factor,
+                   double *inverse, double *log_det)
 {
     if (!matrix_factor(k, matrix, k, index, factor))
         return false;
@@ -68,7 +72,8 @@ static void apply(size_t k, const double *a, const double *x, double *y)
             y[i] += a[i + j * k] * x[j];
 }
 
-static bool weigh(const struct two_stage *t, const struct work *w, size_t i, const double *covariance, double *log_det)
+static bool weigh(const struct two_stage *t, const struct work *w, size_t i,
+                  const double *covariance, double *log_det)
 {
     size_t kk = t->k * t->k;
     for (size_t j = 0; j < kk; j++)
@@ -77,7 +82,8 @@ static bool weigh(const struct two_stage *t, const struct work *w, size_t i, con
 }
 
 /* The mean by generalised least squares. */
-static bool find_mean(const struct two_stage *t, const struct work *w, struct point *point, double *log_dets)
+static bool find_mean(const struct two_stage *t, const struct work *w, struct point *point,
+                      double *log_dets)
 {
     size_t k = t->k, kk = k * k;
     double log_det;
@@ -101,8 +107,10 @@ static bool find_mean(const struct two_stage *t, const struct work *w, struct po
     return true;
 }
 
-/* With W = (V + L L')^-1: (W L)_sc (W L)_rd + (L' W L)_cd W_sr for the entries (r, c) and (s, d) of L. */
-static void add_information(size_t k, const struct work *w, const double *factor, double *information)
+/* With W = (V + L L')^-1: (W L)_sc (W L)_rd + (L' W L)_cd W_sr for the entries (r, c) and (s, d)
+ * of L. */
+static void add_information(size_t k, const struct work *w, const double *factor,
+                            double *information)
 {
     size_t q = k * (k + 1) / 2;
     multiply(k, false, w->inverse, factor, w->product);
@@ -115,8 +123,8 @@ static void add_information(size_t k, const struct work *w, const double *factor
                                               + w->between[c + d * k] * w->inverse[s + r * k];
 }
 
-/* Fills all but the factor. The derivative by the covariance is half of `total` = the sum of u u' - W + W M W, where u = W (y -
- * mean) and M is the covariance of the mean. */
+/* Fills all but the factor. The derivative by the covariance is half of `total` = the sum of u
+ * u' - W + W M W, where u = W (y - mean) and M is the covariance of the mean. */
 static bool evaluate(const struct two_stage *t, const struct work *w, struct point *point)
 {
     size_t k = t->k, kk = k * k, q = k * (k + 1) / 2;
@@ -141,7 +149,8 @@ static bool evaluate(const struct two_stage *t, const struct work *w, struct poi
         multiply(k, false, w->inverse, w->product, w->between);
         for (size_t c = 0; c < k; c++)
             for (size_t r = 0; r < k; r++)
-                w->total[r + c * k] += w->u[r] * w->u[c] - w->inverse[r + c * k] + w->between[r + c * k];
+                w->total[r + c * k] +=
+                    w->u[r] * w->u[c] - w->inverse[r + c * k] + w->between[r + c * k];
         for (size_t j = 0; j < k; j++)
             square += w->r[j] * w->u[j];
         add_information(k, w, point->factor, point->information);
@@ -154,7 +163,8 @@ static bool evaluate(const struct two_stage *t, const struct work *w, struct poi
             for (size_t s = c; s <= r; s++)
                 point->information[a + (a - r + s) * q] -= w->total[r + s * k];
         }
-    point->log_likelihood = -0.5 * (log_dets + square + (double)((t->n - 1) * k) * log(2 * acos(-1)));
+    point->log_likelihood =
+        -0.5 * (log_dets + square + (double)((t->n - 1) * k) * log(2 * acos(-1)));
     return isfinite(point->log_likelihood);
 }
 
@@ -165,14 +175,16 @@ static double distance(const struct two_stage *t, const struct point *a, const s
     double most = 0;
     for (size_t c = 0; c < k; c++)
         for (size_t r = 0; r < k; r++) {
-            double unit = (double)t->n * sqrt(a->mean_covariance[r + r * k] * a->mean_covariance[c + c * k]);
+            double unit =
+                (double)t->n * sqrt(a->mean_covariance[r + r * k] * a->mean_covariance[c + c * k]);
             most = fmax(most, fabs(a->covariance[r + c * k] - b->covariance[r + c * k]) / unit);
         }
     return most;
 }
 
 /* A damped Newton step (Levenberg, Marquardt); false: the matrix is not positive definite. */
-static bool propose(size_t k, const struct work *w, const struct point *from, double damping, struct point *to)
+static bool propose(size_t k, const struct work *w, const struct point *from, double damping,
+                    struct point *to)
 {
     size_t q = k * (k + 1) / 2;
     memcpy(w->matrix, from->information, q * q * sizeof *w->matrix);
@@ -190,7 +202,8 @@ static bool propose(size_t k, const struct work *w, const struct point *from, do
     return true;
 }
 
-static bool climb(struct two_stage *t, const struct work *w, struct point *here, struct point *there)
+static bool climb(struct two_stage *t, const struct work *w, struct point *here,
+                  struct point *there)
 {
     double damping = 1e-2;
     if (!evaluate(t, w, here))
@@ -198,8 +211,10 @@ static bool climb(struct two_stage *t, const struct work *w, struct point *here,
     for (t->n_pass = 1; t->n_pass < MAX_PASS && damping < MOST_DAMPING && !t->is_converged;) {
         bool good = propose(t->k, w, here, damping, there);
         t->n_pass += good;
-        good = good && evaluate(t, w, there)
-               && there->log_likelihood >= here->log_likelihood - SAME_LIKELIHOOD * (fabs(here->log_likelihood) + (double)t->n);
+        good = good && evaluate(t, w, there) &&
+               there->log_likelihood >=
+                   here->log_likelihood -
+                       SAME_LIKELIHOOD * (fabs(here->log_likelihood) + (double)t->n);
         damping *= good ? 0.1 : 10;
         if (!good)
             continue;
@@ -224,8 +239,9 @@ static bool begin(const struct two_stage *t, const struct work *w, struct point 
     for (size_t i = 0; i < t->n; i++)
         for (size_t c = 0; c < k; c++)
             for (size_t r = 0; r < k; r++)
-                covariance[r + c * k] += (t->estimate[i * k + r] - mean[r]) * (t->estimate[i * k + c] - mean[c])
-                                         * (r == c ? 1 : 0.5) / (double)(t->n - 1);
+                covariance[r + c * k] += (t->estimate[i * k + r] - mean[r]) *
+                                         (t->estimate[i * k + c] - mean[c]) * (r == c ? 1 : 0.5) /
+                                         (double)(t->n - 1);
     for (size_t j = 0; j < k; j++) {
         double precision = 0;
         for (size_t i = 0; i < t->n; i++)
@@ -251,12 +267,18 @@ bool two_stage_fit(struct two_stage *t)
         struct point point[2];
         for (size_t i = 0; i < 2; i++) {
             double *at = block + i * n_point, *after = at + 3 * kk + k;
-            point[i] = (struct point){.factor = at, .covariance = at + kk, .mean_covariance = at + 2 * kk, .mean = at + 3 * kk,
-                                      .gradient = after, .damping = after + q, .information = after + 2 * q};
+            point[i] = (struct point){.factor = at,
+                                      .covariance = at + kk,
+                                      .mean_covariance = at + 2 * kk,
+                                      .mean = at + 3 * kk,
+                                      .gradient = after,
+                                      .damping = after + q,
+                                      .information = after + 2 * q};
         }
         double *at = block + 2 * n_point, *after = at + 6 * kk + 2 * k;
-        struct work w = {at, at + kk, at + 2 * kk, at + 3 * kk, at + 4 * kk, at + 5 * kk, at + 6 * kk, at + 6 * kk + k,
-                         after, after + q * q, after + 2 * q * q, index};
+        struct work w = {at,          at + kk,       at + 2 * kk,       at + 3 * kk,
+                         at + 4 * kk, at + 5 * kk,   at + 6 * kk,       at + 6 * kk + k,
+                         after,       after + q * q, after + 2 * q * q, index};
         for (size_t j = 0; j < q; j++)
             index[j] = (uint32_t)j;
         good = begin(t, &w, &point[0]) && climb(t, &w, &point[0], &point[1]);
@@ -270,7 +292,8 @@ bool two_stage_fit(struct two_stage *t)
     return good;
 }
 
-void two_stage_shrink(const struct two_stage *t, size_t i, double *shrunken, double *variance, double *work)
+void two_stage_shrink(const struct two_stage *t, size_t i, double *shrunken, double *variance,
+                      double *work)
 {
     size_t k = t->k, kk = k * k;
     double *factor = work, *gain = work + kk, *rest = work + 2 * kk, *r = work + 3 * kk;

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A relative error of this size in the kink moves no result by more than 1e-5 of the residuals' size. */
+/* A relative error of this size in the kink moves no result by more than 1e-5 of the residuals'
+ * size. */
 static const double SETTLED = 1e-3;
 enum { MAX_ROUND = 8, LEAST_EVALUATIONS = 4 };
 /* Exact data: residuals below this many errors of the predictions mean nothing. */
@@ -36,8 +37,9 @@ static double size_of(const struct fit_problem *problem)
     return largest > 0 ? largest * sqrt(sum) : 1;
 }
 
-static void fit_round(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                      struct arena *arena, double *sigma, struct fit_record *record, fit_unit_run *run)
+static void fit_round(const struct fit_problem *problem, const struct fit_options *options,
+                      const struct fit_host *host, struct arena *arena, double *sigma,
+                      struct fit_record *record, fit_unit_run *run)
 {
     struct fit_problem with = *problem;
     double unit = problem->unit;
@@ -49,7 +51,8 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
 }
 
 /* The rest of the budgets. */
-static struct fit_options options_left(const struct fit_options *options, int64_t n_evaluation, int64_t n_step, uint32_t notes)
+static struct fit_options options_left(const struct fit_options *options, int64_t n_evaluation,
+                                       int64_t n_step, uint32_t notes)
 {
     struct fit_options left = *options;
     left.statistics = true; /* its chi-square gives the next unit */
@@ -61,8 +64,9 @@ static struct fit_options options_left(const struct fit_options *options, int64_
     return left;
 }
 
-static void find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                 struct arena *arena, double *sigma, double *start, struct fit_record *record, fit_unit_run *run)
+static void find(const struct fit_problem *problem, const struct fit_options *options,
+                 const struct fit_host *host, struct arena *arena, double *sigma, double *start,
+                 struct fit_record *record, fit_unit_run *run)
 {
     struct fit_problem now = *problem;
     size_t n = problem->n_parameter, n_row = fit_problem_n_row(problem);
@@ -82,7 +86,8 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
             memcpy(record->parameter, start, n * sizeof *start);
             record->objective = best;
         }
-        if (!outcome_is_success(record->outcome) || options->max_evaluations - work.n_evaluation < LEAST_EVALUATIONS)
+        if (!outcome_is_success(record->outcome) ||
+            options->max_evaluations - work.n_evaluation < LEAST_EVALUATIONS)
             break;
         double unit = fmax(record->chi_square / (double)n_row, least);
         is_settled = fabs(unit / now.unit - 1) <= SETTLED;
@@ -99,8 +104,9 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
         record->notes |= NOTE_not_certified;
 }
 
-bool fit_unit_find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                   struct arena *arena, struct fit_record *record, fit_unit_run *run)
+bool fit_unit_find(const struct fit_problem *problem, const struct fit_options *options,
+                   const struct fit_host *host, struct arena *arena, struct fit_record *record,
+                   fit_unit_run *run)
 {
     size_t n_row = fit_problem_n_row(problem);
     double *sigma = arena_calloc(arena, n_row + problem->n_parameter + 1, sizeof *sigma);

@@ -8,24 +8,30 @@
 #include "model/plugin.h"
 
 struct import_options {
-    const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes, *parameters, *model, *output;
-    const char *dataset_column, *const *petab; /* petab: n_petab problems, the first one is `measurements` */
+    const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes,
+        *parameters, *model, *output;
+    /* petab: n_petab problems, the first one is `measurements` */
+    const char *dataset_column, *const *petab;
     size_t n_petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
     bool is_for_run; /* only notes are said */
-    void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2))); /* hears a note, or what was written */
-    struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, missing, estimate;
+    /* hears a note, or what was written */
+    void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, missing,
+        estimate;
     enum when color;
 };
 
-/* Reads the tables and writes the problem file `path`; what a run would complain about is a fault, and no file is left then. */
-enum status import_tables(const struct import_options *options, const struct model *model, const char *path,
-                          struct error *error);
+/* Reads the tables and writes the problem file `path`; what a run would complain about is a
+ * fault, and no file is left then. */
+enum status import_tables(const struct import_options *options, const struct model *model,
+                          const char *path, struct error *error);
 
 /* Whether the model gives the rate or the duration that the dose leaves to it. */
 bool import_has_infusion(const struct model *model, const struct dose *dose);
 
-/* The parameters of the new file, n_parameter each, in the model's order. The words are constants. */
+/* The parameters of the new file, n_parameter each, in the model's order. The words are
+ * constants. */
 struct import_parameters {
     double *start, *lower, *upper;
     const char **scale;
@@ -33,15 +39,19 @@ struct import_parameters {
     double *from_model;          /* n_parameter x N_FROM_MODEL (problem_adopt.h) */
     char **level;                /* n_level words of /parameters/level; NULL: the table has none */
     size_t n_level;
-    bool has_prior;              /* the table has priors; the arrays then include the model's for parameters without one */
+    /* the table has priors; the arrays then include the model's for parameters without one */
+    bool has_prior;
     const char **prior, **prior_on;
     double *prior_number[4];     /* location, scale, lower, upper; NaN: none */
 };
-/* The parameters of `model` (the model itself, or widened by those that substitute others), changed by the table --parameters
- * and then by the other options. Zero-initialise. */
-enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
-                                     const struct model *model, const struct model *itself, struct error *error);
+/* The parameters of `model` (the model itself, or widened by those that substitute others),
+ * changed by the table --parameters and then by the other options. Zero-initialise. */
+enum status import_parameters_choose(struct import_parameters *parameters,
+                                     const struct import_options *options,
+                                     const struct model *model, const struct model *itself,
+                                     struct error *error);
 /* per_dataset: starts may come from the table of datasets, so a missing one is not a fault yet. */
-enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
-                                    bool per_dataset, struct error *error);
+enum status import_parameters_check(const struct import_parameters *parameters,
+                                    const struct stiffit_model *abi, bool per_dataset,
+                                    struct error *error);
 void import_parameters_fini(struct import_parameters *parameters);

@@ -1,5 +1,5 @@
-/* Reads a table in NONMEM's style: one row per record of an individual, doses and measurements together. A record that cannot
- * be honoured is refused with its line.
+/* Reads a table in NONMEM's style: one row per record of an individual, doses and measurements
+ * together. A record that cannot be honoured is refused with its line.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "import/clock.h"
@@ -13,13 +13,15 @@
 #include <string.h>
 
 enum { ID, TIME, DV, AMT, RATE, DUR, EVID, MDV, CMT, ADDL, II, SS, CENS, LIMIT, DVID, N_COLUMN };
-static const char *const column_name[N_COLUMN] = {"ID", "TIME", "DV", "AMT", "RATE", "DUR", "EVID", "MDV", "CMT", "ADDL", "II",
-                                                  "SS", "CENS", "LIMIT", "DVID"};
+static const char *const column_name[N_COLUMN] = {"ID",  "TIME", "DV",   "AMT",   "RATE",
+                                                  "DUR", "EVID", "MDV",  "CMT",   "ADDL",
+                                                  "II",  "SS",   "CENS", "LIMIT", "DVID"};
 enum { MAX_CMT = 1000 };
 /* Records that are left out if it holds a word. */
 static const char comment_column[] = "C";
 
-/* A record of an individual. Numbers that are missing are 0, but those of time, value and limit NaN. */
+/* A record of an individual. Numbers that are missing are 0, but those of time, value and limit
+ * NaN. */
 struct record {
     double number[N_COLUMN];
     int evid;
@@ -38,7 +40,8 @@ struct nonmem {
     size_t comment;            /* the column C, or CSV_NO_COLUMN */
     size_t *covariate, *input; /* columns of those of the model */
     uint32_t cmt[MAX_CMT];     /* the state of each number; UINT32_MAX: none */
-    uint32_t observable[MAX_CMT]; /* with --observables that of each number of CMT; UINT32_MAX: none */
+    /* with --observables that of each number of CMT; UINT32_MAX: none */
+    uint32_t observable[MAX_CMT];
     struct import_clock clock;
     struct id_table seen;      /* individuals */
     char *id;
@@ -50,7 +53,8 @@ struct nonmem {
     size_t first_knot;         /* of the experiment */
     size_t *last_knot;         /* of each input; SIZE_MAX: none yet */
     size_t room_t0, room_covariate;
-    size_t constant;           /* number of the first constant infusion of this experiment that awaits its unit of time */
+    /* number of the first constant infusion of this experiment that awaits its unit of time */
+    size_t constant;
     struct {
         size_t n_row, n_dose, n_knot;
         uint32_t n_dataset, n_experiment;
@@ -58,14 +62,19 @@ struct nonmem {
     } before;                  /* the individual */
     size_t n_missing;          /* covariates of this experiment that no record has given */
     struct error missing;      /* the first of them */
-    struct csv_lines left_out, idle, filled; /* comments; records whose II has no effect, that lack a later covariate */
+    /* comments; records whose II has no effect, that lack a later covariate */
+    struct csv_lines left_out, idle, filled;
     uint64_t n_empty;          /* individuals without measurements */
     char *empty;               /* the first one */
 };
 
-static enum status no_memory(struct error *error) { return error_set(error, STATUS_NO_MEMORY, "out of memory for the table"); }
+static enum status no_memory(struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for the table");
+}
 
-static enum status fault(const struct nonmem *nonmem, int which, struct error *error, const char *message)
+static enum status fault(const struct nonmem *nonmem, int which, struct error *error,
+                         const char *message)
 {
     return csv_fault(nonmem->reader, nonmem->column[which], error, "%s", message);
 }
@@ -89,9 +98,11 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
     if (!status && is_by_cmt)
         status = csv_need_column(reader, column_name[CMT], &nonmem->column[CMT], error);
     else if (!status && abi->n_observable > 1 && nonmem->column[DVID] == CSV_NO_COLUMN)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: the model has %u observables: a column DVID must name that of each "
-                           "record, or --observables those that CMT means, such as --observables 2=%.100s", nonmem->path,
-                           abi->n_observable, abi->observable_name[0]);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: the model has %u observables: a column DVID must name that of each "
+                           "record, or --observables those that CMT means, such as --observables "
+                           "2=%.100s",
+                           nonmem->path, abi->n_observable, abi->observable_name[0]);
     for (size_t j = 0; j < csv_n_column(reader) && !status; j++) {
         bool is_used = false;
         for (int c = 0; c < N_COLUMN; c++)
@@ -107,8 +118,9 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
 }
 
 /* Reads NUMBER=NAME of an option, with commas between several. */
-static enum status take_numbers(const struct option_list *list, const char *option, const char *what, const char *const *names,
-                                size_t n, uint32_t number_of[MAX_CMT], struct error *error)
+static enum status take_numbers(const struct option_list *list, const char *option,
+                                const char *what, const char *const *names, size_t n,
+                                uint32_t number_of[MAX_CMT], struct error *error)
 {
     for (size_t i = 0; i < list->n; i++)
         for (const char *item = list->item[i], *end; item; item = *end ? end + 1 : NULL) {
@@ -136,9 +148,12 @@ static enum status find_numbers(struct nonmem *nonmem, struct error *error)
         nonmem->cmt[k] = k > 0 && k <= abi->n_state ? k - 1 : UINT32_MAX;
         nonmem->observable[k] = UINT32_MAX;
     }
-    enum status status = take_numbers(&nonmem->options->cmt, "cmt", "state", abi->state_name, abi->n_state, nonmem->cmt, error);
-    return status ? status : take_numbers(&nonmem->options->observables, "observables", "observable", abi->observable_name,
-                                          abi->n_observable, nonmem->observable, error);
+    enum status status = take_numbers(&nonmem->options->cmt, "cmt", "state", abi->state_name,
+                                      abi->n_state, nonmem->cmt, error);
+    return status
+               ? status
+               : take_numbers(&nonmem->options->observables, "observables", "observable",
+                              abi->observable_name, abi->n_observable, nonmem->observable, error);
 }
 
 static void count_line(struct csv_lines *lines, const struct csv_reader *reader)
@@ -150,12 +165,13 @@ static void count_line(struct csv_lines *lines, const struct csv_reader *reader)
 static bool is_comment_mark(const char *field)
 {
     double number;
-    return (isalpha((unsigned char)*field) || *field == '@' || *field == '#') && !csv_parse_double(field, &number);
+    return (isalpha((unsigned char)*field) || *field == '@' || *field == '#') &&
+           !csv_parse_double(field, &number);
 }
 
-/* With --ignore as NM-TRAN: a record whose first character is one of these; @ is any letter, and @. In any case as with
- * IGNORE=@, IGNORE=# or IGNORE=C: a word in a first column that is not the ID, or in a column C, or a row that begins with
- * #. */
+/* With --ignore as NM-TRAN: a record whose first character is one of these; @ is any letter, and
+ * @. In any case as with IGNORE=@, IGNORE=# or IGNORE=C: a word in a first column that is not
+ * the ID, or in a column C, or a row that begins with #. */
 static bool is_comment(const struct nonmem *nonmem)
 {
     bool is_id = nonmem->column[ID] == 0;
@@ -165,14 +181,17 @@ static bool is_comment(const struct nonmem *nonmem)
         if (first == mark || (mark == '@' && isalpha((unsigned char)first)))
             return true;
     }
-    return first == '#' || (!is_id && is_comment_mark(csv_field(nonmem->reader, 0)))
-           || (nonmem->comment != CSV_NO_COLUMN && is_comment_mark(csv_field(nonmem->reader, nonmem->comment)));
+    return first == '#' || (!is_id && is_comment_mark(csv_field(nonmem->reader, 0))) ||
+           (nonmem->comment != CSV_NO_COLUMN &&
+            is_comment_mark(csv_field(nonmem->reader, nonmem->comment)));
 }
 
 /* CMT and DVID may be words; their meaning is found where it is needed. */
-static enum status read_record(struct nonmem *nonmem, struct record *record, bool is_individual, struct error *error)
+static enum status read_record(struct nonmem *nonmem, struct record *record, bool is_individual,
+                               struct error *error)
 {
-    enum status status = import_clock_time(&nonmem->clock, nonmem->reader, is_individual, &record->number[TIME], error);
+    enum status status = import_clock_time(&nonmem->clock, nonmem->reader, is_individual,
+                                           &record->number[TIME], error);
     if (status)
         return status;
     for (int c = DV; c < N_COLUMN; c++) {
@@ -194,53 +213,68 @@ static enum status read_record(struct nonmem *nonmem, struct record *record, boo
     if (record->evid < 0)
         return fault(nonmem, EVID, error, "must be 0, 1, 2, 3 or 4");
     if (!isfinite(number[TIME]))
-        return fault(nonmem, TIME, error, isnan(number[TIME]) ? "the time is missing" : "the time must be finite");
+        return fault(nonmem, TIME, error,
+                     isnan(number[TIME]) ? "the time is missing" : "the time must be finite");
     return STATUS_OK;
 }
 
-/* The index that a cell means by its number, from 1, or by a name; an empty cell means 1. -1: none. */
+/* The index that a cell means by its number, from 1, or by a name; an empty cell means 1. -1:
+ * none. */
 static long find_index(const struct nonmem *nonmem, int which, const char *const *names, size_t n)
 {
     double number = NAN;
-    const char *cell = nonmem->column[which] == CSV_NO_COLUMN ? "" : csv_field(nonmem->reader, nonmem->column[which]);
+    const char *cell = nonmem->column[which] == CSV_NO_COLUMN
+                           ? ""
+                           : csv_field(nonmem->reader, nonmem->column[which]);
     int found = words_find(cell, names, n);
     if (found >= 0)
         return found + 1;
     if (!csv_parse_double(cell, &number))
         return -1;
-    return isnan(number) ? 1 : number == floor(number) && fabs(number) < MAX_CMT ? (long)number : -1;
+    return isnan(number)                                       ? 1
+           : number == floor(number) && fabs(number) < MAX_CMT ? (long)number
+                                                               : -1;
 }
 
 /* What cannot be honoured. */
-static enum status check_record(const struct nonmem *nonmem, const struct record *record, struct error *error)
+static enum status check_record(const struct nonmem *nonmem, const struct record *record,
+                                struct error *error)
 {
     const double *number = record->number;
     bool is_dose = record->evid == 1 || record->evid == 4;
     if (number[SS] == 3)
-        return fault(nonmem, SS, error, "3, a steady state whose search begins at what is there, is not supported; 1 is the "
+        return fault(nonmem, SS, error,
+                     "3, a steady state whose search begins at what is there, is not supported; 1 "
+                     "is the "
                      "same for a model that has one steady state only");
     if (number[SS] != 0 && number[SS] != 1 && number[SS] != 2)
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)
         return fault(nonmem, SS, error, "a record with this EVID gives no dose");
     if (number[CENS] != 0 && !isnan(number[LIMIT]))
-        return fault(nonmem, LIMIT, error, "censoring to the interval between LIMIT and DV is not supported; with "
+        return fault(nonmem, LIMIT, error,
+                     "censoring to the interval between LIMIT and DV is not supported; with "
                      "LIMIT left out, CENS means all values below DV (or above it)");
     if (!is_dose && (number[AMT] != 0 || number[RATE] != 0))
-        return fault(nonmem, number[AMT] != 0 ? AMT : RATE, error, "a record with this EVID gives no dose");
-    if (find_index(nonmem, CMT, nonmem->model->abi.state_name, nonmem->model->abi.n_state) < 0 && record->evid != 0)
-        return fault(nonmem, CMT, error, "must be the number or the name of a state; states cannot be switched off");
+        return fault(nonmem, number[AMT] != 0 ? AMT : RATE, error,
+                     "a record with this EVID gives no dose");
+    if (find_index(nonmem, CMT, nonmem->model->abi.state_name, nonmem->model->abi.n_state) < 0 &&
+        record->evid != 0)
+        return fault(nonmem, CMT, error,
+                     "must be the number or the name of a state; states cannot be switched off");
     if (number[CENS] != 0 && fabs(number[CENS]) != 1)
         return fault(nonmem, CENS, error, "must be 0, 1 or -1");
     return STATUS_OK;
 }
 
-/* An infusion without an end, at steady state, is one of many that each begin when the one before ends, the last one at the
- * record's time. Until the unit of time of the experiment is known, it is 1. */
+/* An infusion without an end, at steady state, is one of many that each begin when the one
+ * before ends, the last one at the record's time. Until the unit of time of the experiment is
+ * known, it is 1. */
 static bool is_constant(const struct record *record)
 {
     const double *number = record->number;
-    return number[SS] != 0 && number[AMT] == 0 && number[RATE] > 0 && number[II] == 0 && number[DUR] == 0 && number[ADDL] == 0;
+    return number[SS] != 0 && number[AMT] == 0 && number[RATE] > 0 && number[II] == 0 &&
+           number[DUR] == 0 && number[ADDL] == 0;
 }
 
 static enum status add_dose(struct nonmem *nonmem, const struct record *record, struct error *error)
@@ -261,7 +295,8 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     if (number[RATE] != 0 && dose.duration > 0)
         return fault(nonmem, RATE, error, "a dose has a RATE or a DUR, not both");
     if (number[SS] != 0 && !is_constant(record) && !(dose.interval > 0 && dose.interval < INFINITY))
-        return fault(nonmem, nonmem->column[II] == CSV_NO_COLUMN ? SS : II, error, "must be above 0 where SS is (a constant "
+        return fault(nonmem, nonmem->column[II] == CSV_NO_COLUMN ? SS : II, error,
+                     "must be above 0 where SS is (a constant "
                      "infusion has an AMT of 0, no II and no ADDL)");
     if (!isfinite(dose.amount) || (number[RATE] != 0 && !(dose.amount > 0) && !is_constant(record)))
         return fault(nonmem, AMT, error, "the amount must be finite, and above 0 with a RATE");
@@ -270,52 +305,66 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     if (number[ADDL] > 0 && !(dose.interval > 0 && dose.interval < INFINITY))
         return fault(nonmem, II, error, "must be above 0 where ADDL is");
     long cmt = find_index(nonmem, CMT, abi->state_name, abi->n_state);
-    const char *cell = nonmem->column[CMT] == CSV_NO_COLUMN ? "" : csv_field(nonmem->reader, nonmem->column[CMT]);
+    const char *cell =
+        nonmem->column[CMT] == CSV_NO_COLUMN ? "" : csv_field(nonmem->reader, nonmem->column[CMT]);
     dose.target = words_find(cell, abi->state_name, abi->n_state) >= 0 ? (uint32_t)(cmt - 1)
                   : cmt > 0 && cmt < MAX_CMT ? nonmem->cmt[cmt] : UINT32_MAX;
     if (dose.target == UINT32_MAX)
-        return fault(nonmem, CMT, error, "is not the number of a state; give its meaning with --cmt NUMBER=STATE");
+        return fault(nonmem, CMT, error,
+                     "is not the number of a state; give its meaning with --cmt NUMBER=STATE");
     if (nonmem->measured_after)
-        return fault(nonmem, TIME, error, "a second dose at one time with a measurement between them cannot be kept in order");
+        return fault(nonmem, TIME, error,
+                     "a second dose at one time with a measurement between them cannot be kept in "
+                     "order");
     if (number[RATE] == -2)
         dose.duration = DOSE_OF_MODEL;
     else if (number[RATE] != 0)
         dose.rate = number[RATE] == -1 ? DOSE_OF_MODEL : number[RATE];
     if (is_modelled && !import_has_infusion(nonmem->model, &dose))
-        return csv_fault(nonmem->reader, nonmem->column[RATE], error, "the model has no %s(%.60s), which %g means",
-                         number[RATE] == -1 ? "rate" : "duration", abi->state_name[dose.target], number[RATE]);
+        return csv_fault(nonmem->reader, nonmem->column[RATE], error,
+                         "the model has no %s(%.60s), which %g means",
+                         number[RATE] == -1 ? "rate" : "duration", abi->state_name[dose.target],
+                         number[RATE]);
     if (dose.interval > 0 && number[ADDL] == 0 && number[SS] == 0)
         count_line(&nonmem->idle, nonmem->reader);
     dose.count = is_constant(record) ? 0 : 1 + (uint32_t)number[ADDL];
     dose.interval = is_constant(record) ? 1 : dose.interval;
     nonmem->dosed = true;
-    struct import_record *added = import_record_add(nonmem->happenings, RECORD_DOSE, nonmem->owner, error);
+    struct import_record *added =
+        import_record_add(nonmem->happenings, RECORD_DOSE, nonmem->owner, error);
     if (added)
         added->is.dose = dose;
     return added ? STATUS_OK : error->status;
 }
 
 /* By CMT with --observables, else by DVID. */
-static enum status find_observable(const struct nonmem *nonmem, uint32_t *observable, struct error *error)
+static enum status find_observable(const struct nonmem *nonmem, uint32_t *observable,
+                                   struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
     bool is_by_cmt = nonmem->options->observables.n > 0;
     int which = is_by_cmt ? CMT : DVID;
-    long number = is_by_cmt || abi->n_observable > 1 ? find_index(nonmem, which, abi->observable_name, abi->n_observable) : 1;
-    bool is_name = is_by_cmt && words_find(csv_field(nonmem->reader, nonmem->column[CMT]), abi->observable_name,
-                                           abi->n_observable) >= 0;
+    long number = is_by_cmt || abi->n_observable > 1
+                      ? find_index(nonmem, which, abi->observable_name, abi->n_observable)
+                      : 1;
+    bool is_name = is_by_cmt && words_find(csv_field(nonmem->reader, nonmem->column[CMT]),
+                                           abi->observable_name, abi->n_observable) >= 0;
     if (is_by_cmt && !is_name) {
         *observable = number > 0 && number < MAX_CMT ? nonmem->observable[number] : UINT32_MAX;
-        return *observable == UINT32_MAX
-                   ? fault(nonmem, CMT, error, "is not one of the numbers of --observables NUMBER=OBSERVABLE") : STATUS_OK;
+        return *observable == UINT32_MAX ? fault(nonmem, CMT, error,
+                                                 "is not one of the numbers of --observables "
+                                                 "NUMBER=OBSERVABLE")
+                                         : STATUS_OK;
     }
     if (number < 1 || number > (long)abi->n_observable)
-        return fault(nonmem, DVID, error, "must be the number, from 1, or the name of an observable");
+        return fault(nonmem, DVID, error,
+                     "must be the number, from 1, or the name of an observable");
     *observable = (uint32_t)number - 1;
     return STATUS_OK;
 }
 
-static enum status add_measurement(struct nonmem *nonmem, const struct record *record, struct error *error)
+static enum status add_measurement(struct nonmem *nonmem, const struct record *record,
+                                   struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
     struct measurements row;
@@ -336,7 +385,8 @@ static enum status add_measurement(struct nonmem *nonmem, const struct record *r
     return STATUS_OK;
 }
 
-/* Covariates are constant within an experiment: each has the value of the first record that gives one. */
+/* Covariates are constant within an experiment: each has the value of the first record that
+ * gives one. */
 static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct error *error)
 {
     uint32_t n = nonmem->model->abi.n_covariate;
@@ -347,7 +397,8 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
         if (status)
             return status;
         if (isinf(value))
-            import_faults_add(&nonmem->subjects->faults, nonmem->reader, nonmem->covariate[i], "a covariate must be finite");
+            import_faults_add(&nonmem->subjects->faults, nonmem->reader, nonmem->covariate[i],
+                              "a covariate must be finite");
         if (is_first && isnan(value) && nonmem->n_missing++ == 0)
             csv_fault(nonmem->reader, nonmem->covariate[i], &nonmem->missing,
                       "no record of this individual has this covariate");
@@ -358,8 +409,10 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
             nonmem->n_missing--;
             count_line(&nonmem->filled, nonmem->reader);
         } else if (!isnan(value) && value != kept[i]) {
-            return csv_fault(nonmem->reader, nonmem->covariate[i], error, "the covariate was %g before; to let it vary, the "
-                             "model must declare it as an input", kept[i]);
+            return csv_fault(nonmem->reader, nonmem->covariate[i], error,
+                             "the covariate was %g before; to let it vary, the "
+                             "model must declare it as an input",
+                             kept[i]);
         }
     }
     return STATUS_OK;
@@ -369,7 +422,8 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
 static void settle_covariates(struct nonmem *nonmem)
 {
     uint32_t n = nonmem->model->abi.n_covariate;
-    double *kept = nonmem->n_missing ? nonmem->subjects->covariate + (size_t)nonmem->owner * n : NULL;
+    double *kept =
+        nonmem->n_missing ? nonmem->subjects->covariate + (size_t)nonmem->owner * n : NULL;
     for (uint32_t i = 0; kept && i < n; i++)
         if (isnan(kept[i]) && nonmem->is_later && !isnan((kept - n)[i])) {
             kept[i] = (kept - n)[i];
@@ -382,8 +436,9 @@ static void settle_covariates(struct nonmem *nonmem)
     nonmem->n_missing = 0;
 }
 
-/* Knots of an input: from a record's time on, its own value if linear or carried forward; carried backward, the value of the
- * first record at the next time, which is put there when that record comes. */
+/* Knots of an input: from a record's time on, its own value if linear or carried forward;
+ * carried backward, the value of the first record at the next time, which is put there when that
+ * record comes. */
 static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
@@ -394,11 +449,14 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
         enum status status = csv_number(nonmem->reader, nonmem->input[i], &value, error);
         if (status)
             return status;
-        bool is_linear = abi->input_linear && abi->input_linear[i], is_backward = !is_linear && !nonmem->options->locf;
+        bool is_linear = abi->input_linear && abi->input_linear[i],
+             is_backward = !is_linear && !nonmem->options->locf;
         struct knot *last = nonmem->last_knot[i] == SIZE_MAX
-                                ? NULL : &happenings->of[RECORD_KNOT].row[nonmem->last_knot[i]].is.knot;
+                                ? NULL
+                                : &happenings->of[RECORD_KNOT].row[nonmem->last_knot[i]].is.knot;
         if (isnan(value) && !last)
-            return csv_fault(nonmem->reader, nonmem->input[i], error, "the first value of an input must be there");
+            return csv_fault(nonmem->reader, nonmem->input[i], error,
+                             "the first value of an input must be there");
         if (isnan(value))
             continue;
         if (is_new_time && is_backward && last)
@@ -408,7 +466,8 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
         nonmem->last_knot[i] = is_new_time ? happenings->of[RECORD_KNOT].n : nonmem->last_knot[i];
         if (!is_new_time)
             continue;
-        struct import_record *added = import_record_add(happenings, RECORD_KNOT, nonmem->owner, error);
+        struct import_record *added =
+            import_record_add(happenings, RECORD_KNOT, nonmem->owner, error);
         if (!added)
             return error->status;
         added->is.knot = (struct knot){time, value, i};
@@ -489,8 +548,10 @@ static enum status begin_experiment(struct nonmem *nonmem, double time, struct e
     snprintf(name, sizeof name, "%u", nonmem->n_reset + 1);
     nonmem->owner = import_owner_add(&nonmem->rows->owners, nonmem->id, name);
     size_t n = nonmem->model->abi.n_covariate, e = nonmem->owner;
-    if (e == ID_NO_MEMORY || !array_grow(&subjects->t0, e, &nonmem->room_t0, sizeof *subjects->t0)
-        || (n && !array_grow(&subjects->covariate, e, &nonmem->room_covariate, n * sizeof *subjects->covariate)))
+    if (e == ID_NO_MEMORY ||
+        !array_grow(&subjects->t0, e, &nonmem->room_t0, sizeof *subjects->t0) ||
+        (n && !array_grow(&subjects->covariate, e, &nonmem->room_covariate,
+                          n * sizeof *subjects->covariate)))
         return no_memory(error);
     subjects->t0[e] = time;
     nonmem->is_later = nonmem->n_reset > 0;
@@ -518,7 +579,8 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
     struct record record;
     const char *id = csv_field(nonmem->reader, nonmem->column[ID]);
     bool is_individual = !nonmem->id || strcmp(id, nonmem->id) != 0;
-    enum status status = *id ? read_record(nonmem, &record, is_individual, error) : fault(nonmem, ID, error, "is missing");
+    enum status status = *id ? read_record(nonmem, &record, is_individual, error)
+                             : fault(nonmem, ID, error, "is missing");
     if (!status)
         status = check_record(nonmem, &record, error);
     if (!status && is_individual)
@@ -547,22 +609,31 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
 
 static void say_records(const struct nonmem *nonmem)
 {
-    const struct { const struct csv_lines *lines; const char *what; } notes[] = {
-        {&nonmem->left_out, "marked as comments (a C, # or other word in front) left out"},
-        {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"},
-        {&nonmem->filled, "with the first value of a covariate, which also holds for the individual's records before it"}};
+    const struct { const struct csv_lines *lines; const char *what;
+    } notes[] = {{&nonmem->left_out, "marked as comments (a C, # or other word in front) left out"},
+                 {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"},
+                 {&nonmem->filled, "with the first value of a covariate, which also holds for the "
+                                   "individual's records before it"}};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (notes[i].lines->n)
-            nonmem->options->say("note: %.300s: %llu record%s %s; the first is line %llu", nonmem->path,
-                        (unsigned long long)notes[i].lines->n, plural(notes[i].lines->n), notes[i].what,
-                        (unsigned long long)notes[i].lines->first);
+            nonmem->options->say("note: %.300s: %llu record%s %s; the first is line %llu",
+                                 nonmem->path, (unsigned long long)notes[i].lines->n,
+                                 plural(notes[i].lines->n), notes[i].what,
+                                 (unsigned long long)notes[i].lines->first);
 }
 
-enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects, struct import_happenings *happenings,
-                          const struct import_options *options, const struct model *model, struct error *error)
+enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects,
+                          struct import_happenings *happenings,
+                          const struct import_options *options, const struct model *model,
+                          struct error *error)
 {
-    struct nonmem nonmem = {.path = options->measurements, .model = model, .options = options, .rows = rows,
-                            .subjects = subjects, .happenings = happenings, .time = NAN};
+    struct nonmem nonmem = {.path = options->measurements,
+                            .model = model,
+                            .options = options,
+                            .rows = rows,
+                            .subjects = subjects,
+                            .happenings = happenings,
+                            .time = NAN};
     bool more = true;
     subjects->has_t0 = true;
     subjects->n_covariate = model->abi.n_covariate;
@@ -588,14 +659,18 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     if (!status)
         say_records(&nonmem);
     if (!status && nonmem.n_empty)
-        nonmem.options->say("note: %s: %llu individual%s without measurements left out, the first is '%.100s'", nonmem.path,
-                    (unsigned long long)nonmem.n_empty, plural(nonmem.n_empty), nonmem.empty);
+        nonmem.options->say("note: %s: %llu individual%s without measurements left out, the first "
+                            "is '%.100s'",
+                            nonmem.path, (unsigned long long)nonmem.n_empty, plural(nonmem.n_empty),
+                            nonmem.empty);
     if (!status && nonmem.clock.n_relative)
-        nonmem.options->say("note: %s: times are hours since the first record of each individual", nonmem.path);
+        nonmem.options->say("note: %s: times are hours since the first record of each individual",
+                            nonmem.path);
     if (!status)
         import_say_reading(options, nonmem.reader, nonmem.path);
     if (!status && rows->n == 0)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", nonmem.path);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: there are no measurements below its header", nonmem.path);
     csv_close(nonmem.reader);
     free(nonmem.covariate);
     free(nonmem.input);

@@ -31,26 +31,30 @@ void import_say_reading(const struct import_options *options, const struct csv_r
                     (unsigned long long)csv_latin1_line(reader));
 }
 
-enum status import_slips_take(struct import_slips *slips, enum status status, const struct error *error)
+enum status import_slips_take(struct import_slips *slips, enum status status,
+                              const struct error *error)
 {
     if (status != STATUS_BAD_PROBLEM)
         return status;
     size_t used = strlen(slips->text), length = strlen(error->message);
     bool has_room = used + length + 2 < sizeof slips->text;
     if (has_room || slips->n == 0)
-        snprintf(slips->text + used, sizeof slips->text - used, "%s%s", used ? "\n" : "", error->message);
+        snprintf(slips->text + used, sizeof slips->text - used, "%s%s", used ? "\n" : "",
+                 error->message);
     slips->n_shown += has_room || slips->n == 0;
     slips->n++;
     return STATUS_OK;
 }
 
-enum status import_slips_end(const struct import_slips *slips, enum status status, struct error *error)
+enum status import_slips_end(const struct import_slips *slips, enum status status,
+                             struct error *error)
 {
     char more[60] = "";
     if (slips->n == 0)
         return status;
     if (slips->n > slips->n_shown)
-        snprintf(more, sizeof more, "\nand %llu more", (unsigned long long)(slips->n - slips->n_shown));
+        snprintf(more, sizeof more, "\nand %llu more",
+                 (unsigned long long)(slips->n - slips->n_shown));
     return error_set(error, STATUS_BAD_PROBLEM, "%s%s", slips->text, more);
 }
 

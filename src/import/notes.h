@@ -17,14 +17,17 @@ void import_say_unused_column(const struct import_options *options, const char *
 /* Notes about text that is not UTF-8 and about comments. */
 void import_say_reading(const struct import_options *options, const struct csv_reader *reader,
                         const char *path);
-/* Fields that cannot be read: the import goes on to find the others, and fails at its end with all of them. */
+/* Fields that cannot be read: the import goes on to find the others, and fails at its end with
+ * all of them. */
 struct import_slips {
     uint64_t n, n_shown;
     char text[900]; /* the first ones, a line each */
 };
 /* Takes STATUS_BAD_PROBLEM and returns STATUS_OK; returns other ones. */
-enum status import_slips_take(struct import_slips *slips, enum status status, const struct error *error);
+enum status import_slips_take(struct import_slips *slips, enum status status,
+                              const struct error *error);
 /* After the table: the fault with all of them. */
-enum status import_slips_end(const struct import_slips *slips, enum status status, struct error *error);
+enum status import_slips_end(const struct import_slips *slips, enum status status,
+                             struct error *error);
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column,
                        const char *what);

@@ -1,4 +1,5 @@
-/* The parameters of a new problem file: the model's, changed by a table of parameters and by single options.
+/* The parameters of a new problem file: the model's, changed by a table of parameters and by
+ * single options.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "import/import.h"
 
@@ -17,11 +18,25 @@ static const char *const prior_words[] = {"none", "normal", "log-normal", "lapla
 static const char *const on_words[] = {"natural", "optimizer"};
 #define COUNT(words) (sizeof(words) / sizeof *(words))
 
-enum { NAME, START, LOWER, UPPER, SCALE, FIXED, LEVEL, PRIOR, PRIOR_ON, LOCATION, WIDTH, FROM, TO, N_TABLE_COLUMN };
-static const char *const column_name[N_TABLE_COLUMN] = {"parameter", "start", "lower", "upper", "scale", "fixed",
-                                                        "level", "prior",
-                                                        "prior_on", "prior_location", "prior_scale", "prior_lower",
-                                                        "prior_upper"};
+enum {
+    NAME,
+    START,
+    LOWER,
+    UPPER,
+    SCALE,
+    FIXED,
+    LEVEL,
+    PRIOR,
+    PRIOR_ON,
+    LOCATION,
+    WIDTH,
+    FROM,
+    TO,
+    N_TABLE_COLUMN
+};
+static const char *const column_name[N_TABLE_COLUMN] =
+    {"parameter", "start",    "lower",          "upper",       "scale",       "fixed",      "level",
+     "prior",     "prior_on", "prior_location", "prior_scale", "prior_lower", "prior_upper"};
 
 struct table {
     struct csv_reader *reader;
@@ -37,34 +52,39 @@ static const char *find_word(const char *word, const char *const *words, size_t 
     return NULL;
 }
 
-static enum status set_scales(struct import_parameters *parameters, const struct import_options *options,
-                              const struct stiffit_model *abi, struct error *error)
+static enum status set_scales(struct import_parameters *parameters,
+                              const struct import_options *options, const struct stiffit_model *abi,
+                              struct error *error)
 {
     for (size_t i = 0; i < options->scale.n; i++) {
         size_t index;
         const char *word;
-        enum status status = values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name, abi->n_parameter,
-                                         &index, &word, error);
+        enum status status =
+            values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name,
+                        abi->n_parameter, &index, &word, error);
         if (status)
             return status;
         parameters->scale[index] = find_word(word, scale_words, COUNT(scale_words));
         if (!parameters->scale[index])
-            return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10", word);
+            return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10",
+                             word);
     }
     return STATUS_OK;
 }
 
-static enum status set_fixed(struct import_parameters *parameters, const struct import_options *options,
-                             const struct stiffit_model *abi, struct error *error)
+static enum status set_fixed(struct import_parameters *parameters,
+                             const struct import_options *options, const struct stiffit_model *abi,
+                             struct error *error)
 {
     for (size_t i = 0; i < options->fix.n; i++) {
         const struct option_list one = {.item = options->fix.item + i, .n = 1};
         size_t index;
         enum status status =
             strchr(options->fix.item[i], '=')
-                ? values_set(&one, "fix", "parameter", abi->parameter_name, abi->n_parameter, parameters->start,
-                             parameters->fixed, error)
-                : values_name(options->fix.item[i], "fix", "parameter", abi->parameter_name, abi->n_parameter, &index, error);
+                ? values_set(&one, "fix", "parameter", abi->parameter_name, abi->n_parameter,
+                             parameters->start, parameters->fixed, error)
+                : values_name(options->fix.item[i], "fix", "parameter", abi->parameter_name,
+                              abi->n_parameter, &index, error);
         if (status)
             return status;
         if (!strchr(options->fix.item[i], '='))
@@ -73,26 +93,33 @@ static enum status set_fixed(struct import_parameters *parameters, const struct 
     return STATUS_OK;
 }
 
-enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
-                                    bool per_dataset, struct error *error)
+enum status import_parameters_check(const struct import_parameters *parameters,
+                                    const struct stiffit_model *abi, bool per_dataset,
+                                    struct error *error)
 {
     for (size_t i = 0; i < abi->n_parameter; i++) {
         const char *name = abi->parameter_name[i];
         if (parameters->lower[i] > parameters->upper[i])
-            return error_set(error, STATUS_USAGE, "parameter '%s': lower bound %.17g above upper bound %.17g", name,
+            return error_set(error, STATUS_USAGE,
+                             "parameter '%s': lower bound %.17g above upper bound %.17g", name,
                              parameters->lower[i], parameters->upper[i]);
         if (per_dataset && isnan(parameters->start[i]))
             continue;
         if (!isfinite(parameters->start[i]))
-            return error_set(error, STATUS_USAGE, "parameter '%s' has no start: give it with --start %s=VALUE", name, name);
-        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) && !(parameters->lower[i] > 0))
-            return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g must be above 0 on scale %s", name,
+            return error_set(error, STATUS_USAGE,
+                             "parameter '%s' has no start: give it with --start %s=VALUE", name,
+                             name);
+        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) &&
+            !(parameters->lower[i] > 0))
+            return error_set(error, STATUS_USAGE,
+                             "parameter '%s': its start %.17g must be above 0 on scale %s", name,
                              parameters->start[i], parameters->scale[i]);
     }
     return STATUS_OK;
 }
 
-static enum status find_columns(struct table *table, const struct import_options *options, struct error *error)
+static enum status find_columns(struct table *table, const struct import_options *options,
+                                struct error *error)
 {
     const char *path = options->parameters;
     const struct csv_reader *reader = table->reader;
@@ -106,9 +133,11 @@ static enum status find_columns(struct table *table, const struct import_options
         bool used = false;
         for (int k = 0; k < N_TABLE_COLUMN; k++)
             used = used || table->column[k] == j;
-        const char *near = used ? NULL : nearest_name(csv_column_name(reader, j), column_name, N_TABLE_COLUMN);
+        const char *near =
+            used ? NULL : nearest_name(csv_column_name(reader, j), column_name, N_TABLE_COLUMN);
         if (near) /* a prior with a misspelt name must not be ignored */
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", path,
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: unknown column '%.100s'; did you mean '%s'?", path,
                              csv_column_name(reader, j), near);
         if (!used)
             import_say_unused_column(options, path, csv_column_name(reader, j), "");
@@ -117,18 +146,20 @@ static enum status find_columns(struct table *table, const struct import_options
 }
 
 /* A number of the row; an empty cell leaves *value as it is. */
-static enum status take_number(const struct table *table, int which, double *value, struct error *error)
+static enum status take_number(const struct table *table, int which, double *value,
+                               struct error *error)
 {
     double number = NAN;
     size_t column = table->column[which];
-    enum status status = column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
+    enum status status =
+        column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
     if (!status && !isnan(number))
         *value = number;
     return status;
 }
 
-static enum status take_word(const struct table *table, int which, const char *const *words, size_t n, const char **value,
-                             struct error *error)
+static enum status take_word(const struct table *table, int which, const char *const *words,
+                             size_t n, const char **value, struct error *error)
 {
     size_t column = table->column[which];
     const char *field = column == CSV_NO_COLUMN ? "" : csv_field(table->reader, column);
@@ -144,7 +175,8 @@ static enum status take_word(const struct table *table, int which, const char *c
 }
 
 /* A row's prior replaces the whole prior of the model. */
-static enum status take_prior(const struct table *table, struct import_parameters *parameters, size_t i, struct error *error)
+static enum status take_prior(const struct table *table, struct import_parameters *parameters,
+                              size_t i, struct error *error)
 {
     static const int columns[] = {LOCATION, WIDTH, FROM, TO};
     const char *kind = NULL;
@@ -159,7 +191,8 @@ static enum status take_prior(const struct table *table, struct import_parameter
         is_more = is_more || !isnan(number[k]);
     }
     if (!status && !kind && (on || is_more))
-        return csv_fault(table->reader, table->column[NAME], error, "its prior needs a kind, in a column 'prior'");
+        return csv_fault(table->reader, table->column[NAME], error,
+                         "its prior needs a kind, in a column 'prior'");
     if (status || !kind)
         return status;
     parameters->prior[i] = kind;
@@ -170,8 +203,8 @@ static enum status take_prior(const struct table *table, struct import_parameter
 }
 
 /* Other words than these are columns of groups, which the finished file is checked for. */
-static enum status take_level(const struct table *table, struct import_parameters *parameters, size_t i,
-                              struct error *error)
+static enum status take_level(const struct table *table, struct import_parameters *parameters,
+                              size_t i, struct error *error)
 {
     const char *word = parameters->level ? csv_field(table->reader, table->column[LEVEL]) : "";
     if (!*word)
@@ -192,18 +225,22 @@ static enum status begin_levels(struct import_parameters *parameters, size_t n, 
     return is_good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
 }
 
-static enum status take_row(const struct table *table, struct import_parameters *parameters, const struct stiffit_model *abi,
-                            unsigned char *seen, struct error *error)
+static enum status take_row(const struct table *table, struct import_parameters *parameters,
+                            const struct stiffit_model *abi, unsigned char *seen,
+                            struct error *error)
 {
     const char *name = csv_field(table->reader, table->column[NAME]);
     char hint[NEAREST_HINT];
     double fixed = 0;
     int i = words_find(name, abi->parameter_name, abi->n_parameter);
     if (i < 0)
-        return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s", name,
-                         nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name, abi->n_parameter));
+        return csv_fault(table->reader, table->column[NAME], error,
+                         "the model has no parameter '%.100s'%s", name,
+                         nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name,
+                                      abi->n_parameter));
     if (seen[i]++)
-        return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' appears twice", name);
+        return csv_fault(table->reader, table->column[NAME], error,
+                         "parameter '%.100s' appears twice", name);
     enum status status = take_number(table, START, &parameters->start[i], error);
     if (!status)
         status = take_number(table, LOWER, &parameters->lower[i], error);
@@ -212,21 +249,24 @@ static enum status take_row(const struct table *table, struct import_parameters 
     if (!status)
         status = take_number(table, FIXED, &fixed, error);
     if (!status)
-        status = take_word(table, SCALE, scale_words, COUNT(scale_words), &parameters->scale[i], error);
+        status =
+            take_word(table, SCALE, scale_words, COUNT(scale_words), &parameters->scale[i], error);
     parameters->fixed[i] = fixed != 0;
     if (!status)
         status = take_level(table, parameters, (size_t)i, error);
     return status ? status : take_prior(table, parameters, (size_t)i, error);
 }
 
-static enum status read_table(struct import_parameters *parameters, const struct import_options *options,
-                              const struct stiffit_model *abi, struct error *error)
+static enum status read_table(struct import_parameters *parameters,
+                              const struct import_options *options, const struct stiffit_model *abi,
+                              struct error *error)
 {
     struct table table = {.reader = NULL};
     bool more = true;
     unsigned char *seen = calloc((size_t)abi->n_parameter + 1, 1);
     enum status status = seen ? csv_open(&table.reader, options->parameters, error)
-                              : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", abi->n_parameter);
+                              : error_set(error, STATUS_NO_MEMORY,
+                                          "out of memory for %u parameters", abi->n_parameter);
     if (!status)
         status = find_columns(&table, options, error);
     if (!status && table.column[LEVEL] != CSV_NO_COLUMN)
@@ -245,21 +285,25 @@ static enum status read_table(struct import_parameters *parameters, const struct
 }
 
 /* Only the file's priors count: those copied from the model must mean the same there. */
-static enum status check_kept_priors(const struct import_parameters *parameters, const struct stiffit_model *abi,
-                                     struct error *error)
+static enum status check_kept_priors(const struct import_parameters *parameters,
+                                     const struct stiffit_model *abi, struct error *error)
 {
     for (size_t i = 0; parameters->has_prior && abi->parameter_prior && i < abi->n_parameter; i++) {
         const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
         bool is_kept = parameters->prior[i] == abi->parameter_prior[i];
-        if (is_kept && !strcmp(parameters->prior_on[i], "optimizer") && strcmp(parameters->scale[i], scale))
-            return error_set(error, STATUS_USAGE, "parameter '%s': the model's prior refers to scale %s, but the scale here "
-                                                  "is %s: keep the scale, or give the parameter a new prior",
+        if (is_kept && !strcmp(parameters->prior_on[i], "optimizer") &&
+            strcmp(parameters->scale[i], scale))
+            return error_set(error, STATUS_USAGE,
+                             "parameter '%s': the model's prior refers to scale %s, but the scale "
+                             "here "
+                             "is %s: keep the scale, or give the parameter a new prior",
                              abi->parameter_name[i], scale, parameters->scale[i]);
     }
     return STATUS_OK;
 }
 
-static enum status take_model(struct import_parameters *parameters, const struct stiffit_model *abi, struct error *error)
+static enum status take_model(struct import_parameters *parameters, const struct stiffit_model *abi,
+                              struct error *error)
 {
     const double *const prior_number[] = {abi->parameter_prior_location, abi->parameter_prior_scale,
                                           abi->parameter_prior_lower, abi->parameter_prior_upper};
@@ -280,15 +324,19 @@ static enum status take_model(struct import_parameters *parameters, const struct
         parameters->start[i] = parameters->lower[i] = parameters->upper[i] = NAN;
         parameters->scale[i] = NULL;
         parameters->prior[i] = abi->parameter_prior ? abi->parameter_prior[i] : prior_words[0];
-        parameters->prior_on[i] = abi->parameter_prior && abi->parameter_prior_on ? abi->parameter_prior_on[i] : on_words[0];
+        parameters->prior_on[i] = abi->parameter_prior && abi->parameter_prior_on
+                                      ? abi->parameter_prior_on[i]
+                                      : on_words[0];
         for (size_t k = 0; k < 4; k++)
-            parameters->prior_number[k][i] = abi->parameter_prior && prior_number[k] ? prior_number[k][i] : (double)NAN;
+            parameters->prior_number[k][i] =
+                abi->parameter_prior && prior_number[k] ? prior_number[k][i] : (double)NAN;
     }
     return STATUS_OK;
 }
 
-/* Settings that nobody has chosen come from the model, and the file says so. A parameter that the model itself lacks, which
- * substitutes others, is the file's own: a run with another model keeps it. */
+/* Settings that nobody has chosen come from the model, and the file says so. A parameter that
+ * the model itself lacks, which substitutes others, is the file's own: a run with another model
+ * keeps it. */
 static void fill_from_model(struct import_parameters *parameters, const struct stiffit_model *abi,
                             const struct stiffit_model *itself)
 {
@@ -297,20 +345,25 @@ static void fill_from_model(struct import_parameters *parameters, const struct s
                                  abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY,
                                  abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY};
         double *from_model = parameters->from_model + i * N_FROM_MODEL;
-        double *const value[3] = {parameters->start + i, parameters->lower + i, parameters->upper + i};
-        bool is_own = words_find(abi->parameter_name[i], itself->parameter_name, itself->n_parameter) < 0;
+        double *const value[3] = {parameters->start + i, parameters->lower + i,
+                                  parameters->upper + i};
+        bool is_own =
+            words_find(abi->parameter_name[i], itself->parameter_name, itself->n_parameter) < 0;
         for (int k = 0; k < 3; k++) {
             from_model[FROM_MODEL_START + k] = isnan(*value[k]) && !is_own ? model[k] : (double)NAN;
             *value[k] = isnan(*value[k]) ? model[k] : *value[k];
         }
         const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
-        from_model[FROM_MODEL_SCALE] = parameters->scale[i] || is_own ? (double)NAN : problem_scale_number(scale);
+        from_model[FROM_MODEL_SCALE] =
+            parameters->scale[i] || is_own ? (double)NAN : problem_scale_number(scale);
         parameters->scale[i] = parameters->scale[i] ? parameters->scale[i] : scale;
     }
 }
 
-enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
-                                     const struct model *model, const struct model *itself, struct error *error)
+enum status import_parameters_choose(struct import_parameters *parameters,
+                                     const struct import_options *options,
+                                     const struct model *model, const struct model *itself,
+                                     struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     enum status status = take_model(parameters, abi, error);
@@ -323,8 +376,8 @@ enum status import_parameters_choose(struct import_parameters *parameters, const
         {&options->lower, "lower", parameters->lower},
         {&options->upper, "upper", parameters->upper}};
     for (size_t k = 0; !status && k < sizeof changes / sizeof *changes; k++)
-        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name, abi->n_parameter,
-                            changes[k].out, NULL, error);
+        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name,
+                            abi->n_parameter, changes[k].out, NULL, error);
     if (!status)
         status = set_scales(parameters, options, abi, error);
     if (!status)
@@ -332,7 +385,8 @@ enum status import_parameters_choose(struct import_parameters *parameters, const
     fill_from_model(parameters, abi, &itself->abi);
     if (!status)
         status = check_kept_priors(parameters, abi, error);
-    return status ? status : import_parameters_check(parameters, abi, options->datasets != NULL, error);
+    return status ? status
+                  : import_parameters_check(parameters, abi, options->datasets != NULL, error);
 }
 
 void import_parameters_fini(struct import_parameters *parameters)

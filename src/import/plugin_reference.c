@@ -8,20 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes, size_t n_byte,
-                                   struct error *error)
+enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes,
+                                   size_t n_byte, struct error *error)
 {
     reference->bytes = malloc(n_byte + 1);
     if (!reference->bytes)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for a plugin of %zu bytes", n_byte);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a plugin of %zu bytes",
+                         n_byte);
     memcpy(reference->bytes, bytes, n_byte);
     reference->n_byte = n_byte;
     sha256_hex_of(reference->bytes, n_byte, reference->sha256);
     return STATUS_OK;
 }
 
-enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model, const char *path, bool embed,
-                                  struct error *error)
+enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model,
+                                  const char *path, bool embed, struct error *error)
 {
     if (model->source) {
         bool named = kind_text_is_named(model->source, strlen(model->source));

@@ -1,4 +1,5 @@
-/* How a problem file that we write refers to its model: the text, a plugin's absolute path, or the plugin itself.
+/* How a problem file that we write refers to its model: the text, a plugin's absolute path, or
+ * the plugin itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,15 +13,17 @@ struct plugin_reference {
     char *name;          /* of the model, if its text has none */
     unsigned char *bytes;
     size_t n_byte;
-    char sha256[SHA256_HEX]; /* of bytes or text; "" if only the path is written, because a plugin may be recompiled */
+    char sha256[SHA256_HEX]; /* of bytes or text; "" if only the path is written, because a plugin
+                                may be recompiled */
 };
 
-/* `model` was loaded from `path`. plugin_reference_fini is legal after a failure and on a zeroed struct. */
-enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model, const char *path, bool embed,
-                                  struct error *error);
+/* `model` was loaded from `path`. plugin_reference_fini is legal after a failure and on a zeroed
+ * struct. */
+enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model,
+                                  const char *path, bool embed, struct error *error);
 /* Copies the plugin that another problem embeds. */
-enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes, size_t n_byte,
-                                   struct error *error);
+enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes,
+                                   size_t n_byte, struct error *error);
 /* Fills the model's fields of the header. */
 void plugin_reference_use(const struct plugin_reference *reference, struct problem_header *header);
 void plugin_reference_fini(struct plugin_reference *reference);

@@ -1,4 +1,5 @@
-/* Reads the tables of datasets and of experiments of `stiffit import`; faults are reported with file, line and column.
+/* Reads the tables of datasets and of experiments of `stiffit import`; faults are reported with
+ * file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "import/tables.h"
@@ -8,7 +9,15 @@
 #include <string.h>
 
 /* What a column fills: its kind, and the covariate or parameter. */
-enum subject_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_FIXED, COLUMN_STEADY, COLUMN_UNUSED };
+enum subject_kind {
+    COLUMN_ID,
+    COLUMN_T0,
+    COLUMN_COVARIATE,
+    COLUMN_START,
+    COLUMN_FIXED,
+    COLUMN_STEADY,
+    COLUMN_UNUSED
+};
 struct column {
     enum subject_kind kind;
     size_t index;
@@ -17,8 +26,10 @@ struct column {
 static const char steady_column[] = "steady";
 
 /* A column of numbers of a parameter: "start_NAME", "fixed_NAME". */
-static const struct { enum subject_kind kind; const char *prefix; } of_parameters[] = {{COLUMN_START, "start_"},
-                                                                                        {COLUMN_FIXED, "fixed_"}};
+static const struct {
+    enum subject_kind kind;
+    const char *prefix;
+} of_parameters[] = {{COLUMN_START, "start_"}, {COLUMN_FIXED, "fixed_"}};
 
 /* Behind the prefix; NULL: it has none. */
 static const char *parameter_of(const char *name, enum subject_kind *kind)
@@ -31,7 +42,8 @@ static const char *parameter_of(const char *name, enum subject_kind *kind)
     return NULL;
 }
 
-static struct column identify(const char *name, bool is_id, bool has_starts, const struct model *model)
+static struct column identify(const char *name, bool is_id, bool has_starts,
+                              const struct model *model)
 {
     struct column column = {COLUMN_UNUSED, 0};
     enum subject_kind kind = COLUMN_UNUSED;
@@ -51,13 +63,16 @@ static struct column identify(const char *name, bool is_id, bool has_starts, con
     return column;
 }
 
-/* A table with starts must have them used: a misspelt parameter is an error, not a column to ignore. */
-static enum status no_such_parameter(const char *name, const char *parameter, const char *path, const struct model *model,
-                                     struct error *error)
+/* A table with starts must have them used: a misspelt parameter is an error, not a column to
+ * ignore. */
+static enum status no_such_parameter(const char *name, const char *parameter, const char *path,
+                                     const struct model *model, struct error *error)
 {
     char hint[NEAREST_HINT];
-    nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name, model->abi.n_parameter);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
+    nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name,
+                 model->abi.n_parameter);
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
                      parameter, hint);
 }
 
@@ -73,14 +88,17 @@ struct table {
 
 static enum status find_columns(struct table *table, const struct import_options *options,
                                 const struct import_owners *owners, const struct model *model,
-                                struct import_subjects *subjects, bool *has_covariate, struct error *error)
+                                struct import_subjects *subjects, bool *has_covariate,
+                                struct error *error)
 {
     char hint[NEAREST_HINT];
     const struct csv_reader *reader = table->reader;
     enum status status = table->of_experiments
-                             ? import_find_owner(reader, table->path, owners, &table->owner, error) : STATUS_OK;
+                             ? import_find_owner(reader, table->path, owners, &table->owner, error)
+                             : STATUS_OK;
     if (!table->of_experiments) {
-        table->owner = (struct import_owner_columns){csv_find_column(reader, "dataset"), CSV_NO_COLUMN};
+        table->owner =
+            (struct import_owner_columns){csv_find_column(reader, "dataset"), CSV_NO_COLUMN};
         if (table->owner.dataset == CSV_NO_COLUMN)
             table->owner.dataset = csv_find_column(reader, "id");
         if (table->owner.dataset == CSV_NO_COLUMN)
@@ -89,10 +107,12 @@ static enum status find_columns(struct table *table, const struct import_options
     for (size_t j = 0; j < csv_n_column(reader) && !status; j++) {
         const char *name = csv_column_name(reader, j);
         bool is_id = j == table->owner.dataset || j == table->owner.experiment;
-        struct column column = table->column[j] = identify(name, is_id, !table->of_experiments, model);
+        struct column column = table->column[j] =
+            identify(name, is_id, !table->of_experiments, model);
         subjects->has_t0 = subjects->has_t0 || column.kind == COLUMN_T0;
         subjects->has_fixed = subjects->has_fixed || column.kind == COLUMN_FIXED;
-        subjects->has_start = subjects->has_start || column.kind == COLUMN_START || column.kind == COLUMN_FIXED;
+        subjects->has_start =
+            subjects->has_start || column.kind == COLUMN_START || column.kind == COLUMN_FIXED;
         subjects->has_steady = subjects->has_steady || column.kind == COLUMN_STEADY;
         if (column.kind == COLUMN_COVARIATE)
             has_covariate[column.index] = true;
@@ -101,14 +121,16 @@ static enum status find_columns(struct table *table, const struct import_options
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
         if (column.kind == COLUMN_UNUSED)
             import_say_unused_column(options, table->path, name,
-                                     nearest_hint(hint, " (nearest: '", "')", name, model->abi.covariate_name,
+                                     nearest_hint(hint, " (nearest: '", "')", name,
+                                                  model->abi.covariate_name,
                                                   model->abi.n_covariate));
     }
     return status;
 }
 
-static enum status allocate(struct import_subjects *subjects, const struct import_owners *owners, const struct model *model,
-                            const double *start, const unsigned char *fixed, struct error *error)
+static enum status allocate(struct import_subjects *subjects, const struct import_owners *owners,
+                            const struct model *model, const double *start,
+                            const unsigned char *fixed, struct error *error)
 {
     size_t n_dataset = owners->dataset.n, n = owners->experiment.n;
     subjects->n_covariate = model->abi.n_covariate;
@@ -116,7 +138,9 @@ static enum status allocate(struct import_subjects *subjects, const struct impor
     subjects->t0 = malloc((n + 1) * sizeof(double));
     subjects->covariate = calloc(n * subjects->n_covariate + 1, sizeof(double));
     subjects->steady = subjects->has_steady ? malloc((n + 1) * sizeof *subjects->steady) : NULL;
-    subjects->start = subjects->has_start ? malloc((n_dataset * subjects->n_parameter + 1) * sizeof(double)) : NULL;
+    subjects->start = subjects->has_start
+                          ? malloc((n_dataset * subjects->n_parameter + 1) * sizeof(double))
+                          : NULL;
     subjects->fixed = subjects->has_fixed ? malloc(n_dataset * subjects->n_parameter + 1) : NULL;
     if (!subjects->t0 || !subjects->covariate || (subjects->has_steady && !subjects->steady) ||
         (subjects->has_start && !subjects->start) || (subjects->has_fixed && !subjects->fixed))
@@ -127,21 +151,24 @@ static enum status allocate(struct import_subjects *subjects, const struct impor
             subjects->steady[e] = ID_NONE;
     }
     for (size_t d = 0; subjects->has_start && d < n_dataset; d++)
-        memcpy(subjects->start + d * subjects->n_parameter, start, subjects->n_parameter * sizeof *start);
+        memcpy(subjects->start + d * subjects->n_parameter, start,
+               subjects->n_parameter * sizeof *start);
     for (size_t d = 0; subjects->has_fixed && d < n_dataset; d++)
         memcpy(subjects->fixed + d * subjects->n_parameter, fixed, subjects->n_parameter);
     return STATUS_OK;
 }
 
 /* Puts a row's numbers to the experiments order[first] to order[end - 1], and to the dataset. */
-static enum status read_subject(const struct table *table, uint32_t dataset, const uint32_t *order, uint32_t first,
-                                uint32_t end, struct import_subjects *subjects, struct error *error)
+static enum status read_subject(const struct table *table, uint32_t dataset, const uint32_t *order,
+                                uint32_t first, uint32_t end, struct import_subjects *subjects,
+                                struct error *error)
 {
     const struct csv_reader *reader = table->reader;
     for (size_t j = 0; j < csv_n_column(reader); j++) {
         const struct column column = table->column[j];
         double number;
-        if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED || column.kind == COLUMN_STEADY)
+        if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED ||
+            column.kind == COLUMN_STEADY)
             continue;
         enum status status = csv_number(reader, j, &number, error);
         if (status)
@@ -162,10 +189,12 @@ static enum status read_subject(const struct table *table, uint32_t dataset, con
 }
 
 /* The experiment at whose steady state the one of this row begins; ID_NONE: the cell is empty. */
-static uint32_t find_source(const struct csv_reader *reader, size_t column, const struct import_owners *owners, uint32_t owner)
+static uint32_t find_source(const struct csv_reader *reader, size_t column,
+                            const struct import_owners *owners, uint32_t owner)
 {
     const char *name = csv_field(reader, column);
-    return *name ? import_owner_find(owners, owners->dataset.id[owners->dataset_of[owner]], name) : ID_NONE;
+    return *name ? import_owner_find(owners, owners->dataset.id[owners->dataset_of[owner]], name)
+                 : ID_NONE;
 }
 
 enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error)
@@ -177,40 +206,49 @@ enum status import_steady_read(struct import_rows *rows, const char *path, struc
     size_t column = status ? CSV_NO_COLUMN : csv_find_column(reader, steady_column);
     if (column != CSV_NO_COLUMN)
         status = import_find_owner(reader, path, &rows->owners, &columns, error);
-    while (!status && column != CSV_NO_COLUMN && !(status = csv_next(reader, &more, error)) && more) {
+    while (!status && column != CSV_NO_COLUMN && !(status = csv_next(reader, &more, error)) &&
+           more) {
         uint32_t owner = import_row_owner(reader, &rows->owners, &columns);
         const char *name = csv_field(reader, column);
         if (owner != ID_NONE && *name &&
-            import_owner_add(&rows->owners, rows->owners.dataset.id[rows->owners.dataset_of[owner]], name) == ID_NO_MEMORY)
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments", rows->owners.experiment.n);
+            import_owner_add(&rows->owners, rows->owners.dataset.id[rows->owners.dataset_of[owner]],
+                             name) == ID_NO_MEMORY)
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments",
+                               rows->owners.experiment.n);
     }
     csv_close(reader);
     return status;
 }
 
-static enum status read_rows(struct table *table, const struct import_owners *owners, struct import_subjects *subjects,
-                             struct error *error)
+static enum status read_rows(struct table *table, const struct import_owners *owners,
+                             struct import_subjects *subjects, struct error *error)
 {
     uint32_t *order = NULL, *first = NULL;
     bool more = true;
     enum status status = import_owners_order(owners, &order, &first, error);
     while (!status && !(status = csv_next(table->reader, &more, error)) && more) {
-        uint32_t owner = table->of_experiments
-                             ? import_row_owner(table->reader, owners, &table->owner)
-                             : id_table_find(&owners->dataset, csv_field(table->reader, table->owner.dataset));
+        uint32_t owner =
+            table->of_experiments
+                ? import_row_owner(table->reader, owners, &table->owner)
+                : id_table_find(&owners->dataset, csv_field(table->reader, table->owner.dataset));
         if (owner == ID_NONE) {
             subjects->n_unused[table->of_experiments]++;
         } else if (table->seen[owner]++) {
-            status = csv_fault(table->reader, table->of_experiments ? table->owner.experiment : table->owner.dataset, error,
-                               "%s '%.100s' appears twice", table->of_experiments ? "experiment" : "dataset",
-                               table->of_experiments ? import_experiment_id(owners, owner) : owners->dataset.id[owner]);
+            status =
+                csv_fault(table->reader,
+                          table->of_experiments ? table->owner.experiment : table->owner.dataset,
+                          error, "%s '%.100s' appears twice",
+                          table->of_experiments ? "experiment" : "dataset",
+                          table->of_experiments ? import_experiment_id(owners, owner)
+                                                : owners->dataset.id[owner]);
         } else if (table->of_experiments) {
             status = read_subject(table, 0, &owner, 0, 1, subjects, error);
             for (size_t j = 0; subjects->steady && j < csv_n_column(table->reader); j++)
                 if (table->column[j].kind == COLUMN_STEADY)
                     subjects->steady[owner] = find_source(table->reader, j, owners, owner);
         } else {
-            status = read_subject(table, owner, order, first[owner], first[owner + 1], subjects, error);
+            status =
+                read_subject(table, owner, order, first[owner], first[owner + 1], subjects, error);
         }
     }
     free(order);
@@ -218,12 +256,14 @@ static enum status read_rows(struct table *table, const struct import_owners *ow
     return status;
 }
 
-static enum status check_complete(const struct table *table, const struct import_owners *owners, struct error *error)
+static enum status check_complete(const struct table *table, const struct import_owners *owners,
+                                  struct error *error)
 {
     const struct id_table *ids = table->of_experiments ? &owners->experiment : &owners->dataset;
     for (uint32_t k = 0; k < ids->n; k++)
         if (!table->seen[k])
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: %s '%.100s' has measurements or is a steady state, but "
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: %s '%.100s' has measurements or is a steady state, but "
                              "has no row here: add one",
                              table->path, table->of_experiments ? "experiment" : "dataset",
                              table->of_experiments ? import_experiment_id(owners, k) : ids->id[k]);
@@ -237,7 +277,8 @@ static void close_table(struct table *table)
     free(table->seen);
 }
 
-static enum status open_table(struct table *table, const struct import_owners *owners, struct error *error)
+static enum status open_table(struct table *table, const struct import_owners *owners,
+                              struct error *error)
 {
     size_t n = table->of_experiments ? owners->experiment.n : owners->dataset.n;
     enum status status = csv_open(&table->reader, table->path, error);
@@ -245,34 +286,45 @@ static enum status open_table(struct table *table, const struct import_owners *o
         return status;
     table->seen = calloc(n + 1, 1);
     table->column = calloc(csv_n_column(table->reader) + 1, sizeof *table->column);
-    return table->seen && table->column ? STATUS_OK
-                                        : error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s", table->path);
+    return table->seen && table->column
+               ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s", table->path);
 }
 
 /* Every covariate of the model must be in a table. */
-static enum status check_covariates(const struct import_options *options, const struct model *model, const bool *has_covariate,
-                                    struct error *error)
+static enum status check_covariates(const struct import_options *options, const struct model *model,
+                                    const bool *has_covariate, struct error *error)
 {
     for (size_t i = 0; i < model->abi.n_covariate; i++)
         if (!has_covariate[i] && !options->datasets && !options->experiments)
-            return error_set(error, STATUS_USAGE, "the model has covariates (%s%s): give a table of them with --datasets",
-                             model->abi.covariate_name[0], model->abi.n_covariate > 1 ? ", ..." : "");
+            return error_set(error, STATUS_USAGE,
+                             "the model has covariates (%s%s): give a table of them with "
+                             "--datasets",
+                             model->abi.covariate_name[0],
+                             model->abi.n_covariate > 1 ? ", ..." : "");
         else if (!has_covariate[i])
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: a column '%s' is needed: it is a covariate of the model",
-                             options->datasets ? options->datasets : options->experiments, model->abi.covariate_name[i]);
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: a column '%s' is needed: it is a covariate of the model",
+                             options->datasets ? options->datasets : options->experiments,
+                             model->abi.covariate_name[i]);
     return STATUS_OK;
 }
 
-enum status import_subjects_read(struct import_subjects *subjects, const struct import_options *options,
-                                 const struct import_owners *owners, const struct model *model, const double *start,
-                                 const unsigned char *fixed, struct error *error)
+enum status import_subjects_read(struct import_subjects *subjects,
+                                 const struct import_options *options,
+                                 const struct import_owners *owners, const struct model *model,
+                                 const double *start, const unsigned char *fixed,
+                                 struct error *error)
 {
-    struct table table[2] = {{.path = options->datasets}, {.path = options->experiments, .of_experiments = true}};
+    struct table table[2] = {{.path = options->datasets},
+                             {.path = options->experiments, .of_experiments = true}};
     bool *has_covariate = calloc(model->abi.n_covariate + 1, sizeof *has_covariate);
-    enum status status = has_covariate ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
+    enum status status =
+        has_covariate ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
     for (int k = 0; k < 2 && !status; k++)
         if (table[k].path && !(status = open_table(&table[k], owners, error)))
-            status = find_columns(&table[k], options, owners, model, subjects, has_covariate, error);
+            status =
+                find_columns(&table[k], options, owners, model, subjects, has_covariate, error);
     if (!status)
         status = check_covariates(options, model, has_covariate, error);
     if (!status)

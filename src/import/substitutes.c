@@ -19,8 +19,8 @@ struct reading {
 };
 
 /* The place within its experiment of the measurement on a line of their table. */
-static enum status find_measurement(const struct import_table *table, const struct reading *reading, uint32_t owner,
-                                    uint32_t *place, struct error *error)
+static enum status find_measurement(const struct import_table *table, const struct reading *reading,
+                                    uint32_t owner, uint32_t *place, struct error *error)
 {
     double line = NAN;
     enum status status = import_table_number(table, MEASUREMENT, &line, error);
@@ -37,22 +37,29 @@ static enum status find_measurement(const struct import_table *table, const stru
     }
     *place = (uint32_t)(low - reading->first[owner]);
     if (low + 1 < reading->first[owner + 1] && lines[low] == line && lines[low + 1] == line)
-        return csv_fault(table->reader, table->column[MEASUREMENT], error, "line %g of the table of measurements has several: "
-                         "write that table in long form", line);
+        return csv_fault(table->reader, table->column[MEASUREMENT], error,
+                         "line %g of the table of measurements has several: "
+                         "write that table in long form",
+                         line);
     return low < reading->first[owner + 1] && lines[low] == line
-               ? STATUS_OK : csv_fault(table->reader, table->column[MEASUREMENT], error, "no measurement of this %s is on line "
-                                       "%g of its table", table->owners->has_experiments ? "experiment" : "dataset", line);
+               ? STATUS_OK
+               : csv_fault(table->reader, table->column[MEASUREMENT], error,
+                           "no measurement of this %s is on line "
+                           "%g of its table",
+                           table->owners->has_experiments ? "experiment" : "dataset", line);
 }
 
-static enum status read_row(const struct import_table *table, uint32_t owner, void *context, struct error *error)
+static enum status read_row(const struct import_table *table, uint32_t owner, void *context,
+                            struct error *error)
 {
     const struct reading *reading = context;
     struct import_substitutes *into = reading->into;
     const struct stiffit_model *abi = &reading->model->abi;
     struct substitute given = substitute_none;
-    const char *by = table->column[BY] == CSV_NO_COLUMN ? "" : csv_field(table->reader, table->column[BY]);
-    enum status status = import_table_name(table, PARAMETER, "parameter", abi->parameter_name, abi->n_parameter,
-                                           &given.parameter, error);
+    const char *by =
+        table->column[BY] == CSV_NO_COLUMN ? "" : csv_field(table->reader, table->column[BY]);
+    enum status status = import_table_name(table, PARAMETER, "parameter", abi->parameter_name,
+                                           abi->n_parameter, &given.parameter, error);
     if (!status)
         status = import_table_number(table, VALUE, &given.value, error);
     if (!status)
@@ -61,10 +68,12 @@ static enum status read_row(const struct import_table *table, uint32_t owner, vo
         return status;
     status = find_measurement(table, reading, owner, &given.row, error);
     if (!status && (*by != '\0') == isfinite(given.value))
-        status = csv_fault(table->reader, table->column[PARAMETER], error, "needs either a parameter in the column 'by' or a "
+        status = csv_fault(table->reader, table->column[PARAMETER], error,
+                           "needs either a parameter in the column 'by' or a "
                            "number in the column 'value'");
     if (!status && given.row != EXPERIMENT_NONE && given.time > -INFINITY)
-        status = csv_fault(table->reader, table->column[TIME], error, "what holds for one measurement has no time");
+        status = csv_fault(table->reader, table->column[TIME], error,
+                           "what holds for one measurement has no time");
     if (!status && *by && (given.by = id_table_add(&into->by, by)) == ID_NO_MEMORY)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", into->by.n);
     if (!status && !array_grow(&into->row, into->n, &into->room, sizeof *into->row))
@@ -74,7 +83,8 @@ static enum status read_row(const struct import_table *table, uint32_t owner, vo
     return status;
 }
 
-enum status import_substitutes_read(struct import_substitutes *into, const struct import_options *options,
+enum status import_substitutes_read(struct import_substitutes *into,
+                                    const struct import_options *options,
                                     const struct import_rows *rows, const size_t *first,
                                     const struct model *model, struct error *error)
 {
@@ -98,8 +108,8 @@ static int compare(const void *a, const void *b)
     return x->time < y->time ? -1 : x->time > y->time;
 }
 
-enum status import_substitutes_sort(struct import_substitutes *into, const char *path, const double *t0, size_t n_experiment,
-                                    struct error *error)
+enum status import_substitutes_sort(struct import_substitutes *into, const char *path,
+                                    const double *t0, size_t n_experiment, struct error *error)
 {
     size_t n = into->n;
     into->first = calloc(n_experiment + 1, sizeof *into->first);
@@ -116,13 +126,18 @@ enum status import_substitutes_sort(struct import_substitutes *into, const char 
         if (i > 0 && compare(row - 1, row) == 0) {
             uint64_t line[2] = {row->line, row[-1].line};
             bool is_later = line[0] > line[1];
-            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: the parameter has a second substitute for the same %s, "
-                             "after that of line %llu", path, (unsigned long long)line[!is_later],
-                             given->row != EXPERIMENT_NONE ? "measurement" : "time", (unsigned long long)line[is_later]);
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s:%llu: the parameter has a second substitute for the same %s, "
+                             "after that of line %llu",
+                             path, (unsigned long long)line[!is_later],
+                             given->row != EXPERIMENT_NONE ? "measurement" : "time",
+                             (unsigned long long)line[is_later]);
         }
         if (given->time > -INFINITY && !(given->time > t0[row->owner] && given->time < INFINITY))
-            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: column 'time': must be after the initial time, %g, and "
-                             "finite; or empty: from the beginning", path, (unsigned long long)row->line, t0[row->owner]);
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s:%llu: column 'time': must be after the initial time, %g, and "
+                             "finite; or empty: from the beginning",
+                             path, (unsigned long long)row->line, t0[row->owner]);
         into->sorted[i] = *given;
         if (given->by != EXPERIMENT_NUMBER)
             into->sorted[i].by = into->place[given->by];
@@ -133,8 +148,10 @@ enum status import_substitutes_sort(struct import_substitutes *into, const char 
     return STATUS_OK;
 }
 
-/* An array of the descriptor with an entry for each parameter, as one for those of the file; from[j]: the model's. */
-static bool take_array(struct arena *arena, const void **array, size_t size, const uint32_t *from, size_t n)
+/* An array of the descriptor with an entry for each parameter, as one for those of the file;
+ * from[j]: the model's. */
+static bool take_array(struct arena *arena, const void **array, size_t size, const uint32_t *from,
+                       size_t n)
 {
     const char *old = *array;
     char *new = old ? arena_alloc(arena, n * size + 1) : NULL;
@@ -144,14 +161,15 @@ static bool take_array(struct arena *arena, const void **array, size_t size, con
     return new || !old;
 }
 
-/* Which parameters of the model the file needs, and which others stand for them. from[j]: whose start, bounds, scale and prior
- * parameter j of the file has. */
-static size_t choose(struct import_substitutes *into, const struct model *model, size_t n_experiment, uint32_t *from,
-                     const char **name, uint32_t *count)
+/* Which parameters of the model the file needs, and which others stand for them. from[j]: whose
+ * start, bounds, scale and prior parameter j of the file has. */
+static size_t choose(struct import_substitutes *into, const struct model *model,
+                     size_t n_experiment, uint32_t *from, const char **name, uint32_t *count)
 {
     const struct stiffit_model *abi = &model->abi;
     size_t n = 0;
-    for (size_t i = 0; i < into->n; i++) { /* how many experiments have another one from the beginning to the end */
+    for (size_t i = 0; i < into->n; i++) {
+        /* how many experiments have another one from the beginning to the end */
         const struct substitute *given = &into->row[i].given;
         count[given->parameter] += given->row == EXPERIMENT_NONE && given->time == -INFINITY;
     }
@@ -175,8 +193,8 @@ static size_t choose(struct import_substitutes *into, const struct model *model,
     return n;
 }
 
-enum status import_substitutes_widen(struct import_substitutes *into, const struct model *model, size_t n_experiment,
-                                     struct error *error)
+enum status import_substitutes_widen(struct import_substitutes *into, const struct model *model,
+                                     size_t n_experiment, struct error *error)
 {
     struct arena *arena = &into->arena;
     into->wide = *model;
@@ -184,7 +202,8 @@ enum status import_substitutes_widen(struct import_substitutes *into, const stru
         return STATUS_OK;
     struct stiffit_model *abi = &into->wide.abi;
     size_t most = (size_t)abi->n_parameter + into->by.n;
-    uint32_t *from = arena_alloc(arena, most * sizeof *from), *count = arena_calloc(arena, most, sizeof *count);
+    uint32_t *from = arena_alloc(arena, most * sizeof *from),
+             *count = arena_calloc(arena, most, sizeof *count);
     const char **name = arena_alloc(arena, most * sizeof *name);
     into->place = arena_alloc(arena, ((size_t)into->by.n + 1) * sizeof *into->place);
     bool has_room = from && count && name && into->place;
@@ -194,10 +213,11 @@ enum status import_substitutes_widen(struct import_substitutes *into, const stru
         n = choose(into, model, n_experiment, from, name, count);
     }
 #define TAKE(field) take_array(arena, (const void **)&abi->field, sizeof *abi->field, from, n)
-    has_room = has_room && TAKE(parameter_start) && TAKE(parameter_lower) && TAKE(parameter_upper) && TAKE(parameter_scale) &&
-               TAKE(parameter_unit) && TAKE(parameter_use) && TAKE(parameter_prior) && TAKE(parameter_prior_on) &&
-               TAKE(parameter_prior_location) && TAKE(parameter_prior_scale) && TAKE(parameter_prior_lower) &&
-               TAKE(parameter_prior_upper);
+    has_room = has_room && TAKE(parameter_start) && TAKE(parameter_lower) &&
+               TAKE(parameter_upper) && TAKE(parameter_scale) && TAKE(parameter_unit) &&
+               TAKE(parameter_use) && TAKE(parameter_prior) && TAKE(parameter_prior_on) &&
+               TAKE(parameter_prior_location) && TAKE(parameter_prior_scale) &&
+               TAKE(parameter_prior_lower) && TAKE(parameter_prior_upper);
 #undef TAKE
     if (!has_room)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", most);

@@ -1,4 +1,5 @@
-/* Reads the table of measurements of `stiffit import`; faults are reported with file, line and column.
+/* Reads the table of measurements of `stiffit import`; faults are reported with file, line and
+ * column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "import/notes.h"
@@ -9,18 +10,21 @@
 #include <string.h>
 #include <strings.h>
 
-/* Indices of the table's columns, or CSV_NO_COLUMN. The wide form has columns of its own for each observable: then
- * n_observable > 0, and a row of the table is a measurement of each. */
+/* Indices of the table's columns, or CSV_NO_COLUMN. The wide form has columns of its own for
+ * each observable: then n_observable > 0, and a row of the table is a measurement of each. */
 struct measurement_columns {
     struct import_owner_columns owner;
     size_t of[N_MEASUREMENT];
     uint32_t n_observable;
-    size_t (*wide)[N_MEASUREMENT]; /* `of` with an observable's value, sigma and censored; free it */
-    uint32_t *well;    /* with --datasets-in-columns the owner of each column, or ID_NONE; NULL: without; free it */
+    /* `of` with an observable's value, sigma and censored; free it */
+    size_t (*wide)[N_MEASUREMENT];
+    /* with --datasets-in-columns the owner of each column, or ID_NONE; NULL: without; free it */
+    uint32_t *well;
 };
 
 /* A table of NONMEM's style must be called that. */
-static enum status refuse_nonmem(const struct csv_reader *reader, const char *path, struct error *error)
+static enum status refuse_nonmem(const struct csv_reader *reader, const char *path,
+                                 struct error *error)
 {
     static const char *const typical[] = {"DV", "AMT", "EVID", "MDV", "CMT", "ADDL"};
     size_t n = 0;
@@ -28,16 +32,21 @@ static enum status refuse_nonmem(const struct csv_reader *reader, const char *pa
         n += csv_find_column(reader, typical[i]) != CSV_NO_COLUMN;
     if (n < 2 || csv_find_column(reader, "value") != CSV_NO_COLUMN)
         return STATUS_OK;
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column 'value'; with its other columns the table looks like "
-                     "one in NONMEM's style: say --nonmem", path);
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "%s: there is no column 'value'; with its other columns the table looks like "
+                     "one in NONMEM's style: say --nonmem",
+                     path);
 }
 
-/* Without a column 'value', a column named like an observable tells the wide form: "y", "sigma_y", "censored_y". */
-static enum status find_wide(const struct csv_reader *reader, const struct model *model, struct measurement_columns *columns,
-                             struct error *error)
+/* Without a column 'value', a column named like an observable tells the wide form: "y",
+ * "sigma_y", "censored_y". */
+static enum status find_wide(const struct csv_reader *reader, const struct model *model,
+                             struct measurement_columns *columns, struct error *error)
 {
-    static const struct { int column; const char *prefix; } parts[] = {
-        {MEASUREMENT_value, ""}, {MEASUREMENT_sigma, "sigma_"}, {MEASUREMENT_censored, "censored_"}};
+    static const struct { int column; const char *prefix;
+    } parts[] = {{MEASUREMENT_value, ""},
+                 {MEASUREMENT_sigma, "sigma_"},
+                 {MEASUREMENT_censored, "censored_"}};
     uint32_t n_observable = model->abi.n_observable, n_found = 0;
     char name[NAME_BYTES + 20];
     if (csv_find_column(reader, "value") != CSV_NO_COLUMN)
@@ -64,7 +73,8 @@ static bool is_used(const struct measurement_columns *columns, size_t j)
     for (int c = 0; c < N_MEASUREMENT; c++) {
         used = used || j == columns->of[c];
         for (uint32_t k = 0; k < columns->n_observable; k++)
-            used = used || (j == columns->wide[k][c] && columns->wide[k][MEASUREMENT_value] != CSV_NO_COLUMN);
+            used = used || (j == columns->wide[k][c] &&
+                            columns->wide[k][MEASUREMENT_value] != CSV_NO_COLUMN);
     }
     return used;
 }
@@ -77,9 +87,11 @@ static bool is_well(const char *name)
     return letters >= 1 && letters <= 2 && digits >= 1 && digits <= 2 && !name[letters + digits];
 }
 
-/* Columns beside the time and what belongs to rows are datasets; if most of them are called like wells, only those are. */
-static enum status find_wells(const struct csv_reader *reader, const struct import_options *options, const struct model *model,
-                              struct measurement_columns *columns, struct import_owners *owners, struct error *error)
+/* Columns beside the time and what belongs to rows are datasets; if most of them are called like
+ * wells, only those are. */
+static enum status find_wells(const struct csv_reader *reader, const struct import_options *options,
+                              const struct model *model, struct measurement_columns *columns,
+                              struct import_owners *owners, struct error *error)
 {
     size_t n = csv_n_column(reader), n_named = 0, n_well = 0;
     columns->owner = (struct import_owner_columns){CSV_NO_COLUMN, CSV_NO_COLUMN};
@@ -91,12 +103,14 @@ static enum status find_wells(const struct csv_reader *reader, const struct impo
     if (status)
         return status;
     if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: a column 'observable' is needed: the model has %u of them",
                          options->measurements, model->abi.n_observable);
     if (!(columns->well = malloc(n * sizeof *columns->well)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu columns", n);
     for (size_t j = 0; j < n; j++) {
-        bool is_row = j == columns->of[MEASUREMENT_time] || j == columns->of[MEASUREMENT_observable] ||
+        bool is_row = j == columns->of[MEASUREMENT_time] ||
+                      j == columns->of[MEASUREMENT_observable] ||
                       j == columns->of[MEASUREMENT_side] || !*csv_column_name(reader, j);
         columns->well[j] = is_row ? ID_NONE : 0;
         n_named += !is_row;
@@ -106,21 +120,29 @@ static enum status find_wells(const struct csv_reader *reader, const struct impo
         const char *name = csv_column_name(reader, j);
         bool is_left_out = columns->well[j] != ID_NONE && 2 * n_well > n_named && !is_well(name);
         if (is_left_out || !*name)
-            import_say_unused_column(options, options->measurements, name, *name ? ": the others are wells" : "");
-        columns->well[j] = columns->well[j] == ID_NONE || is_left_out ? ID_NONE : import_owner_add(owners, name, "");
+            import_say_unused_column(options, options->measurements, name,
+                                     *name ? ": the others are wells" : "");
+        columns->well[j] = columns->well[j] == ID_NONE || is_left_out
+                               ? ID_NONE
+                               : import_owner_add(owners, name, "");
         if (columns->well[j] == ID_NO_MEMORY)
-            return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", owners->dataset.n);
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets",
+                             owners->dataset.n);
     }
-    return owners->dataset.n ? STATUS_OK : error_set(error, STATUS_BAD_PROBLEM, "%s: beside the time there is no column",
-                                                     options->measurements);
+    return owners->dataset.n
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_PROBLEM, "%s: beside the time there is no column",
+                           options->measurements);
 }
 
-static enum status find_columns(const struct csv_reader *reader, const struct import_options *options,
-                                const struct model *model, struct measurement_columns *columns, struct error *error)
+static enum status find_columns(const struct csv_reader *reader,
+                                const struct import_options *options, const struct model *model,
+                                struct measurement_columns *columns, struct error *error)
 {
     const char *path = options->measurements;
     char hint[NEAREST_HINT];
-    const char *names[N_MEASUREMENT + 1] = {"dataset", "experiment"}; /* all but the line, which is not a column of tables */
+    /* all but the line, which is not a column of tables */
+    const char *names[N_MEASUREMENT + 1] = {"dataset", "experiment"};
     for (int c = 0; c < MEASUREMENT_line; c++) {
         names[c + 2] = measurement_columns[c].name;
         columns->of[c] = csv_find_column(reader, measurement_columns[c].name);
@@ -140,23 +162,30 @@ static enum status find_columns(const struct csv_reader *reader, const struct im
         columns->owner.dataset = csv_find_column(reader, "id");
     columns->owner.experiment = csv_find_column(reader, "experiment");
     if (columns->owner.dataset == CSV_NO_COLUMN && !*csv_column_name(reader, 0))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: the first column has no name and there is no column 'dataset': "
-                         "name it 'dataset' if it says which dataset a row belongs to, or leave it out", path);
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: the first column has no name and there is no column 'dataset': "
+                         "name it 'dataset' if it says which dataset a row belongs to, or leave it "
+                         "out",
+                         path);
     if (columns->owner.dataset == CSV_NO_COLUMN)
         options->say("note: there is no column 'dataset': all rows are one dataset, 'data'");
-    if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1 && !columns->n_observable)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them", path,
+    if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1 &&
+        !columns->n_observable)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: a column 'observable' is needed: the model has %u of them", path,
                          model->abi.n_observable);
     for (size_t j = 0; j < csv_n_column(reader); j++)
         if (!is_used(columns, j))
             import_say_unused_column(options, path, csv_column_name(reader, j),
-                                     nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names,
+                                     nearest_hint(hint, " (did you mean '", "'?)",
+                                                  csv_column_name(reader, j), names,
                                                   N_MEASUREMENT + 1));
     return STATUS_OK;
 }
 
-static enum status find_observable(const struct csv_reader *reader, size_t column, const struct model *model,
-                                   uint32_t *observable, struct error *error)
+static enum status find_observable(const struct csv_reader *reader, size_t column,
+                                   const struct model *model, uint32_t *observable,
+                                   struct error *error)
 {
     const char *name = csv_field(reader, column);
     int found = model_find_observable(model, name);
@@ -166,11 +195,14 @@ static enum status find_observable(const struct csv_reader *reader, size_t colum
     }
     char hint[NEAREST_HINT];
     return csv_fault(reader, column, error, "the model has no observable '%.100s'%s", name,
-                     nearest_hint(hint, "; did you mean '", "'?", name, model->abi.observable_name, model->abi.n_observable));
+                     nearest_hint(hint, "; did you mean '", "'?", name, model->abi.observable_name,
+                                  model->abi.n_observable));
 }
 
-/* Accepts 0, 1 and -1 as in Monolix's and nlmixr's CENS, or words; an empty cell is not censored. */
-static enum status find_censored(const struct csv_reader *reader, size_t column, int8_t *censored, struct error *error)
+/* Accepts 0, 1 and -1 as in Monolix's and nlmixr's CENS, or words; an empty cell is not
+ * censored. */
+static enum status find_censored(const struct csv_reader *reader, size_t column, int8_t *censored,
+                                 struct error *error)
 {
     static const struct { const char *word; int8_t side; } words[] = {
         {"", 0}, {"0", 0}, {"none", 0}, {"1", 1}, {"left", 1}, {"-1", -1}, {"right", -1}};
@@ -180,11 +212,14 @@ static enum status find_censored(const struct csv_reader *reader, size_t column,
             *censored = words[k].side;
             return STATUS_OK;
         }
-    return csv_fault(reader, column, error, "'%.40s' is not one of 0 or none, 1 or left (the measurement lies below its "
-                     "value), -1 or right (above it)", field);
+    return csv_fault(reader, column, error,
+                     "'%.40s' is not one of 0 or none, 1 or left (the measurement lies below its "
+                     "value), -1 or right (above it)",
+                     field);
 }
 
-static enum status find_side(const struct csv_reader *reader, size_t column, int8_t *side, struct error *error)
+static enum status find_side(const struct csv_reader *reader, size_t column, int8_t *side,
+                             struct error *error)
 {
     static const struct { const char *word; int8_t side; } words[] = {
         {"", 0}, {"0", 0}, {"-1", -1}, {"before", -1}, {"1", 1}, {"after", 1}};
@@ -194,19 +229,23 @@ static enum status find_side(const struct csv_reader *reader, size_t column, int
             *side = words[k].side;
             return STATUS_OK;
         }
-    return csv_fault(reader, column, error, "'%.40s' is not one of -1 or before (all that happens at this time), 1 or after "
-                     "(it), 0 (before doses, after everything else)", field);
+    return csv_fault(reader, column, error,
+                     "'%.40s' is not one of -1 or before (all that happens at this time), 1 or "
+                     "after "
+                     "(it), 0 (before doses, after everything else)",
+                     field);
 }
 
 /* As in problem_check.c: a row without a value counts as missing. */
-static void check_row(const struct csv_reader *reader, const size_t of[N_MEASUREMENT], const struct measurements *row,
-                      struct import_faults *faults)
+static void check_row(const struct csv_reader *reader, const size_t of[N_MEASUREMENT],
+                      const struct measurements *row, struct import_faults *faults)
 {
     if (isnan(*row->value))
         return;
     if (!(*row->time > -INFINITY)) /* +infinity is the steady state */
         import_faults_add(faults, reader, of[MEASUREMENT_time],
-                          isnan(*row->time) ? "the time is missing" : "the time is infinite, before all others");
+                          isnan(*row->time) ? "the time is missing"
+                                            : "the time is infinite, before all others");
     if (isinf(*row->value))
         import_faults_add(faults, reader, of[MEASUREMENT_value],
                           "the value is infinite (leave it empty if it is missing)");
@@ -220,13 +259,15 @@ static enum status check_value(const struct csv_reader *reader, size_t column, s
     const char *value = csv_field(reader, column);
     if (*value != '<' && *value != '>')
         return STATUS_OK;
-    return csv_fault(reader, column, error, "'%.40s': write the limit alone, and %s in a column 'censored'", value,
+    return csv_fault(reader, column, error,
+                     "'%.40s': write the limit alone, and %s in a column 'censored'", value,
                      *value == '<' ? "1 (it lies below)" : "-1 (it lies above)");
 }
 
 /* A number, unless it is a column of words. */
-static enum status read_cell(const struct csv_reader *reader, size_t column, int which, const struct model *model,
-                             const struct measurements *row, struct error *error)
+static enum status read_cell(const struct csv_reader *reader, size_t column, int which,
+                             const struct model *model, const struct measurements *row,
+                             struct error *error)
 {
     if (which == MEASUREMENT_observable)
         return find_observable(reader, column, model, row->observable, error);
@@ -234,8 +275,11 @@ static enum status read_cell(const struct csv_reader *reader, size_t column, int
         return find_censored(reader, column, row->censored, error);
     if (which == MEASUREMENT_side)
         return find_side(reader, column, row->side, error);
-    enum status status = which == MEASUREMENT_value ? check_value(reader, column, error) : STATUS_OK;
-    return status ? status : csv_number(reader, column, measurements_cell(row, (enum measurement_column)which, 0), error);
+    enum status status =
+        which == MEASUREMENT_value ? check_value(reader, column, error) : STATUS_OK;
+    return status ? status
+                  : csv_number(reader, column,
+                               measurements_cell(row, (enum measurement_column)which, 0), error);
 }
 
 /* Makes room for twice as many rows. */
@@ -258,7 +302,8 @@ static enum status widen(struct import_rows *rows, struct error *error)
     return STATUS_OK;
 }
 
-enum status import_rows_begin(struct import_rows *rows, struct measurements *row, struct error *error)
+enum status import_rows_begin(struct import_rows *rows, struct measurements *row,
+                              struct error *error)
 {
     enum status status = rows->n == rows->capacity ? widen(rows, error) : STATUS_OK;
     const struct measurements none = {0};
@@ -272,8 +317,9 @@ enum status import_rows_begin(struct import_rows *rows, struct measurements *row
 void import_rows_end(struct import_rows *rows, uint32_t owner) { rows->owner[rows->n++] = owner; }
 
 /* observable: of the wide form, else UINT32_MAX. */
-static enum status read_measurement(const struct csv_reader *reader, const size_t of[N_MEASUREMENT], uint32_t observable,
-                                    const struct model *model, uint32_t owner, struct import_rows *rows, struct error *error)
+static enum status read_measurement(const struct csv_reader *reader, const size_t of[N_MEASUREMENT],
+                                    uint32_t observable, const struct model *model, uint32_t owner,
+                                    struct import_rows *rows, struct error *error)
 {
     struct measurements row;
     enum status status = import_rows_begin(rows, &row, error);
@@ -283,7 +329,8 @@ static enum status read_measurement(const struct csv_reader *reader, const size_
     uint64_t n_slip = rows->slips.n;
     for (int c = 0; c < N_MEASUREMENT && !status; c++)
         if (of[c] != CSV_NO_COLUMN)
-            status = import_slips_take(&rows->slips, read_cell(reader, of[c], c, model, &row, error), error);
+            status = import_slips_take(&rows->slips,
+                                       read_cell(reader, of[c], c, model, &row, error), error);
     if (status || rows->slips.n > n_slip)
         return status;
     if (observable != UINT32_MAX)
@@ -300,8 +347,9 @@ static bool is_empty(const struct csv_reader *reader, size_t column)
 }
 
 /* A row of --datasets-in-columns: a measurement of each dataset. */
-static enum status read_wells(const struct csv_reader *reader, const struct measurement_columns *columns,
-                              const struct model *model, struct import_rows *rows, struct error *error)
+static enum status read_wells(const struct csv_reader *reader,
+                              const struct measurement_columns *columns, const struct model *model,
+                              struct import_rows *rows, struct error *error)
 {
     size_t of[N_MEASUREMENT];
     enum status status = STATUS_OK;
@@ -316,19 +364,22 @@ static enum status read_wells(const struct csv_reader *reader, const struct meas
     return status;
 }
 
-static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
-                            const struct model *model, struct import_rows *rows, struct error *error)
+static enum status read_row(const struct csv_reader *reader,
+                            const struct measurement_columns *columns, const struct model *model,
+                            struct import_rows *rows, struct error *error)
 {
     const struct import_owner_columns *of = &columns->owner;
     const char *id = of->dataset == CSV_NO_COLUMN ? "data" : csv_field(reader, of->dataset);
-    const char *experiment = of->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, of->experiment);
+    const char *experiment =
+        of->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, of->experiment);
     if (!*id)
         return csv_fault(reader, of->dataset, error, "the dataset's id is missing");
     if (!*experiment && of->experiment != CSV_NO_COLUMN)
         return csv_fault(reader, of->experiment, error, "the experiment's id is missing");
     uint32_t owner = import_owner_add(&rows->owners, id, experiment);
     if (owner == ID_NO_MEMORY)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->owners.dataset.n);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets",
+                         rows->owners.dataset.n);
     if (!columns->n_observable)
         return read_measurement(reader, columns->of, UINT32_MAX, model, owner, rows, error);
     enum status status = STATUS_OK;
@@ -338,8 +389,8 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
     return status;
 }
 
-enum status import_measurements(struct import_rows *rows, const struct import_options *options, const struct model *model,
-                                struct error *error)
+enum status import_measurements(struct import_rows *rows, const struct import_options *options,
+                                const struct model *model, struct error *error)
 {
     const char *path = options->measurements;
     struct csv_reader *reader = NULL;
@@ -349,8 +400,9 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     if (!status)
         csv_set_missing(reader, options->missing.item, options->missing.n);
     if (!status)
-        status = options->datasets_in_columns ? find_wells(reader, options, model, &columns, &rows->owners, error)
-                                              : find_columns(reader, options, model, &columns, error);
+        status = options->datasets_in_columns
+                     ? find_wells(reader, options, model, &columns, &rows->owners, error)
+                     : find_columns(reader, options, model, &columns, error);
     if (!status && options->experiments)
         status = csv_need_column(reader, "experiment", &columns.owner.experiment, error);
     rows->owners.has_experiments = !status && columns.owner.experiment != CSV_NO_COLUMN;
@@ -372,14 +424,16 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     if (!status)
         import_say_reading(options, reader, path);
     if (!status && hashes.n)
-        options->say("note: %.300s: %llu row%s that begin%s with # read as data, the first is line %llu", path,
-                    (unsigned long long)hashes.n, plural(hashes.n), hashes.n == 1 ? "s" : "",
-                    (unsigned long long)hashes.first);
+        options->say("note: %.300s: %llu row%s that begin%s with # read as data, the first is line "
+                     "%llu",
+                     path, (unsigned long long)hashes.n, plural(hashes.n), hashes.n == 1 ? "s" : "",
+                     (unsigned long long)hashes.first);
     csv_close(reader);
     free(columns.wide);
     free(columns.well);
     if (!status && rows->n == 0)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", path);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: there are no measurements below its header", path);
     return status;
 }
 
@@ -395,7 +449,8 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
         free(block);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", rows->n);
     }
-    /* start[e + 1] is first a count, then the place of experiment e's next row, finally the first row of experiment e + 1. */
+    /* start[e + 1] is first a count, then the place of experiment e's next row, finally the
+     * first row of experiment e + 1. */
     for (size_t i = 0; i < rows->n; i++)
         start[rows->owner[i] + 2]++;
     for (size_t e = 2; e < n_owner + 2; e++)

@@ -16,13 +16,16 @@ struct import_rows {
     struct import_faults faults;
     struct import_slips slips;
 };
-/* With a table of experiments a column `experiment` is needed; otherwise it is used where it exists. */
-enum status import_measurements(struct import_rows *rows, const struct import_options *options, const struct model *model,
-                                struct error *error);
+/* With a table of experiments a column `experiment` is needed; otherwise it is used where it
+ * exists. */
+enum status import_measurements(struct import_rows *rows, const struct import_options *options,
+                                const struct model *model, struct error *error);
 /* One more row of missing values; import_rows_end then gives it its owner. */
-enum status import_rows_begin(struct import_rows *rows, struct measurements *row, struct error *error);
+enum status import_rows_begin(struct import_rows *rows, struct measurements *row,
+                              struct error *error);
 void import_rows_end(struct import_rows *rows, uint32_t owner);
-/* Sorts the rows by experiment, keeping their order within each. first: n experiments + 1 offsets; free(*first). */
+/* Sorts the rows by experiment, keeping their order within each. first: n experiments + 1
+ * offsets; free(*first). */
 enum status import_sort(struct import_rows *rows, size_t **first, struct error *error);
 void import_rows_fini(struct import_rows *rows);
 
@@ -34,15 +37,19 @@ struct import_subjects {
     double *covariate; /* n experiments x n_covariate, the model's order */
     double *start;     /* n datasets x n_parameter, the model's order */
     int8_t *fixed;     /* the same */
-    uint32_t *steady;  /* n experiments: the one at whose steady state it begins, or ID_NONE; NULL: none does */
+    /* n experiments: the one at whose steady state it begins, or ID_NONE; NULL: none does */
+    uint32_t *steady;
     uint64_t n_unused[2]; /* datasets, experiments of the tables without measurements */
     struct import_faults faults;
 };
-/* Adds experiments at whose steady states others begin, which need no measurements; before the rows are sorted. */
+/* Adds experiments at whose steady states others begin, which need no measurements; before the
+ * rows are sorted. */
 enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error);
-/* `start` and `fixed` (n_parameter) are used where the table of datasets has no others. A covariate of the model that is in no
- * table is a fault. */
-enum status import_subjects_read(struct import_subjects *subjects, const struct import_options *options,
-                                 const struct import_owners *owners, const struct model *model, const double *start,
-                                 const unsigned char *fixed, struct error *error);
+/* `start` and `fixed` (n_parameter) are used where the table of datasets has no others. A
+ * covariate of the model that is in no table is a fault. */
+enum status import_subjects_read(struct import_subjects *subjects,
+                                 const struct import_options *options,
+                                 const struct import_owners *owners, const struct model *model,
+                                 const double *start, const unsigned char *fixed,
+                                 struct error *error);
 void import_subjects_fini(struct import_subjects *subjects);

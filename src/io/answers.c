@@ -1,4 +1,5 @@
-/* Answers, appended to files and read back. A file is open only for a moment, since thousands of fits may have one.
+/* Answers, appended to files and read back. A file is open only for a moment, since thousands of
+ * fits may have one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/answers.h"
 
@@ -103,7 +104,8 @@ static bool is_ours(int directory, const char *name)
     int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return errno == ENOENT;
-    ssize_t n = fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
+    ssize_t n =
+        fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
     close(file);
     return n >= 0 && memcmp(begin, "STF", (size_t)n) == 0;
 }
@@ -135,8 +137,9 @@ enum status answers_remove(const char *journal, struct error *error)
     }
     closedir(list);
     if (!status && foreign[0])
-        status = error_set(error, STATUS_SYSTEM, "the directory '%s' is kept: '%s' in it was not written by stiffit", path,
-                           foreign);
+        status = error_set(error, STATUS_SYSTEM,
+                           "the directory '%s' is kept: '%s' in it was not written by stiffit",
+                           path, foreign);
     if (!status && rmdir(path) != 0 && errno != ENOENT)
         status = error_system(error, errno, "cannot remove the directory '%s'", path);
     return status;
@@ -145,8 +148,8 @@ enum status answers_remove(const char *journal, struct error *error)
 static char *path_of(const struct answers *answers, char *path, size_t n)
 {
     uint32_t n_task = answers->folder->n_task;
-    snprintf(path, n, "%s/%" PRIu64 "-%" PRIu32 ".log", answers->folder->path, answers->fit / n_task,
-             (uint32_t)(answers->fit % n_task));
+    snprintf(path, n, "%s/%" PRIu64 "-%" PRIu32 ".log", answers->folder->path,
+             answers->fit / n_task, (uint32_t)(answers->fit % n_task));
     return path;
 }
 
@@ -183,14 +186,20 @@ static bool reserve(struct answers *answers, size_t capacity)
     return true;
 }
 
-void answers_begin(struct answers *answers, const struct answers_folder *folder, uint64_t fit, size_t max_payload)
+void answers_begin(struct answers *answers, const struct answers_folder *folder, uint64_t fit,
+                   size_t max_payload)
 {
     unsigned char *buffer = answers->buffer;
     size_t capacity = answers->capacity;
-    *answers = (struct answers){.folder = folder, .fit = fit, .buffer = buffer, .capacity = capacity,
-                                .max_payload = max_payload < ANSWERS_LIMIT ? max_payload : ANSWERS_LIMIT};
-    answers->is_reading = folder && folder->n &&
-                          bsearch(&fit, folder->fit, folder->n, sizeof fit, compare_numbers) != NULL;
+    *answers =
+        (struct answers){.folder = folder,
+                         .fit = fit,
+                         .buffer = buffer,
+                         .capacity = capacity,
+                         .max_payload = max_payload < ANSWERS_LIMIT ? max_payload : ANSWERS_LIMIT};
+    answers->is_reading =
+        folder && folder->n &&
+        bsearch(&fit, folder->fit, folder->n, sizeof fit, compare_numbers) != NULL;
     answers->on_disk = answers->is_reading;
 }
 
@@ -200,7 +209,8 @@ void answers_fini(struct answers *answers)
     *answers = (struct answers){.folder = NULL};
 }
 
-/* Brings `need` bytes from `at` on into the buffer. False: the file is shorter, or cannot be read. */
+/* Brings `need` bytes from `at` on into the buffer. False: the file is shorter, or cannot be
+ * read. */
 static bool fill(struct answers *answers, size_t need)
 {
     if (answers->size - answers->at >= need)
@@ -212,12 +222,14 @@ static bool fill(struct answers *answers, size_t need)
         return false;
     char path[4200];
     struct stat found;
-    int file = open(path_of(answers, path, sizeof path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int file =
+        open(path_of(answers, path, sizeof path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return false;
     ssize_t n = fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? 1 : 0;
     while (n > 0 && answers->size < answers->capacity) {
-        n = pread(file, answers->buffer + answers->size, answers->capacity - answers->size, answers->offset);
+        n = pread(file, answers->buffer + answers->size, answers->capacity - answers->size,
+                  answers->offset);
         if (n < 0 && errno == EINTR) {
             n = 1;
         } else if (n > 0) {
@@ -312,7 +324,8 @@ static void seal(struct answers *answers, uint32_t seed)
 /* Returns 0 or an errno; ENOENT: the file has disappeared, or the journal has. */
 static int open_to_append(const struct answers *answers, const char *path, int *file)
 {
-    int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (answers->on_disk ? 0 : O_CREAT);
+    int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
+                (answers->on_disk ? 0 : O_CREAT);
     *file = open(path, flags, 0666);
     if (*file < 0 && errno == ENOENT && !answers->on_disk) {
         if (mkdir(answers->folder->path, 0777) != 0 && errno != EEXIST)
@@ -350,7 +363,8 @@ enum status answers_flush(struct answers *answers, struct error *error)
     int failure = open_to_append(answers, path_of(answers, path, sizeof path), &file);
     if (failure) {
         stop(answers);
-        return failure == ENOENT ? STATUS_OK : error_system(error, failure, "cannot open '%s'", path);
+        return failure == ENOENT ? STATUS_OK
+                                 : error_system(error, failure, "cannot open '%s'", path);
     }
     if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
         failure = EINVAL;

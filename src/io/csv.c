@@ -1,4 +1,5 @@
-/* Reads and writes CSV. The bytes of a row are read first (its end depends only on quotes) and then split in place.
+/* Reads and writes CSV. The bytes of a row are read first (its end depends only on quotes) and
+ * then split in place.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/csv.h"
 
@@ -50,7 +51,8 @@ static enum status no_memory(const struct csv_reader *reader, struct error *erro
     return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", reader->path);
 }
 
-enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error, const char *format, ...)
+enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error,
+                      const char *format, ...)
 {
     char message[1000], place[300] = "";
     va_list arguments;
@@ -59,7 +61,8 @@ enum status csv_fault(const struct csv_reader *reader, size_t column, struct err
     va_end(arguments);
     if (column < reader->n_column)
         snprintf(place, sizeof place, " column '%.200s':", reader->name[column]);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s:%" PRIu64 ":%s %s", reader->path, reader->line, place, message);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s:%" PRIu64 ":%s %s", reader->path, reader->line,
+                     place, message);
 }
 
 static bool is_delimiter(const struct csv_reader *reader, int c)
@@ -73,9 +76,12 @@ static enum status keep_byte(struct csv_reader *reader, int c, struct error *err
 {
     if (reader->n_row == CSV_MAX_ROW)
         return csv_fault(reader, CSV_NO_COLUMN, error,
-                         "the row is longer than %d bytes: is a quote missing, or is this not a CSV file?", CSV_MAX_ROW);
+                         "the row is longer than %d bytes: is a quote missing, or is this not a "
+                         "CSV file?",
+                         CSV_MAX_ROW);
     if (c == 0)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is not a CSV file in UTF-8");
+        return csv_fault(reader, CSV_NO_COLUMN, error,
+                         "there is a zero byte: this is not a CSV file in UTF-8");
     if (!array_grow(&reader->row, reader->n_row + 1, &reader->capacity, 1))
         return no_memory(reader, error);
     reader->row[reader->n_row++] = (char)c;
@@ -108,7 +114,8 @@ static bool take_held(struct csv_reader *reader)
     return true;
 }
 
-/* Reads up to the line break outside quotes that ends the row. *more: there was a row, possibly empty. */
+/* Reads up to the line break outside quotes that ends the row. *more: there was a row, possibly
+ * empty. */
 static enum status read_raw(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum { AT_START, PLAIN, QUOTED, AFTER_QUOTE } state = AT_START;
@@ -123,7 +130,8 @@ static enum status read_raw(struct csv_reader *reader, bool *more, struct error 
         *more = true;
         if ((c == '\n' || c == '\r') && state != QUOTED) {
             end_line(reader, c);
-            return keep_byte(reader, '\n', error); /* makes even an empty row a string; split_row removes it */
+            /* makes even an empty row a string; split_row removes it */
+            return keep_byte(reader, '\n', error);
         }
         if (c == '\n')
             reader->next_line++;
@@ -141,13 +149,15 @@ static enum status read_raw(struct csv_reader *reader, bool *more, struct error 
     if (ferror(reader->file))
         return error_system(error, errno, "cannot read '%s'", reader->path);
     if (state == QUOTED)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "a quote that begins in this row is never closed");
+        return csv_fault(reader, CSV_NO_COLUMN, error,
+                         "a quote that begins in this row is never closed");
     return *more ? keep_byte(reader, '\n', error) : STATUS_OK;
 }
 
 static enum status add_field(struct csv_reader *reader, char *field, struct error *error)
 {
-    if (!array_grow(&reader->field, reader->n_field, &reader->field_capacity, sizeof *reader->field))
+    if (!array_grow(&reader->field, reader->n_field, &reader->field_capacity,
+                    sizeof *reader->field))
         return no_memory(reader, error);
     reader->field[reader->n_field++] = field;
     return STATUS_OK;
@@ -188,7 +198,8 @@ static enum status split_plain(struct csv_reader *reader, char **p, struct error
     *p = end;
     while (last > begin && (last[-1] == ' ' || last[-1] == '\t'))
         last--;
-    if (last < end) /* otherwise the terminator replaces the delimiter, once that has been examined */
+    if (last <
+        end) /* otherwise the terminator replaces the delimiter, once that has been examined */
         *last = '\0';
     return add_field(reader, begin, error);
 }
@@ -226,7 +237,8 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
         p = skip_blanks(reader, p);
         if (!*p && reader->delimiter == ' ')
             return STATUS_OK; /* blanks at the end */
-        enum status status = *p == '"' ? split_quoted(reader, &p, error) : split_plain(reader, &p, error);
+        enum status status =
+            *p == '"' ? split_quoted(reader, &p, error) : split_plain(reader, &p, error);
         if (status)
             return status;
         if (!*p)
@@ -235,7 +247,8 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
     }
 }
 
-/* The most frequent of , ; and tab in the header, outside quotes; if it has none, a blank between its words. */
+/* The most frequent of , ; and tab in the header, outside quotes; if it has none, a blank
+ * between its words. */
 static char find_delimiter(const char *header)
 {
     static const char candidates[] = ",;\t";
@@ -254,7 +267,8 @@ static char find_delimiter(const char *header)
     bool is_unit = strpbrk(header, "[(") != NULL; /* "conc [mg/L]" is one column */
     const char *word = header + strspn(header, " \t\r\n"), *after = word + strcspn(word, " \t\r\n");
     bool has_words = after[strspn(after, " \t\r\n")] != '\0';
-    return count[best] == 0 && has_words && !is_unit && !strchr(header, '"') ? ' ' : candidates[best];
+    return count[best] == 0 && has_words && !is_unit && !strchr(header, '"') ? ' '
+                                                                             : candidates[best];
 }
 
 /* Byte-order marks: UTF-8's is skipped, UTF-16's are refused. */
@@ -262,9 +276,11 @@ static enum status skip_mark(struct csv_reader *reader, struct error *error)
 {
     int c = getc(reader->file);
     if (c == 0xff || c == 0xfe)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "this looks like UTF-16: save the table as UTF-8");
+        return csv_fault(reader, CSV_NO_COLUMN, error,
+                         "this looks like UTF-16: save the table as UTF-8");
     if (c == 0x89 || c == 0)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "this is a binary file (HDF5?), not a CSV table");
+        return csv_fault(reader, CSV_NO_COLUMN, error,
+                         "this is a binary file (HDF5?), not a CSV table");
     if (c != 0xef) {
         if (c != EOF)
             ungetc(c, reader->file);
@@ -275,7 +291,10 @@ static enum status skip_mark(struct csv_reader *reader, struct error *error)
     return STATUS_OK;
 }
 
-static bool is_blank(const struct csv_reader *reader) { return reader->row[strspn(reader->row, " \t\n")] == '\0'; }
+static bool is_blank(const struct csv_reader *reader)
+{
+    return reader->row[strspn(reader->row, " \t\n")] == '\0';
+}
 
 /* Counts the fields of a row's text, and those that are numbers. */
 static size_t count_fields(const char *text, char delimiter, size_t *n_number)
@@ -304,7 +323,8 @@ static size_t count_fields(const char *text, char delimiter, size_t *n_number)
     }
 }
 
-/* Whether a comment names the columns of the row below it, as numpy.savetxt writes: "# time,value" above numbers. */
+/* Whether a comment names the columns of the row below it, as numpy.savetxt writes: "#
+ * time,value" above numbers. */
 static bool is_header_of(const char *comment, const char *row)
 {
     size_t n_number, n_below;
@@ -332,13 +352,15 @@ static void count_comment(struct csv_reader *reader, uint64_t line)
 /* "TABLE NO. 1", above what NONMEM's $TABLE writes. */
 static bool is_table_number(const char *row) { return !strncmp(row, "TABLE NO.", 9); }
 
-/* Reads the row that names the columns: the first one that is neither blank nor a comment, or the last comment above it. */
+/* Reads the row that names the columns: the first one that is neither blank nor a comment, or
+ * the last comment above it. */
 static enum status read_header(struct csv_reader *reader, bool *more, struct error *error)
 {
     char *comment = NULL;
     uint64_t line = 0;
     enum status status = read_raw(reader, more, error);
-    while (!status && *more && (is_blank(reader) || reader->row[0] == '#' || is_table_number(reader->row))) {
+    while (!status && *more &&
+           (is_blank(reader) || reader->row[0] == '#' || is_table_number(reader->row))) {
         if (reader->row[0] == '#') {
             free(comment);
             if (!(comment = strdup(reader->row + strspn(reader->row, "# \t"))))
@@ -360,7 +382,9 @@ static enum status read_header(struct csv_reader *reader, bool *more, struct err
 static void drop_unit(char *name)
 {
     size_t n = strlen(name);
-    char *unit = n && name[n - 1] == ']' ? strrchr(name, '[') : n && name[n - 1] == ')' ? strrchr(name, '(') : NULL;
+    char *unit = n && name[n - 1] == ']'   ? strrchr(name, '[')
+                 : n && name[n - 1] == ')' ? strrchr(name, '(')
+                                           : NULL;
     if (!unit || unit == name || (*unit == '(' && unit[-1] != ' '))
         return;
     while (unit > name && unit[-1] == ' ')
@@ -465,7 +489,8 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     return status ? status : sort_names(reader, error);
 }
 
-static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged, struct error *error)
+static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged,
+                              struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
@@ -479,7 +504,8 @@ static enum status open_table(struct csv_reader **reader, const char *path, bool
     made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
     made->file = is_stdin ? stdin : fopen(path, "re");
-    enum status status = made->file ? take_header(made, error) : error_system(error, errno, "cannot read '%s'", path);
+    enum status status = made->file ? take_header(made, error)
+                                    : error_system(error, errno, "cannot read '%s'", path);
     if (status) {
         csv_close(made);
         return status;
@@ -517,12 +543,18 @@ void csv_close(struct csv_reader *reader)
 }
 
 size_t csv_n_column(const struct csv_reader *reader) { return reader->n_column; }
-const char *csv_column_name(const struct csv_reader *reader, size_t column) { return reader->name[column]; }
+const char *csv_column_name(const struct csv_reader *reader, size_t column)
+{
+    return reader->name[column];
+}
 uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
 uint64_t csv_latin1_line(const struct csv_reader *reader) { return reader->latin1_line; }
 struct csv_lines csv_comments(const struct csv_reader *reader) { return reader->comments; }
 char csv_first_character(const struct csv_reader *reader) { return reader->first; }
-const char *csv_field(const struct csv_reader *reader, size_t column) { return reader->field[column]; }
+const char *csv_field(const struct csv_reader *reader, size_t column)
+{
+    return reader->field[column];
+}
 
 size_t csv_find_column(const struct csv_reader *reader, const char *name)
 {
@@ -544,7 +576,8 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name)
     return n_similar == 1 ? reader->sorted[low].column : CSV_NO_COLUMN;
 }
 
-enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error)
+enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column,
+                            struct error *error)
 {
     char names[600] = "";
     *column = csv_find_column(reader, name);
@@ -552,11 +585,13 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
         return STATUS_OK;
     for (size_t i = 0; i < reader->n_column && strlen(names) < sizeof names - 1; i++)
         words_add(names, sizeof names, "%s%.100s", i ? ", " : "", reader->name[i]);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column '%s'; the first line has: %s", reader->path,
-                     name, names);
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "%s: there is no column '%s'; the first line has: %s", reader->path, name,
+                     names);
 }
 
-/* Fields beyond the columns that are empty: delimiters at the end of a row, as spreadsheets write them. */
+/* Fields beyond the columns that are empty: delimiters at the end of a row, as spreadsheets
+ * write them. */
 static void drop_empty_fields(struct csv_reader *reader)
 {
     while (reader->n_field > reader->n_column && !reader->field[reader->n_field - 1][0])
@@ -587,14 +622,16 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         enum status status = read_raw(reader, more, error);
         if (status || !*more)
             return status;
-        if (is_blank(reader) && (reader->delimiter == ' ' || !strchr(reader->row, reader->delimiter)))
+        if (is_blank(reader) &&
+            (reader->delimiter == ' ' || !strchr(reader->row, reader->delimiter)))
             continue;
         if ((status = split_row(reader, error)))
             return status;
         drop_empty_fields(reader);
         if ((status = complete_row(reader, error)))
             return status;
-        if (reader->n_column > 1 && is_empty_row(reader)) /* an empty field of a single column is written "" */
+        if (reader->n_column > 1 &&
+            is_empty_row(reader)) /* an empty field of a single column is written "" */
             continue;
         if (reader->n_field == reader->n_column)
             return STATUS_OK;
@@ -603,9 +640,12 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         count_comment(reader, reader->line);
     }
     bool is_one_more = reader->n_field == reader->n_column + 1;
-    return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns%s",
+    return csv_fault(reader, CSV_NO_COLUMN, error,
+                     "there are %zu fields where the first line names %zu columns%s",
                      reader->n_field, reader->n_column,
-                     is_one_more ? " (if the first field is a row's name: R's write.table needs row.names = FALSE)" : "");
+                     is_one_more ? " (if the first field is a row's name: R's write.table needs "
+                                   "row.names = FALSE)"
+                                 : "");
 }
 
 void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t n)
@@ -634,12 +674,15 @@ bool csv_is_missing(const struct csv_reader *reader, size_t column)
     return is_missing_word(reader, text) || (csv_parse_double(text, &number) && isnan(number));
 }
 
-/* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a table has points or commas. */
-enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error)
+/* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a
+ * table has points or commas. */
+enum status csv_number(const struct csv_reader *reader, size_t column, double *value,
+                       struct error *error)
 {
     char copy[64];
     const char *text = reader->field[column], *comma = strchr(text, ',');
-    bool is_comma = comma && reader->delimiter != ',' && !strchr(text, '.') && strlen(text) < sizeof copy;
+    bool is_comma =
+        comma && reader->delimiter != ',' && !strchr(text, '.') && strlen(text) < sizeof copy;
     if (is_comma) {
         strcpy(copy, text);
         copy[comma - text] = '.';
@@ -650,14 +693,18 @@ enum status csv_number(const struct csv_reader *reader, size_t column, double *v
     }
     if (!csv_parse_double(is_comma ? copy : text, value))
         return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,
-                         comma && reader->delimiter == ',' ? ": decimals are written with a point if commas separate columns"
+                         comma && reader->delimiter == ',' ? ": decimals are written with a point "
+                                                             "if commas separate columns"
                                                            : "");
     reader->decimals->comma = reader->decimals->comma || is_comma;
     reader->decimals->point = reader->decimals->point || (strchr(text, '.') && !isnan(*value));
-    return reader->decimals->comma && reader->decimals->point
-               ? csv_fault(reader, column, error, "'%.100s': the table has numbers with decimal points and with decimal commas",
-                           text)
-               : STATUS_OK;
+    return reader->decimals->comma && reader->decimals->point ? csv_fault(reader, column, error,
+                                                                          "'%.100s': the table has "
+                                                                          "numbers with decimal "
+                                                                          "points and with decimal "
+                                                                          "commas",
+                                                                          text)
+                                                              : STATUS_OK;
 }
 
 bool csv_parse_double(const char *text, double *value)
@@ -674,7 +721,8 @@ bool csv_parse_double(const char *text, double *value)
         }
     if (memchr(begin, 'x', n) || memchr(begin, 'X', n))
         return false;
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc returns a permanent object: cheap */
+    /* glibc returns a permanent object: cheap */
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c_locale)
         return false;
     char *end;
@@ -690,7 +738,10 @@ bool csv_parse_double(const char *text, double *value)
 static void begin_field(struct csv_writer *writer)
 {
     if (writer->in_row)
-        putc(writer->delimiter ? writer->delimiter : writer->decimal_comma ? ';' : ',', writer->file);
+        putc(writer->delimiter       ? writer->delimiter
+             : writer->decimal_comma ? ';'
+                                     : ',',
+             writer->file);
     writer->in_row = true;
 }
 
@@ -708,8 +759,10 @@ static void put_piece(struct csv_writer *writer, const char *text, size_t n)
 void csv_put_text(struct csv_writer *writer, const char *text)
 {
     size_t n = strlen(text);
-    /* Without quotes blanks and an empty row would be lost, and a row that begins with # might be a comment. */
-    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) || (text[0] == '#' && !writer->in_row)
+    /* Without quotes blanks and an empty row would be lost, and a row that begins with # might
+     * be a comment. */
+    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) ||
+                        (text[0] == '#' && !writer->in_row)
                   : !writer->in_row;
     begin_field(writer);
     if (!lost && !strpbrk(text, ",;\t\"\r\n")) {

@@ -12,18 +12,21 @@
 enum { CSV_MAX_ROW = 1 << 26 }; /* bytes of one row: a million columns */
 #define CSV_NO_COLUMN SIZE_MAX
 
-/* Reads RFC 4180 and common variants. Fields may be quoted ("" for a quote, line breaks allowed inside); lines end in LF,
- * CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab, whichever is most frequent in the
- * first line, or, if it has none of them, any number of blanks; blanks around an unquoted field, empty lines, rows whose
- * fields are all empty, and empty fields behind the last column are ignored. The first row names the columns; a unit behind a
- * name ("time [h]", "dose (mg)") is dropped unless the name is then another column's. The first column may have the name "":
- * an index that a program wrote. Lines above the first row that begin with # are comments, unless the last one has
- * as many fields as the numbers below it: then it is the header; those that begin with "TABLE NO." are skipped.
- * Below, a line that begins with # and has another number of fields than there are columns is a comment. */
+/* Reads RFC 4180 and common variants. Fields may be quoted ("" for a quote, line breaks allowed
+ * inside); lines end in LF, CR LF or CR; a byte-order mark is skipped; the delimiter is a comma,
+ * semicolon or tab, whichever is most frequent in the first line, or, if it has none of them,
+ * any number of blanks; blanks around an unquoted field, empty lines, rows whose fields are all
+ * empty, and empty fields behind the last column are ignored. The first row names the columns; a
+ * unit behind a name ("time [h]", "dose (mg)") is dropped unless the name is then another
+ * column's. The first column may have the name "": an index that a program wrote. Lines above
+ * the first row that begin with # are comments, unless the last one has as many fields as the
+ * numbers below it: then it is the header; those that begin with "TABLE NO." are skipped. Below,
+ * a line that begins with # and has another number of fields than there are columns is a
+ * comment. */
 struct csv_reader;
 
-/* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column but the first has
- * no name, or one has that of another. */
+/* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is
+ * empty, or a column but the first has no name, or one has that of another. */
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
 /* The same for tables whose rows may leave out empty fields at their ends. */
 enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error);
@@ -31,13 +34,15 @@ void csv_close(struct csv_reader *reader); /* NULL is legal */
 
 size_t csv_n_column(const struct csv_reader *reader);
 const char *csv_column_name(const struct csv_reader *reader, size_t column);
-/* The column's number, CSV_NO_COLUMN if there is none; case matters only if names differ by case alone. */
+/* The column's number, CSV_NO_COLUMN if there is none; case matters only if names differ by case
+ * alone. */
 size_t csv_find_column(const struct csv_reader *reader, const char *name);
 /* The same, or an error that says which columns there are. */
-enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error);
+enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column,
+                            struct error *error);
 
-/* Reads the next row; *more is false at the end. A row with another number of fields than the header is a fault, unless the
- * table may be ragged: then fields that are missing are empty. */
+/* Reads the next row; *more is false at the end. A row with another number of fields than the
+ * header is a fault, unless the table may be ragged: then fields that are missing are empty. */
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error);
 uint64_t csv_line(const struct csv_reader *reader); /* first line of the row, from 1 */
 /* The first line so far that is not UTF-8 and was read as Latin-1; 0: none. */
@@ -50,32 +55,37 @@ struct csv_lines {
 char csv_first_character(const struct csv_reader *reader);
 /* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
-/* Words that csv_number reads as missing values, beside those of csv_parse_double: n items, each a word or several with commas
- * between. They must outlive the reader. */
+/* Words that csv_number reads as missing values, beside those of csv_parse_double: n items, each
+ * a word or several with commas between. They must outlive the reader. */
 void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t n);
 /* Whether the field is a missing value. */
 bool csv_is_missing(const struct csv_reader *reader, size_t column);
 /* As csv_parse_double; a decimal comma is read, too, where semicolons or tabs separate columns. */
-enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error);
+enum status csv_number(const struct csv_reader *reader, size_t column, double *value,
+                       struct error *error);
 
-/* STATUS_BAD_PROBLEM, with "FILE:LINE: column 'NAME': " prepended. CSV_NO_COLUMN: only file and line. */
-enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* STATUS_BAD_PROBLEM, with "FILE:LINE: column 'NAME': " prepended. CSV_NO_COLUMN: only file and
+ * line. */
+enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A decimal number, with a point in every locale, or inf. "", ".", NA, N/A and NaN are missing values: NaN. False for
- * anything else, such as trailing text, hexadecimal, a decimal comma, or 1e999. */
+/* A decimal number, with a point in every locale, or inf. "", ".", NA, N/A and NaN are missing
+ * values: NaN. False for anything else, such as trailing text, hexadecimal, a decimal comma, or
+ * 1e999. */
 bool csv_parse_double(const char *text, double *value);
 
 /* Writing: LF, quotes only if needed. The caller owns the file and checks ferror at the end. */
 struct csv_writer {
     FILE *file;
     bool in_row;
-    bool decimal_comma; /* and columns are separated by semicolons, as spreadsheets of half the world read */
+    /* and columns are separated by semicolons, as spreadsheets of half the world read */
+    bool decimal_comma;
     char delimiter; /* 0: a comma, or with decimal commas a semicolon */
     /* By its first text: a terminal gets '?' for control characters. */
     enum { CSV_UNKNOWN, CSV_TERMINAL, CSV_FILE } kind;
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
-void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */
+/* reads back to the same bits; NaN, Inf, -Inf */
+void csv_put_number(struct csv_writer *writer, double value);
 void csv_put_integer(struct csv_writer *writer, int64_t value);
 void csv_end_row(struct csv_writer *writer);

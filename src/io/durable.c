@@ -69,7 +69,8 @@ void durable_drop(char **temporary)
     *temporary = NULL;
 }
 
-enum status durable_write(const char *path, mode_t mode, const void *bytes, size_t n_byte, struct error *error)
+enum status durable_write(const char *path, mode_t mode, const void *bytes, size_t n_byte,
+                          struct error *error)
 {
     char *temporary;
     size_t done = 0;
@@ -77,7 +78,8 @@ enum status durable_write(const char *path, mode_t mode, const void *bytes, size
     if (status)
         return status;
     int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    for (ssize_t n = 0; file >= 0 && done < n_byte && (n >= 0 || errno == EINTR); done += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 0; file >= 0 && done < n_byte && (n >= 0 || errno == EINTR);
+         done += n > 0 ? (size_t)n : 0)
         n = write(file, (const char *)bytes + done, n_byte - done);
     if (file < 0 || done < n_byte)
         status = error_system(error, errno, "cannot write '%s'", temporary);
@@ -109,6 +111,7 @@ bool stamp_holds(const struct stamp *stamp, const char *path)
     stamp_take(&now, path);
     if (!stamp->is_taken)
         return true;
-    return now.is_there == stamp->is_there && now.device == stamp->device && now.inode == stamp->inode &&
-           now.size == stamp->size && now.changed_s == stamp->changed_s && now.changed_ns == stamp->changed_ns;
+    return now.is_there == stamp->is_there && now.device == stamp->device &&
+           now.inode == stamp->inode && now.size == stamp->size &&
+           now.changed_s == stamp->changed_s && now.changed_ns == stamp->changed_ns;
 }

@@ -1,5 +1,5 @@
-/* Makes files that appear whole or not at all and survive a power failure, by temporary names, fsync and rename; and detects
- * that a file was changed or replaced.
+/* Makes files that appear whole or not at all and survive a power failure, by temporary names,
+ * fsync and rename; and detects that a file was changed or replaced.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,7 +12,8 @@
 
 enum { DURABLE_PATH = DESTINATION_PATH };
 
-/* fsync of an open file; a file system without fsync for directories is not an error. `path` is for messages. */
+/* fsync of an open file; a file system without fsync for directories is not an error. `path` is
+ * for messages. */
 enum status durable_sync(int file, const char *path, struct error *error);
 enum status durable_sync_directory(const char *directory, struct error *error);
 /* An unused hidden name beside the file that `path` leads to; free(*temporary). Creates nothing.
@@ -24,10 +25,12 @@ enum status durable_replace(char **temporary, const char *path, struct error *er
 /* Removes the file *temporary, if there is one, and frees the name. *temporary may be NULL. */
 void durable_drop(char **temporary);
 /* All this for a file of these bytes. */
-enum status durable_write(const char *path, mode_t mode, const void *bytes, size_t n_byte, struct error *error);
+enum status durable_write(const char *path, mode_t mode, const void *bytes, size_t n_byte,
+                          struct error *error);
 
-/* For a file that a run reads at its beginning and reads again or replaces at its end, and that other processes may change
- * meanwhile. Device, inode, size and time of change instead of the bytes: enough against accidents, at no cost. */
+/* For a file that a run reads at its beginning and reads again or replaces at its end, and that
+ * other processes may change meanwhile. Device, inode, size and time of change instead of the
+ * bytes: enough against accidents, at no cost. */
 struct stamp {
     bool is_taken, is_there; /* all zero: not taken */
     uint64_t device, inode, size;

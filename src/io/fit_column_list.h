@@ -1,7 +1,7 @@
-/* The columns of /fits, as lists from which fit_record.h makes the record of a fit and a table of its
- * columns. Journals, results, merging, export, show and the selection of rows use that table: a new
- * number needs an entry here, and a line where the fit computes it. Separate because the lists grow
- * with every new number.
+/* The columns of /fits, as lists from which fit_record.h makes the record of a fit and a table
+ * of its columns. Journals, results, merging, export, show and the selection of rows use that
+ * table: a new number needs an entry here, and a line where the fit computes it. Separate
+ * because the lists grow with every new number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -27,7 +27,8 @@
     X(ERROR_MISSING, "/fits/error_missing", LACK, PER_PARAMETER, lack, \
       "why a parameter has no standard error") \
     X(COVARIANCE, "/fits/covariance", DOUBLE, PER_PAIR, covariance, \
-      "covariance of the parameters, natural scale: P x P, row after row; for a sigma of 1 where errors lack freedom") \
+      "covariance of the parameters, natural scale: P x P, row after row; for a sigma of 1 where " \
+      "errors lack freedom") \
     X(EIGENVALUES, "/fits/information_eigenvalues", DOUBLE, PER_PARAMETER, eigenvalue, \
       "eigenvalues of the information matrix on the optimiser's scale, decreasing", \
       .sigma_power = 2) \
@@ -42,10 +43,12 @@
       "weighted sum of squared residuals", .line = 1, .label = "chi-square", \
       .sigma_power = 1, .table = 9) \
     X(FREEDOM, "/fits/degrees_of_freedom", INT64, PER_FIT, n_freedom, \
-      "number of measurements minus that of fitted parameters", .line = 1, .label = "degrees of freedom", \
+      "number of measurements minus that of fitted parameters", .line = 1, .label = \
+      "degrees of freedom", \
       .table = 8) \
     X(REDUCED, "/fits/reduced_chi_square", DOUBLE, PER_FIT, reduced_chi_square, \
-      "chi_square over the dataset's degrees of freedom, its share of them in a fit of many datasets", \
+      "chi_square over the dataset's degrees of freedom, its share of them in a fit of many " \
+      "datasets", \
       .sigma_power = 1, .table = 9) \
     X(N_NOISE, "/fits/noise_parameters", INT64, PER_FIT, n_own_noise, \
       "number of the dataset's own fitted parameters that affect only the noise; -1: not known") \
@@ -78,13 +81,17 @@
       "mean of each random parameter, given the dataset's measurements, on the optimiser's scale", \
       .part = FIT_PART_RANDOM, .table = 5) \
     X(RANDOM_DEVIATION, "/fits/random_deviation", DOUBLE, PER_PARAMETER, random_deviation, \
-      "standard deviation of each random parameter, given the dataset's measurements, on the optimiser's scale", \
+      "standard deviation of each random parameter, given the dataset's measurements, on the " \
+      "optimiser's scale", \
       .part = FIT_PART_RANDOM, .table = 5) \
-    X(MINUS_2_LOG_LIKELIHOOD, "/fits/minus_2_log_likelihood", DOUBLE, PER_FIT, minus_2_log_likelihood, \
+    X(MINUS_2_LOG_LIKELIHOOD, "/fits/minus_2_log_likelihood", DOUBLE, PER_FIT, \
+      minus_2_log_likelihood, \
       "the dataset's contribution to -2 log L, integrated over its random parameters", \
-      .part = FIT_PART_RANDOM, .line = 2, .label = "contribution to -2 log L", .n_digit = 10, .table = 5) \
+      .part = FIT_PART_RANDOM, .line = 2, .label = "contribution to -2 log L", .n_digit = 10, \
+          .table = 5) \
     X(EFFECTIVE_POINTS, "/fits/effective_points", DOUBLE, PER_FIT, effective_points, \
-      "effective number of the points that the likelihood is integrated with; NaN: Laplace's approximation", \
+      "effective number of the points that the likelihood is integrated with; NaN: Laplace's " \
+      "approximation", \
       .part = FIT_PART_RANDOM, .line = 2, .label = "effective points", .table = 5) \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, \
       "certificate: objective at tighter integrator tolerances minus objective, or a bound of it", \
@@ -102,14 +109,15 @@
       "iterations of the optimiser", .is_work = true, .table = 10) \
     X(EVALUATIONS, "/fits/evaluations", INT64, PER_FIT, n_evaluation, \
       "evaluations of the model", .is_work = true, .table = 10) \
-    X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, "steps of the integrator", .is_work = true, .table = 10) \
+    X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, "steps of the integrator", .is_work = true, \
+      .table = 10) \
     X(SECONDS, "/fits/seconds", DOUBLE, PER_FIT, seconds, \
       "computing time", .unit = "s", .is_work = true, .table = 10) \
     X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, \
       "-1 at the lower bound, 1 at the upper bound, otherwise 0", .table = 4)
 
-/* Numbers known only when all tasks of a dataset are done. These columns are in results, not in journals, and only if
- * requested; the last one only if some datasets have no row. */
+/* Numbers known only when all tasks of a dataset are done. These columns are in results, not in
+ * journals, and only if requested; the last one only if some datasets have no row. */
 #define FIT_STARTS_COLUMN_LIST(X) \
     X(SAME_OPTIMUM, "/fits/starts_at_optimum", INT64, PER_FIT, n_same_optimum, \
       "starts that ended at the best objective, within 1e-6 of it", .part = FIT_PART_STARTS, \
@@ -126,9 +134,11 @@
     X(PROFILE_UPPER, "/fits/profile_upper", DOUBLE, PER_PARAMETER, profile_upper, \
       "upper confidence limit from the profile; profile_upper_status has its kind", \
       .part = FIT_PART_PROFILE, .table = 11) \
-    X(PROFILE_LOWER_STATUS, "/fits/profile_lower_status", LIMIT, PER_PARAMETER, profile_lower_status, \
+    X(PROFILE_LOWER_STATUS, "/fits/profile_lower_status", LIMIT, PER_PARAMETER, \
+      profile_lower_status, \
       "kind of the lower limit", .part = FIT_PART_PROFILE, .table = 11) \
-    X(PROFILE_UPPER_STATUS, "/fits/profile_upper_status", LIMIT, PER_PARAMETER, profile_upper_status, \
+    X(PROFILE_UPPER_STATUS, "/fits/profile_upper_status", LIMIT, PER_PARAMETER, \
+      profile_upper_status, \
       "kind of the upper limit", .part = FIT_PART_PROFILE, .table = 11) \
     X(PROFILE_LOWER_BY, "/fits/profile_lower_held_by", INT64, PER_PARAMETER, profile_lower_by, \
       "row of /parameters of another parameter that a bound holds at the lower limit; -1: none", \
@@ -147,10 +157,12 @@
       "lower end of the studentised bootstrap interval", .part = FIT_PART_BOOTSTRAP, .table = 11) \
     X(BOOTSTRAP_UPPER, "/fits/bootstrap_upper", DOUBLE, PER_PARAMETER, bootstrap_upper, \
       "upper end of the studentised bootstrap interval", .part = FIT_PART_BOOTSTRAP, .table = 11) \
-    X(PERCENTILE_LOWER, "/fits/bootstrap_percentile_lower", DOUBLE, PER_PARAMETER, percentile_lower, \
+    X(PERCENTILE_LOWER, "/fits/bootstrap_percentile_lower", DOUBLE, PER_PARAMETER, \
+      percentile_lower, \
       "lower end of the percentile interval, which tends to be too short", \
       .part = FIT_PART_BOOTSTRAP, .table = 11) \
-    X(PERCENTILE_UPPER, "/fits/bootstrap_percentile_upper", DOUBLE, PER_PARAMETER, percentile_upper, \
+    X(PERCENTILE_UPPER, "/fits/bootstrap_percentile_upper", DOUBLE, PER_PARAMETER, \
+      percentile_upper, \
       "upper end of the percentile interval, which tends to be too short", \
       .part = FIT_PART_BOOTSTRAP, .table = 11)
 #define FIT_SELECTION_COLUMN_LIST(X) \
@@ -159,5 +171,6 @@
 
 /* Those with a field of their own in struct fit_record, and all. */
 #define FIT_FIELD_COLUMN_LIST(X) \
-    FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) FIT_BOOTSTRAP_COLUMN_LIST(X)
+    FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) \
+    FIT_BOOTSTRAP_COLUMN_LIST(X)
 #define FIT_ALL_COLUMN_LIST(X) FIT_FIELD_COLUMN_LIST(X) FIT_SELECTION_COLUMN_LIST(X)

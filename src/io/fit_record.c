@@ -8,7 +8,8 @@
 /* The other arguments: the description, and designated initialisers. */
 #define FIT_COLUMNS_ROW(name, path_, kind_, shape_, field, ...) \
     [FIT_COLUMN_##name] = {.path = path_, .kind = FIT_##kind_, .shape = shape_, \
-                           .offset = offsetof(struct fit_record, field), .description = __VA_ARGS__},
+                           .offset = offsetof(struct fit_record, field), \
+                           .description = __VA_ARGS__},
 const struct fit_column_info fit_columns[N_RESULT_COLUMN] = {FIT_ALL_COLUMN_LIST(FIT_COLUMNS_ROW)};
 
 static const char *outcome_name_or_null(int number)
@@ -31,14 +32,16 @@ size_t fit_record_array_bytes(size_t n_parameter)
     size_t bytes = 0;
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         if (fit_columns[i].shape != PER_FIT)
-            bytes += fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+            bytes += fit_column_width((enum fit_column)i, n_parameter) *
+                     fit_kind_size(fit_columns[i].kind);
     return bytes;
 }
 
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block)
 {
     char *place = block;
-    for (size_t size = 8; size > 0; size = size == 8 ? 1 : 0) /* doubles first, because of their alignment */
+    for (size_t size = 8; size > 0;
+         size = size == 8 ? 1 : 0) /* doubles first, because of their alignment */
         for (int i = 0; i < N_RESULT_COLUMN; i++) {
             size_t width = fit_column_width((enum fit_column)i, n_parameter);
             if (fit_columns[i].shape == PER_FIT || fit_kind_size(fit_columns[i].kind) != size)
@@ -90,7 +93,8 @@ void fit_record_clear(struct fit_record *record, size_t n_parameter)
     if ((const struct fit_column_info){.description = __VA_ARGS__}.is_work) { \
         WORK_##shape(statement) \
     }
-#define ZERO_ROW(name, path, kind, shape, field, ...) IF_WORK(shape, record->field = 0;, __VA_ARGS__)
+#define ZERO_ROW(name, path, kind, shape, field, ...) IF_WORK(shape, record->field = 0;, \
+    __VA_ARGS__)
 #define ADD_ROW(name, path, kind, shape, field, ...) \
     IF_WORK(shape, record->field = (fit_type_##kind)(record->field + other->field);, __VA_ARGS__)
 
@@ -107,7 +111,8 @@ void fit_record_add_work(struct fit_record *record, const struct fit_record *oth
 void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma)
 {
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        double *values = fit_columns[i].sigma_power ? fit_column_values((enum fit_column)i, record) : NULL;
+        double *values =
+            fit_columns[i].sigma_power ? fit_column_values((enum fit_column)i, record) : NULL;
         double factor = 1;
         for (int k = 0; k < fit_columns[i].sigma_power; k++)
             factor *= sigma;
@@ -128,7 +133,8 @@ void fit_record_to_bytes(const struct fit_record *record, size_t n_parameter, vo
     memcpy(next, record, sizeof *record);
     next += sizeof *record;
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        size_t size = fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        size_t size =
+            fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
         const void *values = fit_column_values((enum fit_column)i, &source);
         if (fit_columns[i].shape == PER_FIT)
             continue;
@@ -148,7 +154,8 @@ void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const 
     next += sizeof given;
     given.point = record->point;
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        size_t size = fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        size_t size =
+            fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
         void *values = fit_column_values((enum fit_column)i, record);
         if (fit_columns[i].shape == PER_FIT)
             continue;

@@ -17,8 +17,9 @@
 #define HAVE_FILE_LOCKING 1
 #endif
 
-/* By default the library prints on stderr and follows external links; both are settings of the process. It also cleans up at
- * exit, where 1.10.8 crashes after a failed write; we close everything ourselves. */
+/* By default the library prints on stderr and follows external links; both are settings of the
+ * process. It also cleans up at exit, where 1.10.8 crashes after a failed write; we close
+ * everything ourselves. */
 static void library_prepare(void)
 {
     H5dont_atexit();
@@ -33,13 +34,15 @@ static herr_t take_innermost(unsigned n, const H5E_error2_t *entry, void *contex
     char *text = context;
     if (n > 0 || !entry->desc)
         return 0;
-    const char *reason = strstr(entry->desc, words); /* of a failed read or write, among time, name, numbers */
+    /* of a failed read or write, among time, name, numbers */
+    const char *reason = strstr(entry->desc, words);
     reason = reason ? reason + strlen(words) : entry->desc;
     snprintf(text, 200, ": %.*s", reason == entry->desc ? 190 : (int)strcspn(reason, "'"), reason);
     return 0;
 }
 
-enum status hdf5_error(const struct hdf5_file *file, struct error *error, enum status status, const char *format, ...)
+enum status hdf5_error(const struct hdf5_file *file, struct error *error, enum status status,
+                       const char *format, ...)
 {
     char detail[200] = "", message[1024];
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, detail);
@@ -59,7 +62,8 @@ static hid_t access_list(void)
     /* Handles left open by a failed read must not keep the file open. */
     H5Pset_fclose_degree(list, H5F_CLOSE_STRONG);
 #ifdef HAVE_FILE_LOCKING
-    /* NFS and Lustre are often mounted without locks; nobody else writes to our files while they are open. */
+    /* NFS and Lustre are often mounted without locks; nobody else writes to our files while they
+     * are open. */
     H5Pset_file_locking(list, false, true);
 #endif
     return list;
@@ -74,7 +78,8 @@ static enum status check_openable(const char *path, int flags, struct error *err
     if (S_ISDIR(info.st_mode))
         return error_set(error, STATUS_SYSTEM, "%s: is a directory, not an HDF5 file", path);
     if (!S_ISREG(info.st_mode))
-        return error_set(error, STATUS_SYSTEM, "%s: is not a regular file (HDF5 cannot be read from a pipe or device)",
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: is not a regular file (HDF5 cannot be read from a pipe or device)",
                          path);
     int fd = open(path, flags | O_CLOEXEC);
     if (fd < 0)
@@ -95,13 +100,15 @@ static const char *what_to_do(const char *path)
 {
     size_t n = strlen(path);
     if (n > 4 && !strcmp(path + n - 4, ".ode"))
-        return " but, by its name, a model: see `stiffit model show`; `stiffit import --model` makes a problem of it";
+        return " but, by its name, a model: see `stiffit model show`; `stiffit import --model` "
+               "makes a problem of it";
     if (n > 4 && !strcmp(path + n - 4, ".csv"))
         return " but, by its name, a table: `stiffit import` makes a problem file of it";
     return "";
 }
 
-static enum status open_file(struct hdf5_file *file, const char *path, unsigned flags, struct error *error)
+static enum status open_file(struct hdf5_file *file, const char *path, unsigned flags,
+                             struct error *error)
 {
     enum status status = check_openable(path, flags == H5F_ACC_RDWR ? O_RDWR : O_RDONLY, error);
     if (status)
@@ -115,9 +122,11 @@ static enum status open_file(struct hdf5_file *file, const char *path, unsigned 
     if (file->id > 0)
         return STATUS_OK;
     if (is_hdf5 > 0)
-        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "cannot be read as HDF5; it may be truncated or damaged");
+        status = hdf5_error(file, error, STATUS_BAD_PROBLEM,
+                            "cannot be read as HDF5; it may be truncated or damaged");
     else
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is not an HDF5 file%s", path, what_to_do(path));
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is not an HDF5 file%s", path,
+                           what_to_do(path));
     H5Eclear2(H5E_DEFAULT);
     hdf5_close(file);
     return status;
@@ -154,7 +163,8 @@ enum status hdf5_create(struct hdf5_file *file, const char *path, struct error *
     hdf5_release(&access);
     if (file->id > 0)
         return STATUS_OK;
-    enum status status = hdf5_error(file, error, STATUS_SYSTEM, "cannot be created (is the disk full?)");
+    enum status status =
+        hdf5_error(file, error, STATUS_SYSTEM, "cannot be created (is the disk full?)");
     hdf5_close(file);
     return status;
 }
@@ -211,7 +221,9 @@ static enum hdf5_kind object_kind(hid_t id, const char *path, bool is_hard)
     if (exists <= 0)
         return exists == 0 ? HDF5_ABSENT : HDF5_OTHER;
     H5O_type_t type = object_type(id, path);
-    return type == H5O_TYPE_GROUP ? HDF5_GROUP : type == H5O_TYPE_DATASET ? HDF5_DATASET : HDF5_OTHER;
+    return type == H5O_TYPE_GROUP     ? HDF5_GROUP
+           : type == H5O_TYPE_DATASET ? HDF5_DATASET
+                                      : HDF5_OTHER;
 }
 
 enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path)
@@ -233,7 +245,8 @@ enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path)
         htri_t exists = H5Lexists(file->id, part, H5P_DEFAULT);
         if (exists <= 0)
             kind = exists == 0 ? HDF5_ABSENT : HDF5_OTHER;
-        else if (H5Lget_info(file->id, part, &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
+        else if (H5Lget_info(file->id, part, &link, H5P_DEFAULT) < 0 ||
+                 link.type == H5L_TYPE_EXTERNAL)
             kind = HDF5_OTHER;
         else
             kind = object_kind(file->id, part, link.type == H5L_TYPE_HARD);
@@ -261,7 +274,8 @@ enum status hdf5_each_link(const struct hdf5_file *file, const char *group,
                            void *context, struct error *error)
 {
     struct visitor visitor = {visit, context};
-    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor, H5P_DEFAULT) < 0)
+    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
+                           H5P_DEFAULT) < 0)
         return hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s: cannot be listed", group);
     return STATUS_OK;
 }
@@ -274,12 +288,14 @@ static herr_t visit_attribute(hid_t object, const char *name, const H5A_info_t *
 }
 
 enum status hdf5_each_attribute(const struct hdf5_file *file, const char *object,
-                                bool (*visit)(void *context, const char *name), void *context, struct error *error)
+                                bool (*visit)(void *context, const char *name), void *context,
+                                struct error *error)
 {
     struct visitor visitor = {visit, context};
-    if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor,
-                           H5P_DEFAULT) < 0)
-        return hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s: its attributes cannot be listed", object);
+    if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute,
+                           &visitor, H5P_DEFAULT) < 0)
+        return hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s: its attributes cannot be listed",
+                          object);
     return STATUS_OK;
 }
 

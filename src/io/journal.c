@@ -107,14 +107,15 @@ static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start
     *start = found.st_size - (off_t)n;
     for (size_t at = 0; at < n; at += sizeof piece) {
         size_t n_piece = n - at < sizeof piece ? n - at : sizeof piece;
-        if (pread(file, piece, n_piece, *start + (off_t)at) != (ssize_t)n_piece || memcmp(piece, bytes + at, n_piece))
+        if (pread(file, piece, n_piece, *start + (off_t)at) != (ssize_t)n_piece ||
+            memcmp(piece, bytes + at, n_piece))
             return false;
     }
     return true;
 }
 
-/* Appends everything or returns an error. A frame torn by a full disk is cut off again, unless another thread's follows
- * it: then readers skip the torn one. */
+/* Appends everything or returns an error. A frame torn by a full disk is cut off again, unless
+ * another thread's follows it: then readers skip the torn one. */
 static enum status append(const struct log_file *log, const unsigned char *bytes, size_t n,
                           struct error *error)
 {
@@ -137,8 +138,8 @@ static enum status append(const struct log_file *log, const unsigned char *bytes
     if (done && is_tail(log->file, bytes, done, &start) && ftruncate(log->file, start) != 0)
         done = 0; /* nothing more can be done: readers skip it */
     bool full = failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
-    return error_system(error, failure, "cannot append to the journal '%s'; what is in it is safe%s",
-                        log->path,
+    return error_system(error, failure,
+                        "cannot append to the journal '%s'; what is in it is safe%s", log->path,
                         full ? ": make room on that disk and run the same command again" : "");
 }
 
@@ -192,7 +193,8 @@ enum status journal_open(struct journal **journal, const char *directory,
 {
     *journal = NULL;
     if (identity->n_parameter > IDENTITY_MAX_PARAMETER)
-        return error_set(error, STATUS_BAD_PROBLEM, "%u parameters are more than the %d that a journal can hold",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%u parameters are more than the %d that a journal can hold",
                          (unsigned)identity->n_parameter, IDENTITY_MAX_PARAMETER);
     enum status status = make_directory(directory, error);
     if (status)
@@ -240,7 +242,8 @@ enum status journal_append_bytes(struct journal *journal, const unsigned char *b
     return append(&journal->records, bytes, n, error);
 }
 
-enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error)
+enum status journal_append(struct journal *journal, const struct fit_record *record,
+                           struct error *error)
 {
     unsigned char here[ON_STACK], *bytes = here;
     size_t size = journal_size(journal, record);
@@ -358,7 +361,8 @@ static bool is_ours(int directory, const char *name)
     int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return false;
-    ssize_t n = fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
+    ssize_t n =
+        fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
     close(file);
     return n >= 0 && memcmp(begin, "STFJ", (size_t)n) == 0;
 }
@@ -368,7 +372,9 @@ enum status journal_remove(const char *directory, struct error *error)
     enum status status = STATUS_OK;
     DIR *list = opendir(directory);
     if (!list)
-        return errno == ENOENT ? STATUS_OK : error_system(error, errno, "cannot remove the journal '%s'", directory);
+        return errno == ENOENT
+                   ? STATUS_OK
+                   : error_system(error, errno, "cannot remove the journal '%s'", directory);
     struct dirent *entry;
     char foreign[256] = "";
     while ((entry = readdir(list))) {
@@ -386,10 +392,12 @@ enum status journal_remove(const char *directory, struct error *error)
         }
     }
     if (foreign[0])
-        status = error_set(error, STATUS_SYSTEM, "the journal's directory '%s' is kept: '%s' in it is not a journal file",
+        status = error_set(error, STATUS_SYSTEM,
+                           "the journal's directory '%s' is kept: '%s' in it is not a journal file",
                            directory, foreign);
     else if (rmdir(directory) != 0 && errno != ENOENT)
-        status = error_system(error, errno, "cannot remove the journal's directory '%s'", directory);
+        status =
+            error_system(error, errno, "cannot remove the journal's directory '%s'", directory);
 done:
     closedir(list);
     return status;

@@ -24,7 +24,10 @@ static void host_name(char host[HOST_NAME])
         strcpy(name, "host");
     size_t n = strnlen(name, HOST_NAME - 1);
     for (size_t i = 0; i < n; i++)
-        host[i] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", name[i]) ? name[i] : '_';
+        host[i] =
+            strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", name[i])
+                ? name[i]
+                : '_';
     host[n] = '\0';
     if (host[0] == '.')
         host[0] = '_';
@@ -34,17 +37,20 @@ void journal_name(char name[JOURNAL_NAME], uint64_t random)
 {
     char host[HOST_NAME];
     host_name(host);
-    uint64_t started = process_number(PROCESS_START_TIME); /* with host and number it identifies a process for good */
+    /* with host and number it identifies a process for good */
+    uint64_t started = process_number(PROCESS_START_TIME);
     if (!started)
         started = (uint64_t)time(NULL);
-    snprintf(name, JOURNAL_NAME, "%s-%ld-%" PRIu64 "-%016" PRIx64 ".log", host, (long)getpid(), started, random);
+    snprintf(name, JOURNAL_NAME, "%s-%ld-%" PRIu64 "-%016" PRIx64 ".log", host, (long)getpid(),
+             started, random);
 }
 
 /* Moves back over (hexadecimal) digits to the '-' before them; NULL if there is no digit. */
 static const char *back_over(const char *name, const char *end, bool hexadecimal)
 {
     const char *p = end;
-    while (p > name && (hexadecimal ? isxdigit((unsigned char)p[-1]) : isdigit((unsigned char)p[-1])))
+    while (p > name &&
+           (hexadecimal ? isxdigit((unsigned char)p[-1]) : isdigit((unsigned char)p[-1])))
         p--;
     return p > name && p < end && p[-1] == '-' ? p - 1 : NULL;
 }
@@ -87,7 +93,8 @@ enum journal_writer journal_find_writer(const char *directory)
     DIR *list = opendir(directory);
     const struct dirent *entry;
     while (list && writer != JOURNAL_IS_WRITTEN && (entry = readdir(list)))
-        if (journal_is_name(entry->d_name) && !fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) &&
+        if (journal_is_name(entry->d_name) &&
+            !fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) &&
             S_ISREG(found.st_mode))
             writer = is_alive(entry->d_name, &found) ? JOURNAL_IS_WRITTEN : JOURNAL_IS_LEFT;
     if (list)

@@ -1,4 +1,5 @@
-/* The names of a journal's files say which process writes each of them, and with the times of the files whether it still does.
+/* The names of a journal's files say which process writes each of them, and with the times of
+ * the files whether it still does.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,8 +8,9 @@
 
 enum {
     JOURNAL_NAME = 128,
-    JOURNAL_TOUCH_S = 30,  /* a process that lives sets the time of its file at least this often */
-    JOURNAL_SILENT_S = 180 /* none for so long is taken for dead; file servers show times up to a minute late */
+    JOURNAL_TOUCH_S = 30, /* a process that lives sets the time of its file at least this often */
+    JOURNAL_SILENT_S =
+        180 /* none for so long is taken for dead; file servers show times up to a minute late */
 };
 
 /* HOST-PID-STARTTIME-RANDOM.log of this process, with a random part of 16 hexadecimal digits. */
@@ -18,7 +20,9 @@ bool journal_is_name(const char *name);
 
 enum journal_writer {
     JOURNAL_NO_FILE,    /* no file of a process is there */
-    JOURNAL_IS_WRITTEN, /* a process appends: one of this machine lives, or one of another has touched its file lately */
+    /* a process appends: one of this machine lives, or one of another has touched its file
+     * lately */
+    JOURNAL_IS_WRITTEN,
     JOURNAL_IS_LEFT     /* none does */
 };
 enum journal_writer journal_find_writer(const char *directory);

@@ -9,7 +9,8 @@
 
 const char *likelihood_name(int number)
 {
-    static const char *const name[] = {[LIKELIHOOD_EXACT] = "exact", [LIKELIHOOD_LAPLACE] = "laplace"};
+    static const char *const name[] =
+        {[LIKELIHOOD_EXACT] = "exact", [LIKELIHOOD_LAPLACE] = "laplace"};
     return number >= 0 && number < (int)(sizeof name / sizeof *name) ? name[number] : NULL;
 }
 
@@ -73,7 +74,8 @@ enum status mixed_result_keep(const struct mixed_result *result, struct journal 
     pass_rest(&count, &copy);
     out.to = malloc(count.at + 1);
     if (!out.to)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for what is known of the population");
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory for what is known of the population");
     pass_sizes(&out, &copy);
     pass_rest(&out, &copy);
     enum status status =
@@ -92,8 +94,8 @@ bool mixed_result_read(struct mixed_result *result, struct journal_reader *journ
     *result = (struct mixed_result){.r = 0};
     if (bytes)
         pass_sizes(&in, result);
-    in.is_bad = in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST || result->q > MOST
-                || !mixed_result_init(result, arena);
+    in.is_bad = in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST ||
+                result->q > MOST || !mixed_result_init(result, arena);
     if (!in.is_bad)
         pass_rest(&in, result);
     free(bytes);
@@ -115,7 +117,8 @@ void mixed_result_estimates(const struct mixed_result *result, double *estimate)
 
 double mixed_result_objective(const struct mixed_result *result)
 {
-    return 0.5 * result->minus_2_log_likelihood - (isnan(result->log_prior) ? 0 : result->log_prior);
+    return 0.5 * result->minus_2_log_likelihood -
+           (isnan(result->log_prior) ? 0 : result->log_prior);
 }
 
 double mixed_result_aic(const struct mixed_result *result)

@@ -1,4 +1,5 @@
-/* Opens a problem file: its kind, names, shapes and small tables. Reads nothing whose length is the number of datasets.
+/* Opens a problem file: its kind, names, shapes and small tables. Reads nothing whose length is
+ * the number of datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "io/problem_internal.h"
@@ -11,7 +12,8 @@
 #include <string.h>
 
 /* An attribute, stored in the arena. */
-static void open_attribute(struct problem *problem, const char *group, const char *name, const char **kept)
+static void open_attribute(struct problem *problem, const char *group, const char *name,
+                           const char **kept)
 {
     char *text = NULL;
     struct error fault = {0};
@@ -28,7 +30,8 @@ static void read_plugin_bytes(struct problem *problem)
     if (!problem_open_column(problem, "/model/plugin", &column))
         return;
     if (!hdf5_column_as_vector(&column) || column.n_row == 0 || column.n_row > PROBLEM_MAX_PLUGIN) {
-        faults_add(&problem->faults, "/model/plugin: must be one row of at least 1 and at most %d bytes",
+        faults_add(&problem->faults,
+                   "/model/plugin: must be one row of at least 1 and at most %d bytes",
                    PROBLEM_MAX_PLUGIN);
     } else {
         unsigned char *bytes = problem_alloc(problem, column.n_row, 1);
@@ -49,7 +52,8 @@ static void read_source(struct problem *problem)
         return;
     if (column.n_row != 1 || column.width != 1)
         faults_add(&problem->faults, "/model/source: must be one string, the whole text");
-    else if (hdf5_column_read_strings(&column, 0, 1, PROBLEM_MAX_SOURCE, &problem->arena, &source, &fault))
+    else if (hdf5_column_read_strings(&column, 0, 1, PROBLEM_MAX_SOURCE, &problem->arena, &source,
+                                      &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     problem->info.model_source = source;
     hdf5_column_close(&column);
@@ -62,7 +66,8 @@ char *problem_source_origin(const struct problem *problem)
     size_t size = strlen(path) + (named ? strlen(name) : 0) + sizeof ":/model/source/.ode";
     char *origin = malloc(size);
     if (origin)
-        snprintf(origin, size, "%s:/model/source%s%s%s", path, named ? "/" : "", named ? name : "", named ? ".ode" : "");
+        snprintf(origin, size, "%s:/model/source%s%s%s", path, named ? "/" : "", named ? name : "",
+                 named ? ".ode" : "");
     return origin;
 }
 
@@ -75,8 +80,9 @@ static void open_model(struct problem *problem)
     read_plugin_bytes(problem);
     read_source(problem);
     if (!!info->model_plugin + !!info->model_bytes + !!info->model_source > 1)
-        faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; keep the one that is "
-                   "meant");
+        faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; "
+                                     "keep the one that is "
+                                     "meant");
     if (info->model_sha256) {
         unsigned char digest[SHA256_BYTES];
         if (!sha256_from_hex(info->model_sha256, digest))
@@ -89,19 +95,23 @@ static void open_parameters(struct problem *problem)
     static const char *const scales[] = {"lin", "log", "log10"};
     struct problem_info *info = &problem->info;
     size_t n_scale;
-    problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter, &info->parameter_name);
-    problem_read_values(problem, "/parameters/scale", PROBLEM_MAX_PARAMETER, &n_scale, &info->parameter_scale);
+    problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter,
+                       &info->parameter_name);
+    problem_read_values(problem, "/parameters/scale", PROBLEM_MAX_PARAMETER, &n_scale,
+                        &info->parameter_scale);
     for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
         const char *scale = info->parameter_scale[i];
         if (words_find(scale, scales, 3) < 0)
-            faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is not a scale; use lin, log or log10", i,
-                       scale);
+            faults_add(&problem->faults,
+                       "/parameters/scale row %zu: \"%.40s\" is not a scale; use lin, log or log10",
+                       i, scale);
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
-    problem_read_values(problem, "/parameters/level", PROBLEM_MAX_PARAMETER, &info->n_level, &info->parameter_level);
+    problem_read_values(problem, "/parameters/level", PROBLEM_MAX_PARAMETER, &info->n_level,
+                        &info->parameter_level);
     if (info->parameter_level && info->parameter_name && info->n_level != info->n_parameter)
-        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters", info->n_level,
-                   info->n_parameter);
+        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters",
+                   info->n_level, info->n_parameter);
     problem->level_name = info->parameter_name;
     problem_open_tables(problem);
     problem_open_adopted(problem);
@@ -109,8 +119,8 @@ static void open_parameters(struct problem *problem)
     if (info->parameter_name && info->n_parameter == 0)
         faults_add(&problem->faults, "/parameters/name: is empty");
     if (info->parameter_scale && info->parameter_name && n_scale != info->n_parameter)
-        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", n_scale,
-                   info->n_parameter);
+        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters",
+                   n_scale, info->n_parameter);
 }
 
 static void check_levels(struct problem *problem)
@@ -120,8 +130,11 @@ static void check_levels(struct problem *problem)
     for (size_t i = 0; info->parameter_level && i < info->n_level; i++)
         if (words_find(info->parameter_level[i], levels, 3) < 0
             && words_find(info->parameter_level[i], info->covariate_name, info->n_covariate) < 0)
-            faults_add(&problem->faults, "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared, random "
-                       "or the name of a column of groups in /datasets/covariate_names", i, info->parameter_level[i]);
+            faults_add(&problem->faults,
+                       "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared, "
+                       "random "
+                       "or the name of a column of groups in /datasets/covariate_names",
+                       i, info->parameter_level[i]);
 }
 
 static void open_rows(struct problem *problem)
@@ -129,8 +142,8 @@ static void open_rows(struct problem *problem)
     struct problem_info *info = &problem->info;
     struct problem_stream *stream = problem->stream;
     problem_open_streams(problem);
-    problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER, &info->n_error,
-                        &info->observable_error);
+    problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER,
+                        &info->n_error, &info->observable_error);
     if (stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column.dataset)
         open_attribute(problem, "/measurements", "csv", &problem->line_file);
     open_attribute(problem, "/measurements", "petab", &info->petab.yaml);
@@ -139,7 +152,8 @@ static void open_rows(struct problem *problem)
     open_attribute(problem, "/measurements", "petab_sha256", &info->petab.sha256);
     info->n_dataset = problem->owners[0].n;
     if (info->n_dataset <= PROBLEM_MAX_PARAMETER)
-        problem_read_values(problem, "/datasets/petab", (size_t)info->n_dataset, &info->petab.n, &info->petab.of);
+        problem_read_values(problem, "/datasets/petab", (size_t)info->n_dataset, &info->petab.n,
+                            &info->petab.of);
     info->has_experiments = problem->has_experiments;
     info->has_steady = problem->steady.dataset;
     info->has_periods = stream[GROUP_DOSES].field[DOSE_steady].column.dataset;
@@ -185,7 +199,8 @@ static enum status read_ids_alone(struct problem *problem, struct error *error)
 }
 
 static enum status open_and_read(struct problem **opened, const char *path,
-                                 enum status (*read)(struct problem *problem, struct error *error), struct error *error)
+                                 enum status (*read)(struct problem *problem, struct error *error),
+                                 struct error *error)
 {
     *opened = NULL;
     struct problem *problem = calloc(1, sizeof *problem);
@@ -237,7 +252,8 @@ char *problem_model_path(const struct problem *problem)
     if (plugin[0] == '/')
         return strdup(plugin);
     /* The loader would search its path for a bare name, so "./" is put before it. */
-    if (asprintf(&joined, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", plugin) < 0)
+    if (asprintf(&joined, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", plugin) <
+        0)
         return NULL;
     return joined;
 }

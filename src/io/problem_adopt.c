@@ -1,6 +1,6 @@
-/* Settings that `stiffit import` copied into the problem file from the model of that time. With another model, that model's
- * defaults replace them, and the differences are listed for the user. Separate from problem_match.c, which knows only one
- * model.
+/* Settings that `stiffit import` copied into the problem file from the model of that time. With
+ * another model, that model's defaults replace them, and the differences are listed for the
+ * user. Separate from problem_match.c, which knows only one model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "io/problem_internal.h"
@@ -12,14 +12,18 @@
 static const int table_of[] = {[FROM_MODEL_START] = TABLE_START, [FROM_MODEL_LOWER] = TABLE_LOWER,
                                [FROM_MODEL_UPPER] = TABLE_UPPER};
 
-double problem_scale_number(const char *scale) { return strcmp(scale, "log10") == 0 ? 2 : strcmp(scale, "log") == 0 ? 1 : 0; }
+double problem_scale_number(const char *scale)
+{
+    return strcmp(scale, "log10") == 0 ? 2 : strcmp(scale, "log") == 0 ? 1 : 0;
+}
 
 /* A deleted table was not the user's choice. */
 static bool is_from_model(const struct problem *problem, size_t i, int which)
 {
     double imported = problem->adopted.from_model[i * N_FROM_MODEL + (size_t)which];
     if (which == FROM_MODEL_SCALE)
-        return problem->file_scale ? problem_scale_number(problem->file_scale[i]) == imported : !isnan(imported);
+        return problem->file_scale ? problem_scale_number(problem->file_scale[i]) == imported
+                                   : !isnan(imported);
     const double *vector = problem->table[table_of[which]].vector;
     return vector ? vector[i] == imported : !isnan(imported);
 }
@@ -43,10 +47,12 @@ void problem_open_adopted(struct problem *problem)
         return;
     double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
     if (!from_model || (column.n_row == n && column.width == 1))
-        ; /* an earlier version stored the bits without the numbers: the file's own values are used */
+        ; /* an earlier version stored the bits without the numbers: the file's own values are used
+           */
     else if (column.n_row != n || column.width != N_FROM_MODEL)
-        faults_add(&problem->faults, "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)", path, n,
-                   N_FROM_MODEL);
+        faults_add(&problem->faults,
+                   "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)",
+                   path, n, N_FROM_MODEL);
     else if (hdf5_column_read_double(&column, 0, n, from_model, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     else
@@ -70,14 +76,16 @@ static void say_name(struct problem *problem, const char *what, const char *name
     say(problem, text);
 }
 
-/* Lists the parameters: the file's, without those that only the old model had, then new ones. from[i] is the index in the file,
- * or SIZE_MAX. */
-static size_t list_parameters(struct problem *problem, const struct problem_expectation *model, const char **name, size_t *from)
+/* Lists the parameters: the file's, without those that only the old model had, then new ones.
+ * from[i] is the index in the file, or SIZE_MAX. */
+static size_t list_parameters(struct problem *problem, const struct problem_expectation *model,
+                              const char **name, size_t *from)
 {
     const struct problem_info *info = &problem->info;
     size_t n = 0;
     for (size_t i = 0; i < info->n_parameter; i++) {
-        bool is_there = words_find(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
+        bool is_there =
+            words_find(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
         if (!is_there && is_all_from_model(problem, i)) {
             say_name(problem, "no parameter ", info->parameter_name[i]);
             continue;
@@ -96,18 +104,22 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
 }
 
 /* Extends the file's tables to the new list; new entries come from the model. */
-static void move_tables(struct problem *problem, size_t n, const char *const *name, const size_t *from)
+static void move_tables(struct problem *problem, size_t n, const char *const *name,
+                        const size_t *from)
 {
-    const char **scale = problem_alloc(problem, n + 1, sizeof *scale), **copy = problem_alloc(problem, n + 1, sizeof *copy);
+    const char **scale = problem_alloc(problem, n + 1, sizeof *scale),
+               **copy = problem_alloc(problem, n + 1, sizeof *copy);
     double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
     if (problem->faults.no_memory)
         return;
     for (size_t i = 0; i < n; i++) {
         copy[i] = problem_strdup(problem, name[i]); /* the model may be closed first */
         if (from[i] != SIZE_MAX) /* the zeros of a new one are replaced below */
-            memcpy(from_model + i * N_FROM_MODEL, problem->adopted.from_model + from[i] * N_FROM_MODEL,
+            memcpy(from_model + i * N_FROM_MODEL,
+                   problem->adopted.from_model + from[i] * N_FROM_MODEL,
                    N_FROM_MODEL * sizeof *from_model);
-        scale[i] = from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
+        scale[i] =
+            from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
     }
     for (int k = 0; k < N_TABLE; k++) {
         struct problem_table *table = &problem->table[k];
@@ -129,18 +141,21 @@ static void move_tables(struct problem *problem, size_t n, const char *const *na
     problem->adopted.has_other_parameters = true;
 }
 
-static void adopt_number(struct problem *problem, int which, size_t i, double value, const char *what)
+static void adopt_number(struct problem *problem, int which, size_t i, double value,
+                         const char *what)
 {
     double *vector = problem->table[which].vector;
     char text[160];
     if (!vector || vector[i] == value || (isnan(vector[i]) && isnan(value)))
         return;
-    snprintf(text, sizeof text, "%s of %.60s %g (was %g)", what, problem->info.parameter_name[i], value, vector[i]);
+    snprintf(text, sizeof text, "%s of %.60s %g (was %g)", what, problem->info.parameter_name[i],
+             value, vector[i]);
     vector[i] = value;
     say(problem, text);
 }
 
-static void adopt_values(struct problem *problem, const struct problem_expectation *model, size_t n_old)
+static void adopt_values(struct problem *problem, const struct problem_expectation *model,
+                         size_t n_old)
 {
     size_t n = problem->info.n_parameter;
     const char **scale = problem_alloc(problem, n + 1, sizeof *scale);
@@ -148,13 +163,18 @@ static void adopt_values(struct problem *problem, const struct problem_expectati
         return;
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
-        int j = words_find(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
-        double lower = j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
-        double upper = j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
+        int j =
+            words_find(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
+        double lower =
+            j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
+        double upper =
+            j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
         const char *of_model = j >= 0 && model->parameter_scale ? model->parameter_scale[j] : "lin";
         scale[i] = problem->file_scale ? problem->file_scale[i] : of_model;
-        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_SCALE) && strcmp(scale[i], of_model) != 0) {
-            snprintf(text, sizeof text, "scale of %.60s %s (was %s)", problem->info.parameter_name[i], of_model, scale[i]);
+        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_SCALE) &&
+            strcmp(scale[i], of_model) != 0) {
+            snprintf(text, sizeof text, "scale of %.60s %s (was %s)",
+                     problem->info.parameter_name[i], of_model, scale[i]);
             scale[i] = of_model;
             say(problem, text);
         }
@@ -186,7 +206,8 @@ void problem_adopt(struct problem *problem, const struct problem_expectation *mo
         is_same = is_same && from[i] == i;
         n_old += from[i] != SIZE_MAX;
     }
-    /* Tables by dataset and priors belong to the old parameters: with others they are faults, as always. */
+    /* Tables by dataset and priors belong to the old parameters: with others they are faults, as
+     * always. */
     bool is_fixed_list = problem->info.parameter_prior != NULL;
     for (int k = 0; k < N_TABLE; k++)
         is_fixed_list = is_fixed_list || problem->table[k].per_dataset;
@@ -198,4 +219,7 @@ void problem_adopt(struct problem *problem, const struct problem_expectation *mo
 }
 
 const char *problem_changes(const struct problem *problem) { return problem->adopted.changes; }
-bool problem_has_other_parameters(const struct problem *problem) { return problem->adopted.has_other_parameters; }
+bool problem_has_other_parameters(const struct problem *problem)
+{
+    return problem->adopted.has_other_parameters;
+}

@@ -1,4 +1,5 @@
-/* Finds what makes a single dataset bad: it gets a row with the reason and does not stop the others.
+/* Finds what makes a single dataset bad: it gets a row with the reason and does not stop the
+ * others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool parameter_fault(const struct problem *problem, const struct problem_block *block, size_t d,
-                            const struct problem_message *message)
+static bool parameter_fault(const struct problem *problem, const struct problem_block *block,
+                            size_t d, const struct problem_message *message)
 {
     for (size_t i = 0; i < problem->n_parameter; i++) {
         size_t k = d * problem->n_parameter + i;
@@ -25,19 +26,22 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
         if (isnan(lower) || lower == INFINITY)
             return FAULT(message, "lower bound of %.60s is %g", name, lower);
         if (isnan(upper) || upper == -INFINITY || (is_log && upper <= 0))
-            return FAULT(message, "upper bound of %.60s is %g%s", name, upper, is_log ? "; it must be > 0" : "");
+            return FAULT(message, "upper bound of %.60s is %g%s", name, upper,
+                         is_log ? "; it must be > 0" : "");
         enum prior_kind prior = problem->prior ? problem->prior[i].kind : PRIOR_NONE;
         if (lower > upper)
-            return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g%s", name, lower, upper,
+            return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g%s", name,
+                         lower, upper,
                          prior_has_bounds(prior) ? " (its uniform prior bounds it, too)" : "");
         if (prior_is_positive(prior) && !block->fixed[k] && start <= 0)
-            return FAULT(message, "start of %.60s is %g; with its %s prior it must be > 0", name, start, prior_word(prior));
+            return FAULT(message, "start of %.60s is %g; with its %s prior it must be > 0", name,
+                         start, prior_word(prior));
     }
     return false;
 }
 
-static bool constant_fault(const struct problem *problem, const struct problem_block *block, size_t e,
-                           const struct problem_message *message)
+static bool constant_fault(const struct problem *problem, const struct problem_block *block,
+                           size_t e, const struct problem_message *message)
 {
     double t0 = block->t0[e];
     if (t0 == INFINITY)
@@ -47,13 +51,16 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
     for (size_t i = 0; i < problem->n_model_covariate; i++) {
         double covariate = block->covariate[e * problem->n_model_covariate + i];
         if (!isfinite(covariate))
-            return FAULT(message, "covariate %.60s is %g", problem->model_covariate_name[i], covariate);
+            return FAULT(message, "covariate %.60s is %g", problem->model_covariate_name[i],
+                         covariate);
     }
     return false;
 }
 
-/* What requires every standard deviation of a dataset with these rows; NULL: nothing, or a noise function provides them. */
-static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t first, size_t end)
+/* What requires every standard deviation of a dataset with these rows; NULL: nothing, or a noise
+ * function provides them. */
+static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block,
+                                   size_t first, size_t end)
 {
     if (problem->has_noise || problem->errors.sigma_for)
         return problem->has_noise ? NULL : problem->errors.sigma_for;
@@ -69,16 +76,18 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
 {
     int64_t line;
     struct error ignored;
-    const struct hdf5_column *lines = &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column;
+    const struct hdf5_column *lines =
+        &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column;
     snprintf(text, 100, "row %" PRIu64, row);
-    if (problem->line_file && lines->dataset && !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
+    if (problem->line_file && lines->dataset &&
+        !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
         snprintf(text, 100, "%.60s:%" PRId64, problem->line_file, line);
     return text;
 }
 
 /* A row without a value counts as missing: its time and sigma may be anything. */
-static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t e, const char *sigma_for,
-                      bool *any, const struct problem_message *message)
+static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                      const char *sigma_for, bool *any, const struct problem_message *message)
 {
     char at[100];
     const struct measurements *measured = &block->measured;
@@ -92,38 +101,47 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         if (isinf(value))
             return FAULT(message, "%s: value is infinite", place(problem, row, at));
         if (isnan(time) || time == -INFINITY)
-            return FAULT(message, "%s: time is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite, before t0");
+            return FAULT(message, "%s: time is %s", place(problem, row, at),
+                         isnan(time) ? "NaN" : "infinite, before t0");
         if (time < block->t0[e])
-            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[e]);
+            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at),
+                         time, block->t0[e]);
         if (sigma <= 0 || isinf(sigma))
             return FAULT(message, "%s: sigma is %g; it must be > 0 and finite (NaN: not known)",
                          place(problem, row, at), sigma);
         if (sigma_for && isnan(sigma))
-            return FAULT(message, "%s: sigma is not known, and the model has no noise: %.60s needs it",
+            return FAULT(message,
+                         "%s: sigma is not known, and the model has no noise: %.60s needs it",
                          place(problem, row, at), sigma_for);
         if (error_row[problem->errors.kind[observable]].is_log && value <= 0)
-            return FAULT(message, "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
-                         place(problem, row, at), value, problem->errors.observable_name[observable]);
+            return FAULT(message,
+                         "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
+                         place(problem, row, at), value,
+                         problem->errors.observable_name[observable]);
     }
     return false;
 }
 
 /* Of the experiment at whose steady state it begins. */
-static bool steady_fault(const struct problem_block *block, size_t e, const struct problem_message *message)
+static bool steady_fault(const struct problem_block *block, size_t e,
+                         const struct problem_message *message)
 {
     uint32_t source = block->steady ? block->steady[e] : EXPERIMENT_NONE;
     if (source == EXPERIMENT_NONE)
         return false;
     if (source == e)
-        return FAULT(message, "/experiments/steady must be the row number of another experiment of its dataset, or -1");
+        return FAULT(message, "/experiments/steady must be the row number of another experiment of "
+                              "its dataset, or -1");
     if (block->steady[source] != EXPERIMENT_NONE)
-        return FAULT(message, "/experiments/steady is experiment \"%.60s\", which itself begins at a steady state",
+        return FAULT(message,
+                     "/experiments/steady is experiment \"%.60s\", which itself begins at a steady "
+                     "state",
                      block->experiment_id[source]);
     return false;
 }
 
-bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
-                           size_t size)
+bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block,
+                           size_t d, char *text, size_t size)
 {
     size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
     bool any = false;
@@ -135,8 +153,10 @@ bool problem_dataset_fault(const struct problem *problem, const struct problem_b
         if (problem->has_experiments)
             n = (size_t)snprintf(text, size, "experiment \"%.60s\": ", block->experiment_id[e]);
         const struct problem_message message = {text + n, size - n};
-        if (constant_fault(problem, block, e, &message) || row_fault(problem, block, e, sigma_for, &any, &message)
-            || problem_experiment_fault(problem, block, e, &message) || steady_fault(block, e, &message))
+        if (constant_fault(problem, block, e, &message) ||
+            row_fault(problem, block, e, sigma_for, &any, &message) ||
+            problem_experiment_fault(problem, block, e, &message) ||
+            steady_fault(block, e, &message))
             return true;
     }
     return any ? false : FAULT((&(struct problem_message){text, size}), "no measurement");

@@ -16,11 +16,12 @@ static bool infusion_fault(const struct problem *problem, const struct dose *dos
     bool is_rate = dose->rate == DOSE_OF_MODEL;
     if (!is_rate && dose->duration != DOSE_OF_MODEL)
         return false;
-    uint8_t kind = problem->infusion_kind ? problem->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
+    uint8_t kind =
+        problem->infusion_kind ? problem->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
     const char *const what = is_rate ? "rate" : "duration";
     return kind != (is_rate ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION) &&
-           FAULT(message, "dose in row %" PRIu64 ": %s is -1, but the model has no %s(%.60s)", row, what, what,
-                 problem->state_name[dose->target]);
+           FAULT(message, "dose in row %" PRIu64 ": %s is -1, but the model has no %s(%.60s)", row,
+                 what, what, problem->state_name[dose->target]);
 }
 
 static bool dose_fault(const struct problem *problem, const struct problem_block *block, size_t e,
@@ -33,29 +34,44 @@ static bool dose_fault(const struct problem *problem, const struct problem_block
         if (!isfinite(dose->time))
             return FAULT(message, "dose in row %" PRIu64 ": time is %g", row, dose->time);
         if (dose->time < block->t0[e])
-            return FAULT(message, "dose in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row, dose->time, block->t0[e]);
+            return FAULT(message, "dose in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row,
+                         dose->time, block->t0[e]);
         if (!isfinite(dose->amount))
             return FAULT(message, "dose in row %" PRIu64 ": amount is %g", row, dose->amount);
         if (!(duration >= 0 && duration < INFINITY) && duration != DOSE_OF_MODEL)
-            return FAULT(message, "dose in row %" PRIu64 ": duration is %g; it must be finite and >= 0", row, duration);
+            return FAULT(message,
+                         "dose in row %" PRIu64 ": duration is %g; it must be finite and >= 0", row,
+                         duration);
         if (!(rate >= 0 && rate < INFINITY) && rate != DOSE_OF_MODEL)
-            return FAULT(message, "dose in row %" PRIu64 ": rate is %g; it must be finite and >= 0", row, rate);
+            return FAULT(message, "dose in row %" PRIu64 ": rate is %g; it must be finite and >= 0",
+                         row, rate);
         if (rate != 0 && duration != 0)
-            return FAULT(message, "dose in row %" PRIu64 ": has a rate and a duration; give one of them", row);
+            return FAULT(message,
+                         "dose in row %" PRIu64 ": has a rate and a duration; give one of them",
+                         row);
         if (infusion_fault(problem, dose, row, message))
             return true;
         if (rate == DOSE_OF_MODEL && dose->amount < 0)
-            return FAULT(message, "dose in row %" PRIu64 ": amount is %g; with a rate it must be >= 0", row, dose->amount);
+            return FAULT(message,
+                         "dose in row %" PRIu64 ": amount is %g; with a rate it must be >= 0", row,
+                         dose->amount);
         if (rate > 0 && !(dose->amount >= 0 && isfinite(dose->amount / rate)))
-            return FAULT(message, "dose in row %" PRIu64 ": amount is %g with rate %g; it must be >= 0", row, dose->amount,
-                         rate);
+            return FAULT(message,
+                         "dose in row %" PRIu64 ": amount is %g with rate %g; it must be >= 0", row,
+                         dose->amount, rate);
         if (dose->count == 0 && !dose->steady)
-            return FAULT(message, "dose in row %" PRIu64 ": count is 0, which only steady doses may have", row);
+            return FAULT(message,
+                         "dose in row %" PRIu64 ": count is 0, which only steady doses may have",
+                         row);
         if (dose->steady && !(dose->interval > 0 && dose->interval < INFINITY))
-            return FAULT(message, "dose in row %" PRIu64 ": is steady, but has no interval above 0", row);
-        if (dose->count > 1 && !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
-            return FAULT(message, "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but has no interval above 0", row,
-                         dose->count);
+            return FAULT(message, "dose in row %" PRIu64 ": is steady, but has no interval above 0",
+                         row);
+        if (dose->count > 1 &&
+            !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
+            return FAULT(message,
+                         "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but has no "
+                                                                         "interval above 0",
+                         row, dose->count);
     }
     return false;
 }
@@ -73,10 +89,13 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
         uint64_t row = block->room->place[GROUP_INPUTS][e] + (k - first[e]);
         if (!isfinite(knot->time) || !isfinite(knot->value))
             return FAULT(message, "input %.60s in row %" PRIu64 ": %s is %g", name, row,
-                         isfinite(knot->time) ? "value" : "time", isfinite(knot->time) ? knot->value : knot->time);
+                         isfinite(knot->time) ? "value" : "time",
+                         isfinite(knot->time) ? knot->value : knot->time);
         if (knot->time <= *last)
-            return FAULT(message, "input %.60s in row %" PRIu64 ": time is %.17g, %s %.17g; times must increase", name, row,
-                         knot->time, knot->time == *last ? "again" : "after", *last);
+            return FAULT(message,
+                         "input %.60s in row %" PRIu64 ": time is %.17g, %s %.17g; times must "
+                                                       "increase",
+                         name, row, knot->time, knot->time == *last ? "again" : "after", *last);
         *last = knot->time;
     }
     for (size_t i = 0; i < problem->n_model_input && block->row[e + 1] > block->row[e]; i++)
@@ -85,7 +104,8 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
     return false;
 }
 
-static bool call_fault(const struct problem_block *block, size_t e, const struct problem_message *message)
+static bool call_fault(const struct problem_block *block, size_t e,
+                       const struct problem_message *message)
 {
     for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++) {
         double time = block->call[i].time;
@@ -93,33 +113,52 @@ static bool call_fault(const struct problem_block *block, size_t e, const struct
         if (!isfinite(time))
             return FAULT(message, "event in row %" PRIu64 ": time is %g", row, time);
         if (time < block->t0[e])
-            return FAULT(message, "event in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row, time, block->t0[e]);
+            return FAULT(message, "event in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row,
+                         time, block->t0[e]);
         if (i > block->first_call[e] && time < block->call[i - 1].time)
-            return FAULT(message, "event in row %" PRIu64 ": time is %.17g, after %.17g; times must not decrease", row, time,
-                         block->call[i - 1].time);
+            return FAULT(message,
+                         "event in row %" PRIu64 ": time is %.17g, after %.17g; times must not "
+                                                 "decrease",
+                         row, time, block->call[i - 1].time);
     }
     return false;
 }
 
 /* Of a substitute for a part of the experiment. */
 static bool part_fault(const struct problem *problem, const struct problem_block *block, size_t e,
-                       const struct substitute *substitute, uint64_t row, const struct problem_message *message)
+                       const struct substitute *substitute, uint64_t row,
+                       const struct problem_message *message)
 {
     const char *name = problem->model_parameter_name[substitute->parameter];
     size_t n_row = block->row[e + 1] - block->row[e];
     if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
-        return FAULT(message, "substitute in row %" PRIu64 ": its measurement belongs to another experiment", row);
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": its measurement belongs to another experiment",
+                     row);
     if (substitute->row != EXPERIMENT_NONE && substitute->time > -INFINITY)
-        return FAULT(message, "substitute in row %" PRIu64 ": has a time and a measurement; give one of them", row);
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": has a time and a measurement; give one of "
+                                                  "them",
+                     row);
     if (substitute->row != EXPERIMENT_NONE && problem->is_of_state[substitute->parameter])
-        return FAULT(message, "substitute in row %" PRIu64 ": is for one measurement, but states depend on %.60s", row, name);
-    for (size_t i = block->first_dose[e]; substitute->time > -INFINITY && i < block->first_dose[e + 1]; i++)
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": is for one measurement, but states depend on "
+                                                  "%.60s",
+                     row, name);
+    for (size_t i = block->first_dose[e];
+         substitute->time > -INFINITY && i < block->first_dose[e + 1]; i++)
         if (block->dose[i].steady)
-            return FAULT(message, "substitute in row %" PRIu64 ": has a time, but the experiment has steady doses, whose state "
-                         "belongs to one set of parameters", row);
-    if (substitute->time > -INFINITY && !(substitute->time > block->t0[e] && substitute->time < INFINITY))
-        return FAULT(message, "substitute in row %" PRIu64 ": time is %.17g; it must be finite and after t0 = %.17g", row,
-                     substitute->time, block->t0[e]);
+            return FAULT(message,
+                         "substitute in row %" PRIu64 ": has a time, but the experiment has steady "
+                                                      "doses, whose state "
+                         "belongs to one set of parameters",
+                         row);
+    if (substitute->time > -INFINITY &&
+        !(substitute->time > block->t0[e] && substitute->time < INFINITY))
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": time is %.17g; it must be finite and after t0 "
+                                                  "= %.17g",
+                     row, substitute->time, block->t0[e]);
     return false;
 }
 
@@ -148,14 +187,16 @@ static bool repeats(const struct problem *problem, const struct problem_block *b
     }
     for (size_t i = 1; i < n && !found; i++)
         if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
-            found = FAULT(message, "%.60s is substituted twice %s", problem->model_parameter_name[sorted[i].parameter],
-                          sorted[i].row == EXPERIMENT_NONE ? "from the same time on" : "for the same measurement");
+            found = FAULT(message, "%.60s is substituted twice %s",
+                          problem->model_parameter_name[sorted[i].parameter],
+                          sorted[i].row == EXPERIMENT_NONE ? "from the same time on"
+                                                           : "for the same measurement");
     free(sorted);
     return found;
 }
 
-static bool substitute_fault(const struct problem *problem, const struct problem_block *block, size_t e,
-                             const struct problem_message *message)
+static bool substitute_fault(const struct problem *problem, const struct problem_block *block,
+                             size_t e, const struct problem_message *message)
 {
     bool found = false;
     size_t first = block->first_substitute[e], end = block->first_substitute[e + 1];
@@ -169,22 +210,26 @@ static bool substitute_fault(const struct problem *problem, const struct problem
         if (found)
             continue;
         if (is_plain && problem->seen[substitute->parameter]++)
-            found = FAULT(message, "substitute in row %" PRIu64 ": %.60s is substituted twice", row, name);
+            found = FAULT(message, "substitute in row %" PRIu64 ": %.60s is substituted twice", row,
+                          name);
         else if (substitute->by == EXPERIMENT_NUMBER && !isfinite(substitute->value))
-            found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row, name, substitute->value);
+            found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row,
+                          name, substitute->value);
     }
     for (size_t j = 0; j < problem->n_model_parameter && !found; j++)
         if (problem->must_substitute[j] && !problem->seen[j])
-            found = FAULT(message, "parameter %.60s has no value: it is neither in /parameters nor substituted",
+            found = FAULT(message,
+                          "parameter %.60s has no value: it is neither in /parameters nor "
+                          "substituted",
                           problem->model_parameter_name[j]);
     for (size_t i = first; i < end; i++)
         problem->seen[block->substitute[i].parameter] = 0;
     return found || repeats(problem, block, e, message);
 }
 
-bool problem_experiment_fault(const struct problem *problem, const struct problem_block *block, size_t e,
-                              const struct problem_message *message)
+bool problem_experiment_fault(const struct problem *problem, const struct problem_block *block,
+                              size_t e, const struct problem_message *message)
 {
-    return dose_fault(problem, block, e, message) || input_fault(problem, block, e, message) || call_fault(block, e, message)
-           || substitute_fault(problem, block, e, message);
+    return dose_fault(problem, block, e, message) || input_fault(problem, block, e, message) ||
+           call_fault(block, e, message) || substitute_fault(problem, block, e, message);
 }

@@ -23,9 +23,12 @@ static int file_error(struct problem *problem, size_t i)
     if (kind >= 0 || is_open(word))
         return kind;
     const char *near = strlen(word) < 64 ? nearest_name(word, error_kind_word, N_ERROR) : NULL;
-    const char *name = problem->info.observable_name ? problem->info.observable_name[i] : "the only one";
-    faults_add(&problem->faults, "%s row %zu (%.60s): is \"%.60s\"; known are " ERROR_WORDS " and default%s%s%s", path, i, name,
-               word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    const char *name =
+        problem->info.observable_name ? problem->info.observable_name[i] : "the only one";
+    faults_add(&problem->faults,
+               "%s row %zu (%.60s): is \"%.60s\"; known are " ERROR_WORDS " and default%s%s%s",
+               path, i, name, word, near ? "; did you mean \"" : "", near ? near : "",
+               near ? "\"?" : "");
     return -1;
 }
 
@@ -42,7 +45,8 @@ static const char *who_says(const struct problem *problem, size_t k, char who[WH
     return who;
 }
 
-/* Squares determine their scale; losses that are not squares, and sums of different ones, depend on it. */
+/* Squares determine their scale; losses that are not squares, and sums of different ones, depend
+ * on it. */
 static enum status find_sigma_for(struct problem *problem, struct error *error)
 {
     size_t n = problem->n_model_observable, i = 0;
@@ -59,20 +63,23 @@ static enum status find_sigma_for(struct problem *problem, struct error *error)
     return STATUS_OK;
 }
 
-enum status problem_match_errors(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+enum status problem_match_errors(struct problem *problem,
+                                 const struct problem_expectation *expectation, struct error *error)
 {
     const struct problem_info *info = &problem->info;
     struct problem_errors *errors = &problem->errors;
-    size_t n = problem->n_model_observable, n_file = problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].n_name;
-    const uint32_t *to_model = problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].to_model;
+    size_t n = problem->n_model_observable,
+           n_file = problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].n_name;
+    const uint32_t *to_model =
+        problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].to_model;
     errors->kind = arena_calloc(&problem->arena, n + 1, sizeof *errors->kind);
     errors->own = arena_calloc(&problem->arena, n + 1, sizeof *errors->own);
     bool *there = arena_calloc(&problem->arena, n + 1, sizeof *there);
     if (!errors->kind || !errors->own || !there)
         return problem_no_memory(problem, error);
     if (info->observable_error && info->n_error != n_file)
-        faults_add(&problem->faults, "%s: has %zu entries for %zu observable%s", path, info->n_error, n_file,
-                   n_file == 1 ? "" : "s");
+        faults_add(&problem->faults, "%s: has %zu entries for %zu observable%s", path,
+                   info->n_error, n_file, n_file == 1 ? "" : "s");
     for (size_t k = 0; k < n; k++)
         errors->own[k] = -1;
     for (size_t i = 0; info->observable_error && i < n_file && i < info->n_error; i++)
@@ -81,15 +88,19 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
         there[to_model[i]] = true;
     for (size_t k = 0; k < n; k++) {
         size_t from = there[k] || n_file == 0 ? k : to_model[0];
-        int model = expectation->observable_error ? error_kind_of(expectation->observable_error[from]) : -1;
+        int model =
+            expectation->observable_error ? error_kind_of(expectation->observable_error[from]) : -1;
         int own = errors->own[from];
-        errors->kind[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
+        errors->kind[k] = own >= 0     ? (enum error_kind)own
+                          : model >= 0 ? (enum error_kind)model
+                                       : expectation->error;
     }
     errors->fallback = expectation->error;
     return find_sigma_for(problem, error);
 }
 
-/* Only the file's words: the model's belong to the model's identity, --error to that of the options. */
+/* Only the file's words: the model's belong to the model's identity, --error to that of the
+ * options. */
 void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
 {
     for (size_t k = 0; k < problem->n_model_observable; k++)
@@ -108,11 +119,16 @@ void problem_check_censored(struct problem *problem, const struct problem_block 
             if (!measured->censored[i] || isnan(measured->value[i]) || error_kind_is_square(kind))
                 continue;
             char who[WHO];
-            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": censoring is not supported with %s; use "
-                "normal or log-normal errors, or leave the measurement out (value NaN)",
+            faults_add(&problem->faults,
+                       "/measurements/censored row %" PRIu64 ": censoring is not supported with "
+                                                             "%s; use "
+                       "normal or log-normal errors, or leave the measurement out (value NaN)",
                        block->room->place[GROUP_MEASUREMENTS][e] + (i - block->row[e]),
                        who_says(problem, measured->observable[i], who));
         }
 }
 
-const enum error_kind *problem_errors(const struct problem *problem) { return problem->errors.kind; }
+const enum error_kind *problem_errors(const struct problem *problem)
+{
+    return problem->errors.kind;
+}

@@ -44,7 +44,8 @@ void faults_add_error(struct problem_faults *faults, const char *path, const str
     faults_add(faults, "%s", message);
 }
 
-enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error)
+enum status faults_report(const struct problem_faults *faults, const char *path,
+                          struct error *error)
 {
     if (faults->no_memory)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
@@ -58,7 +59,8 @@ enum status faults_report(const struct problem_faults *faults, const char *path,
     char more[64] = "";
     if (faults->n > n_listed)
         snprintf(more, sizeof more, "\n  and %" PRIu64 " more", faults->n - n_listed);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: %" PRIu64 " faults:\n  %s%s", path, faults->n, faults->text, more);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: %" PRIu64 " faults:\n  %s%s", path, faults->n,
+                     faults->text, more);
 }
 
 enum status problem_no_memory(const struct problem *problem, struct error *error)
@@ -66,12 +68,13 @@ enum status problem_no_memory(const struct problem *problem, struct error *error
     return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
 }
 
-void problem_add_unknown(struct problem *problem, const char *path, const char *what, const char *name, const char *of,
-                         const char *const *known, size_t n_known)
+void problem_add_unknown(struct problem *problem, const char *path, const char *what,
+                         const char *name, const char *of, const char *const *known, size_t n_known)
 {
     /* The search for the nearest match takes time, so only for faults that are shown. */
-    const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64 ? nearest_name(name, known, n_known)
-                                                                                    : NULL;
-    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name, near ? "; did you mean \"" : "",
-               near ? near : "", near ? "\"?" : "");
+    const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64
+                           ? nearest_name(name, known, n_known)
+                           : NULL;
+    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }

@@ -4,8 +4,8 @@
 
 #include "io/problem.h"
 
-/* All faults of a file are found before one error reports them. A part that cannot be read, or for which there is no memory,
- * counts as absent until then. */
+/* All faults of a file are found before one error reports them. A part that cannot be read, or
+ * for which there is no memory, counts as absent until then. */
 enum { PROBLEM_MAX_FAULT = 20 /* listed; the others are counted */ };
 
 struct problem_faults {
@@ -15,8 +15,10 @@ struct problem_faults {
     char text[1800]; /* a line each */
 };
 /* Adds one line; control characters in it become '?'. */
-void faults_add(struct problem_faults *faults, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void faults_add(struct problem_faults *faults, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same for what another function reported about this file. */
 void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error);
 /* STATUS_OK if there are none; otherwise the message that lists them. */
-enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error);
+enum status faults_report(const struct problem_faults *faults, const char *path,
+                          struct error *error);

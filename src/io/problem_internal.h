@@ -1,5 +1,5 @@
-/* Shared by the files of the problem reader: an open problem, its tables, the window over its measurements, and the list of
- * faults, which is complete before anything is refused.
+/* Shared by the files of the problem reader: an open problem, its tables, the window over its
+ * measurements, and the list of faults, which is complete before anything is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -31,7 +31,8 @@ struct problem_table {
     const char *path;
     struct hdf5_column column; /* open where the file has it */
     bool per_dataset;
-    double *vector;            /* n_parameter values where not per dataset: the file's or the default */
+    /* n_parameter values where not per dataset: the file's or the default */
+    double *vector;
 };
 
 struct problem {
@@ -64,10 +65,12 @@ struct problem {
     const char *const *model_covariate_name;
     size_t *covariate_column;     /* of each covariate of the model in the file */
     bool *covariate_of_experiment; /* it is in /experiments */
-    double *constant;             /* n_model_parameter: of those that the file does not have; NaN: the others */
+    /* n_model_parameter: of those that the file does not have; NaN: the others */
+    double *constant;
     bool *is_of_state;            /* n_model_parameter: states depend on it */
-    size_t n_pair;                /* the most pairs of a model's parameter and another's name in one experiment, of substitutes
-                                   * from a time on or for single rows */
+    /* the most pairs of a model's parameter and another's name in one experiment, of substitutes
+     * from a time on or for single rows */
+    size_t n_pair;
     bool *must_substitute;        /* n_model_parameter: neither in the file nor constant */
     double *last_knot;            /* n_model_input: scratch */
     uint8_t *seen;                /* n_model_parameter: scratch, zeros */
@@ -83,33 +86,41 @@ struct problem {
 };
 
 enum status problem_no_memory(const struct problem *problem, struct error *error);
-/* problem_schema.c: the file's kind, names in our groups that are not ours, and the attributes of /options as text. */
+/* problem_schema.c: the file's kind, names in our groups that are not ours, and the attributes
+ * of /options as text. */
 enum status problem_check_kind(struct problem *problem, struct error *error);
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 
-/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if out of memory, which is noted as a fault. */
+/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if out of memory,
+ * which is noted as a fault. */
 void *problem_alloc(struct problem *problem, size_t count, size_t size);
 char *problem_strdup(struct problem *problem, const char *text);
 /* Opens a column; false if the file does not have it, or if it has a fault (which is added). */
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
-/* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. Names must be distinct and not empty;
- * values need not. */
-void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list);
-void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list);
+/* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. Names must
+ * be distinct and not empty; values need not. */
+void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
+                        const char *const **list);
+void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
+                         const char *const **list);
 /* Converts strings that are not UTF-8 from Latin-1; false: no memory. */
 bool problem_as_utf8(struct arena *arena, size_t n, char **text);
 void problem_open_tables(struct problem *problem);
-/* Decides which tables are per dataset and reads the others, once the number of parameters is known. */
+/* Decides which tables are per dataset and reads the others, once the number of parameters is
+ * known. */
 void problem_settle_tables(struct problem *problem, size_t n_parameter);
 /* Rows [first, first + n) of a settled table into out[n * n_parameter]. */
-enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
-                               struct error *error);
+enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n,
+                               double *out, struct error *error);
 /* The ids of datasets or experiments [first, first + n). */
-enum status problem_read_owner_ids(const struct problem *problem, const struct problem_owners *owners, uint64_t first, size_t n,
+enum status problem_read_owner_ids(const struct problem *problem,
+                                   const struct problem_owners *owners, uint64_t first, size_t n,
                                    struct arena *arena, char **ids, struct error *error);
 /* problem_match.c: '... has no state "x"; did you mean "y"?'. */
-void problem_add_unknown(struct problem *problem, const char *path, const char *what, const char *name, const char *of,
-                         const char *const *known, size_t n_known);
+void problem_add_unknown(struct problem *problem, const char *path, const char *what,
+                         const char *name, const char *of, const char *const *known,
+                         size_t n_known);
 /* The file against the model; faults are added to problem->faults. */
-enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
+enum status problem_match(struct problem *problem, const struct problem_expectation *expectation,
+                          struct error *error);

@@ -1,5 +1,5 @@
-/* Matches the problem file with the model: parameters, covariates and observables by name, the model's defaults for what the
- * file lacks, and faults that concern all datasets.
+/* Matches the problem file with the model: parameters, covariates and observables by name, the
+ * model's defaults for what the file lacks, and faults that concern all datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -13,19 +13,35 @@
 
 struct problem_expectation problem_expectation_of(const struct stiffit_model *abi)
 {
-    return (struct problem_expectation){
-        .model_name = abi->name, .n_parameter = abi->n_parameter, .n_covariate = abi->n_covariate,
-        .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
-        .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
-        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event,
-        .event_name = abi->event_name, .parameter_use = abi->parameter_use,
-        .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE, .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
-        .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
-        .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
-        .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
-        .parameter_prior_number = {abi->parameter_prior_location, abi->parameter_prior_scale, abi->parameter_prior_lower,
-                                   abi->parameter_prior_upper},
-        .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
+    return (struct problem_expectation){.model_name = abi->name,
+                                        .n_parameter = abi->n_parameter,
+                                        .n_covariate = abi->n_covariate,
+                                        .n_observable = abi->n_observable,
+                                        .parameter_name = abi->parameter_name,
+                                        .covariate_name = abi->covariate_name,
+                                        .observable_name = abi->observable_name,
+                                        .n_state = abi->n_state,
+                                        .state_name = abi->state_name,
+                                        .n_input = abi->n_input,
+                                        .input_name = abi->input_name,
+                                        .n_event = abi->n_event,
+                                        .event_name = abi->event_name,
+                                        .parameter_use = abi->parameter_use,
+                                        .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE,
+                                        .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
+                                        .parameter_start = abi->parameter_start,
+                                        .parameter_lower = abi->parameter_lower,
+                                        .parameter_upper = abi->parameter_upper,
+                                        .parameter_scale = abi->parameter_scale,
+                                        .t0 = abi->t0,
+                                        .parameter_prior = abi->parameter_prior,
+                                        .parameter_prior_on = abi->parameter_prior_on,
+                                        .parameter_prior_number = {abi->parameter_prior_location,
+                                                                   abi->parameter_prior_scale,
+                                                                   abi->parameter_prior_lower,
+                                                                   abi->parameter_prior_upper},
+                                        .has_noise = abi->noise != NULL,
+                                        .observable_error = abi->observable_error};
 }
 
 /* Copies names: the model may be closed before the problem. */
@@ -37,8 +53,10 @@ static const char *const *copy_names(struct problem *problem, size_t n, const ch
     return copy;
 }
 
-/* The model's parameters that /parameters does not have: those that /substitutes knows are substituted, or constant. */
-static void match_substituted(struct problem *problem, const struct problem_expectation *expectation)
+/* The model's parameters that /parameters does not have: those that /substitutes knows are
+ * substituted, or constant. */
+static void match_substituted(struct problem *problem,
+                              const struct problem_expectation *expectation)
 {
     const struct problem_field *field = problem->stream[GROUP_SUBSTITUTES].field;
     size_t n = expectation->n_parameter;
@@ -52,17 +70,22 @@ static void match_substituted(struct problem *problem, const struct problem_expe
         const char *name = expectation->parameter_name[j];
         problem->constant[j] = NAN;
         uint8_t use = expectation->parameter_use ? expectation->parameter_use[j] : UINT8_MAX;
-        problem->is_of_state[j] = expectation->n_state > 0 && (use & ~expectation->use_of_rows) != 0;
+        problem->is_of_state[j] =
+            expectation->n_state > 0 && (use & ~expectation->use_of_rows) != 0;
         if (words_find(name, problem->parameter_name, problem->n_parameter) >= 0)
             continue;
-        if (words_find(name, field[SUBSTITUTE_parameter].name, field[SUBSTITUTE_parameter].n_name) < 0)
-            faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing", name);
-        problem->constant[j] = expectation->parameter_start ? expectation->parameter_start[j] : (double)NAN;
+        if (words_find(name, field[SUBSTITUTE_parameter].name, field[SUBSTITUTE_parameter].n_name) <
+            0)
+            faults_add(&problem->faults,
+                       "/parameters/name: the model's parameter \"%.60s\" is missing", name);
+        problem->constant[j] =
+            expectation->parameter_start ? expectation->parameter_start[j] : (double)NAN;
         problem->must_substitute[j] = !isfinite(problem->constant[j]);
     }
 }
 
-static enum status match_parameters(struct problem *problem, const struct problem_expectation *expectation,
+static enum status match_parameters(struct problem *problem,
+                                    const struct problem_expectation *expectation,
                                     struct error *error)
 {
     const struct problem_info *info = &problem->info;
@@ -72,8 +95,9 @@ static enum status match_parameters(struct problem *problem, const struct proble
     problem_adopt(problem, expectation);
     size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
     problem->n_parameter = n;
-    problem->parameter_name = info->parameter_name ? info->parameter_name
-                                                   : copy_names(problem, n, expectation->parameter_name);
+    problem->parameter_name = info->parameter_name
+                                  ? info->parameter_name
+                                  : copy_names(problem, n, expectation->parameter_name);
     problem->to_model = problem_alloc(problem, n + 1, sizeof *problem->to_model);
     if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
@@ -81,20 +105,22 @@ static enum status match_parameters(struct problem *problem, const struct proble
         const char *name = problem->parameter_name[i];
         int found = words_find(name, expectation->parameter_name, expectation->n_parameter);
         if (found < 0 && words_find(name, by->name, by->n_name) < 0)
-            problem_add_unknown(problem, "/parameters/name", "parameter", name, of, expectation->parameter_name,
-                                expectation->n_parameter);
+            problem_add_unknown(problem, "/parameters/name", "parameter", name, of,
+                                expectation->parameter_name, expectation->n_parameter);
         problem->to_model[i] = found < 0 ? PROBLEM_NOT_OF_MODEL : (uint32_t)found;
     }
     match_substituted(problem, expectation);
     if (info->parameter_level && !problem->level_name && info->n_level != n)
-        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters", info->n_level, n);
+        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters",
+                   info->n_level, n);
     if (problem->file_scale && problem->n_scale != n)
-        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", problem->n_scale, n);
+        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters",
+                   problem->n_scale, n);
     return faults_report(&problem->faults, problem->file.path, error);
 }
 
-static enum status match_scales(struct problem *problem, const struct problem_expectation *expectation,
-                                struct error *error)
+static enum status match_scales(struct problem *problem,
+                                const struct problem_expectation *expectation, struct error *error)
 {
     size_t n = problem->n_parameter;
     const char **scales = problem_alloc(problem, n + 1, sizeof *scales);
@@ -122,11 +148,13 @@ static void fill_default(struct problem *problem, int which, const double *model
         return;
     table->vector = problem_alloc(problem, problem->n_parameter + 1, sizeof *table->vector);
     for (size_t i = 0; table->vector && i < problem->n_parameter; i++)
-        table->vector[i] = model && problem->to_model[i] != PROBLEM_NOT_OF_MODEL ? model[problem->to_model[i]] : fallback;
+        table->vector[i] = model && problem->to_model[i] != PROBLEM_NOT_OF_MODEL
+                               ? model[problem->to_model[i]]
+                               : fallback;
 }
 
-static enum status match_tables(struct problem *problem, const struct problem_expectation *expectation,
-                                struct error *error)
+static enum status match_tables(struct problem *problem,
+                                const struct problem_expectation *expectation, struct error *error)
 {
     struct problem_table *table = problem->table;
     problem_settle_tables(problem, problem->n_parameter);
@@ -134,11 +162,14 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     if (status)
         return status;
     if (!table[TABLE_START].column.dataset && !expectation->parameter_start)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: /parameters/start is missing, and the model %s has no starts "
-                         "of its own", problem->file.path, expectation->model_name);
-    const struct { const double *model; double fallback; } values[N_TABLE] = {
-        [TABLE_START] = {expectation->parameter_start, NAN}, [TABLE_LOWER] = {expectation->parameter_lower, -INFINITY},
-        [TABLE_UPPER] = {expectation->parameter_upper, INFINITY}};
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: /parameters/start is missing, and the model %s has no starts "
+                         "of its own",
+                         problem->file.path, expectation->model_name);
+    const struct { const double *model; double fallback;
+    } values[N_TABLE] = {[TABLE_START] = {expectation->parameter_start, NAN},
+                         [TABLE_LOWER] = {expectation->parameter_lower, -INFINITY},
+                         [TABLE_UPPER] = {expectation->parameter_upper, INFINITY}};
     for (int k = 0; k < N_TABLE; k++)
         fill_default(problem, k, values[k].model, values[k].fallback);
     return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
@@ -158,14 +189,17 @@ bool problem_is_bounded(const struct problem *problem, size_t i)
 {
     const double *fixed = problem->table[TABLE_FIXED].vector;
     double lower = common_bound(problem, i, false), upper = common_bound(problem, i, true);
-    return (fixed && fixed[i] != 0) || !(isinf(upper) || isinf(lower) || (problem->is_log[i] && lower <= 0));
+    return (fixed && fixed[i] != 0) ||
+           !(isinf(upper) || isinf(lower) || (problem->is_log[i] && lower <= 0));
 }
 
 /* Faults of values common to all datasets; values of a single dataset make only that one bad. */
 static void check_common_values(struct problem *problem)
 {
-    const double *start = problem->table[TABLE_START].vector, *lower = problem->table[TABLE_LOWER].vector;
-    const double *upper = problem->table[TABLE_UPPER].vector, *fixed = problem->table[TABLE_FIXED].vector;
+    const double *start = problem->table[TABLE_START].vector,
+                 *lower = problem->table[TABLE_LOWER].vector;
+    const double *upper = problem->table[TABLE_UPPER].vector,
+                 *fixed = problem->table[TABLE_FIXED].vector;
     struct problem_faults *faults = &problem->faults;
     for (size_t i = 0; i < problem->n_parameter; i++) {
         const char *name = problem->parameter_name[i];
@@ -173,46 +207,63 @@ static void check_common_values(struct problem *problem)
         if (fixed && isnan(fixed[i]))
             faults_add(faults, "/parameters/fixed row %zu (%.60s): is NaN; use 0 or 1", i, name);
         if (start && !isfinite(start[i]))
-            faults_add(faults, "/parameters/start row %zu (%.60s): is %g; it must be finite", i, name, start[i]);
-        else if (start && is_free && problem->is_log[i] && start[i] <= 0 && lower && !(common_bound(problem, i, false) > 0))
-            faults_add(faults, "/parameters/start row %zu (%.60s): is %g; with scale %s it must be > 0", i, name,
-                       start[i], problem->parameter_scale[i]);
+            faults_add(faults, "/parameters/start row %zu (%.60s): is %g; it must be finite", i,
+                       name, start[i]);
+        else if (start && is_free && problem->is_log[i] && start[i] <= 0 && lower &&
+                 !(common_bound(problem, i, false) > 0))
+            faults_add(faults,
+                       "/parameters/start row %zu (%.60s): is %g; with scale %s it must be > 0", i,
+                       name, start[i], problem->parameter_scale[i]);
         if (lower && (isnan(lower[i]) || lower[i] == INFINITY))
-            faults_add(faults, "/parameters/lower row %zu (%.60s): is %g; use -inf where there is no bound", i, name,
-                       lower[i]);
+            faults_add(faults,
+                       "/parameters/lower row %zu (%.60s): is %g; use -inf where there is no bound",
+                       i, name, lower[i]);
         if (upper && (isnan(upper[i]) || upper[i] == -INFINITY))
-            faults_add(faults, "/parameters/upper row %zu (%.60s): is %g; use inf where there is no bound", i, name,
-                       upper[i]);
+            faults_add(faults,
+                       "/parameters/upper row %zu (%.60s): is %g; use inf where there is no bound",
+                       i, name, upper[i]);
         else if (upper && is_free && problem->is_log[i] && upper[i] <= 0)
-            faults_add(faults, "/parameters/upper row %zu (%.60s): is %g; with scale %s it must be > 0", i, name,
-                       upper[i], problem->parameter_scale[i]);
+            faults_add(faults,
+                       "/parameters/upper row %zu (%.60s): is %g; with scale %s it must be > 0", i,
+                       name, upper[i], problem->parameter_scale[i]);
         if (lower && upper && lower[i] > upper[i])
-            faults_add(faults, "/parameters/lower row %zu (%.60s): is %g, above the upper bound %g", i, name, lower[i],
-                       upper[i]);
+            faults_add(faults, "/parameters/lower row %zu (%.60s): is %g, above the upper bound %g",
+                       i, name, lower[i], upper[i]);
     }
 }
 
-static enum status match_covariates(struct problem *problem, const struct problem_expectation *expectation,
+static enum status match_covariates(struct problem *problem,
+                                    const struct problem_expectation *expectation,
                                     struct error *error)
 {
-    const struct problem_owners *of_datasets = &problem->owners[0], *of_experiments = &problem->owners[1];
+    const struct problem_owners *of_datasets = &problem->owners[0],
+                                *of_experiments = &problem->owners[1];
     size_t n = expectation->n_covariate;
     problem->n_model_covariate = n;
     problem->model_covariate_name = copy_names(problem, n, expectation->covariate_name);
     problem->covariate_column = problem_alloc(problem, n + 1, sizeof *problem->covariate_column);
-    problem->covariate_of_experiment = problem_alloc(problem, n + 1, sizeof *problem->covariate_of_experiment);
+    problem->covariate_of_experiment =
+        problem_alloc(problem, n + 1, sizeof *problem->covariate_of_experiment);
     if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
-        int of_experiment = words_find(name, of_experiments->covariate_name, of_experiments->n_covariate);
-        int found = of_experiment < 0 ? words_find(name, of_datasets->covariate_name, of_datasets->n_covariate) : of_experiment;
+        int of_experiment =
+            words_find(name, of_experiments->covariate_name, of_experiments->n_covariate);
+        int found = of_experiment < 0
+                        ? words_find(name, of_datasets->covariate_name, of_datasets->n_covariate)
+                        : of_experiment;
         if (found < 0) {
-            const struct problem_owners *owners = of_experiments->covariate_name ? of_experiments : of_datasets;
+            const struct problem_owners *owners =
+                of_experiments->covariate_name ? of_experiments : of_datasets;
             const char *near = nearest_name(name, owners->covariate_name, owners->n_covariate);
-            faults_add(&problem->faults, "%s%s: the model %s needs the covariate \"%.60s\"%s%.60s%s", owners->path,
-                       owners->covariate_name ? "/covariate_names" : "/covariates and /datasets/covariate_names are missing",
-                       expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
+            faults_add(&problem->faults,
+                       "%s%s: the model %s needs the covariate \"%.60s\"%s%.60s%s", owners->path,
+                       owners->covariate_name ? "/covariate_names"
+                                              : "/covariates and /datasets/covariate_names are "
+                                                "missing",
+                       expectation->model_name, name, near ? "; is it \"" : "", near ? near : "",
+                       near ? "\"?" : "");
         }
         problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;
         problem->covariate_of_experiment[i] = of_experiment >= 0;
@@ -220,49 +271,65 @@ static enum status match_covariates(struct problem *problem, const struct proble
     return STATUS_OK;
 }
 
-static enum status match_groups(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+static enum status match_groups(struct problem *problem,
+                                const struct problem_expectation *expectation, struct error *error)
 {
     char of[100];
     snprintf(of, sizeof of, "the model %.80s", expectation->model_name);
     for (int g = 0; g < N_GROUP; g++) {
         const struct problem_stream *stream = &problem->stream[g];
         if (stream->n_row > 0 && stream->n_owner == 0)
-            faults_add(&problem->faults, "%s: has %" PRIu64 " rows, but %s is empty", stream->path, stream->n_row,
+            faults_add(&problem->faults, "%s: has %" PRIu64 " rows, but %s is empty", stream->path,
+                       stream->n_row,
                        stream->of_experiments ? "/experiments/dataset" : "/datasets/id");
     }
     problem->n_model_observable = expectation->n_observable;
     problem->n_model_input = expectation->n_input;
-    problem->errors.observable_name = copy_names(problem, expectation->n_observable, expectation->observable_name);
+    problem->errors.observable_name =
+        copy_names(problem, expectation->n_observable, expectation->observable_name);
     problem->model_input_name = copy_names(problem, expectation->n_input, expectation->input_name);
-    problem->last_knot = problem_alloc(problem, expectation->n_input + 1, sizeof *problem->last_knot);
-    problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of, expectation->n_observable,
-                        expectation->observable_name);
-    problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state, expectation->state_name);
-    problem_match_index(problem, GROUP_INPUTS, KNOT_input, of, expectation->n_input, expectation->input_name);
-    problem_match_index(problem, GROUP_EVENTS, CALL_event, of, expectation->n_event, expectation->event_name);
-    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of, expectation->n_parameter,
-                        expectation->parameter_name);
-    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter, problem->parameter_name);
+    problem->last_knot =
+        problem_alloc(problem, expectation->n_input + 1, sizeof *problem->last_knot);
+    problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of,
+                        expectation->n_observable, expectation->observable_name);
+    problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state,
+                        expectation->state_name);
+    problem_match_index(problem, GROUP_INPUTS, KNOT_input, of, expectation->n_input,
+                        expectation->input_name);
+    problem_match_index(problem, GROUP_EVENTS, CALL_event, of, expectation->n_event,
+                        expectation->event_name);
+    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of,
+                        expectation->n_parameter, expectation->parameter_name);
+    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter,
+                        problem->parameter_name);
     return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* One fault of the file if no row can have what is needed. */
 static void check_sigma(struct problem *problem, const struct problem_expectation *expectation)
 {
-    const struct problem_field *sigma = &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_sigma];
-    if (problem->errors.sigma_for && !problem->has_noise && !sigma->column.dataset && problem->info.n_measurement > 0)
-        faults_add(&problem->faults, "/measurements/sigma is missing, and the model %s has no noise: %s needs the standard "
-                   "deviation of every measurement (a column sigma, or in the model 'observe NAME sd ...')",
+    const struct problem_field *sigma =
+        &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_sigma];
+    if (problem->errors.sigma_for && !problem->has_noise && !sigma->column.dataset &&
+        problem->info.n_measurement > 0)
+        faults_add(&problem->faults,
+                   "/measurements/sigma is missing, and the model %s has no noise: %s needs the "
+                   "standard "
+                   "deviation of every measurement (a column sigma, or in the model 'observe NAME "
+                   "sd ...')",
                    expectation->model_name, problem->errors.sigma_for);
 }
 
-enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+enum status problem_match(struct problem *problem, const struct problem_expectation *expectation,
+                          struct error *error)
 {
     problem->has_noise = expectation->has_noise;
-    static enum status (*const parts[])(struct problem *problem, const struct problem_expectation *expectation,
-                                        struct error *error) = {
-        match_parameters, match_scales, problem_match_priors, match_tables, match_covariates, match_groups,
-        problem_match_errors};
+    static enum status (*const parts[])(struct problem * problem,
+                                        const struct problem_expectation *expectation,
+                                        struct error *error) = {match_parameters,     match_scales,
+                                                                problem_match_priors, match_tables,
+                                                                match_covariates,     match_groups,
+                                                                problem_match_errors};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         enum status status = parts[i](problem, expectation, error);
         if (status)
@@ -278,15 +345,23 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
 }
 
 size_t problem_n_parameter(const struct problem *problem) { return problem->n_parameter; }
-const char *const *problem_parameter_name(const struct problem *problem) { return problem->parameter_name; }
-const char *const *problem_parameter_scale(const struct problem *problem) { return problem->parameter_scale; }
+const char *const *problem_parameter_name(const struct problem *problem)
+{
+    return problem->parameter_name;
+}
+const char *const *problem_parameter_scale(const struct problem *problem)
+{
+    return problem->parameter_scale;
+}
 const uint32_t *problem_to_model(const struct problem *problem) { return problem->to_model; }
 const char *problem_level(const struct problem *problem, size_t parameter)
 {
     const struct problem_info *info = &problem->info;
-    int i = problem->level_name ? words_find(problem->parameter_name[parameter], problem->level_name, info->n_level)
-                                : (int)parameter;
-    return info->parameter_level && i >= 0 && (size_t)i < info->n_level ? info->parameter_level[i] : NULL;
+    int i = problem->level_name
+                ? words_find(problem->parameter_name[parameter], problem->level_name, info->n_level)
+                : (int)parameter;
+    return info->parameter_level && i >= 0 && (size_t)i < info->n_level ? info->parameter_level[i]
+                                                                        : NULL;
 }
 uint64_t problem_n_fixed(const struct problem *problem, size_t parameter)
 {

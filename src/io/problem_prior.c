@@ -1,5 +1,5 @@
-/* Priors of a problem file. Separate because they are checked against scales, bounds and the model, and because a prior that
- * cannot be used must never be ignored silently.
+/* Priors of a problem file. Separate because they are checked against scales, bounds and the
+ * model, and because a prior that cannot be used must never be ignored silently.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -10,10 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const number_path[N_PRIOR_NUMBER] = {"/parameters/prior_location", "/parameters/prior_scale",
-                                                  "/parameters/prior_lower", "/parameters/prior_upper"};
-static const char *const model_path[N_PRIOR_NUMBER] = {"the model's prior_location", "the model's prior_scale",
-                                                       "the model's prior_lower", "the model's prior_upper"};
+static const char *const number_path[N_PRIOR_NUMBER] = {"/parameters/prior_location",
+                                                        "/parameters/prior_scale",
+                                                        "/parameters/prior_lower",
+                                                        "/parameters/prior_upper"};
+static const char *const model_path[N_PRIOR_NUMBER] = {"the model's prior_location",
+                                                       "the model's prior_scale",
+                                                       "the model's prior_lower",
+                                                       "the model's prior_upper"};
 enum { NEEDS_LOCATION = 1, NEEDS_SCALE = 2, NEEDS_BOUNDS = 4 };
 #define KIND_WORD(id, word, ...) word,
 #define KIND_NEEDS(id, word, needs, is_positive) needs,
@@ -39,11 +43,15 @@ static void read_numbers(struct problem *problem, int which)
     if (column.class != HDF5_INTEGER && column.class != HDF5_FLOAT) {
         faults_add(&problem->faults, "%s: must be numbers", path);
     } else if (!hdf5_column_as_vector(&column) || column.n_row > PROBLEM_MAX_PARAMETER) {
-        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one number per parameter is expected, the same for "
-                   "all datasets", path, a, b);
+        faults_add(&problem->faults,
+                   "%s: is %" PRIu64 " x %" PRIu64 "; one number per parameter is expected, the "
+                                                   "same for "
+                   "all datasets",
+                   path, a, b);
     } else if ((tables->number[which] = problem_alloc(problem, column.n_row + 1, sizeof(double)))) {
         tables->n_number[which] = (size_t)column.n_row;
-        if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, tables->number[which], &fault))
+        if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, tables->number[which],
+                                    &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }
     hdf5_column_close(&column);
@@ -52,8 +60,10 @@ static void read_numbers(struct problem *problem, int which)
 void problem_open_priors(struct problem *problem)
 {
     struct problem_prior_tables *tables = &problem->prior_tables;
-    problem_read_values(problem, "/parameters/prior", PROBLEM_MAX_PARAMETER, &tables->n_kind, &tables->kind);
-    problem_read_values(problem, "/parameters/prior_on", PROBLEM_MAX_PARAMETER, &tables->n_on, &tables->on);
+    problem_read_values(problem, "/parameters/prior", PROBLEM_MAX_PARAMETER, &tables->n_kind,
+                        &tables->kind);
+    problem_read_values(problem, "/parameters/prior_on", PROBLEM_MAX_PARAMETER, &tables->n_on,
+                        &tables->on);
     for (int i = 0; i < N_PRIOR_NUMBER; i++)
         read_numbers(problem, i);
     problem->info.parameter_prior = tables->kind;
@@ -63,7 +73,8 @@ void problem_open_priors(struct problem *problem)
     for (int i = 0; i < N_PRIOR_NUMBER; i++)
         orphan = orphan || tables->number[i];
     if (orphan && hdf5_kind(&problem->file, "/parameters/prior") == HDF5_ABSENT)
-        faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of priors have no meaning");
+        faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of "
+                                     "priors have no meaning");
 }
 
 /* The tables in use, with rows in the file's order: the file's own, otherwise the model's. */
@@ -78,7 +89,8 @@ static bool has_length(struct problem *problem, const char *path, size_t n)
 {
     if (n == problem->n_parameter)
         return true;
-    faults_add(&problem->faults, "%s: has %zu entries for %zu parameters", path, n, problem->n_parameter);
+    faults_add(&problem->faults, "%s: has %zu entries for %zu parameters", path, n,
+               problem->n_parameter);
     return false;
 }
 
@@ -94,50 +106,55 @@ static bool have_lengths(struct problem *problem)
     return good;
 }
 
-static int find_word(struct problem *problem, const char *path, size_t i, const char *word, const char *what,
-                     const char *const *words, size_t n)
+static int find_word(struct problem *problem, const char *path, size_t i, const char *word,
+                     const char *what, const char *const *words, size_t n)
 {
     for (size_t k = 0; k < n; k++)
         if (nearest_is_same(word, words[k]))
             return (int)k;
     const char *near = strlen(word) < 64 ? nearest_name(word, words, n) : NULL;
     if (near)
-        faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; did you mean \"%s\"?", path, i,
-                   problem->parameter_name[i], word, what, near);
+        faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; did you mean \"%s\"?",
+                   path, i, problem->parameter_name[i], word, what, near);
     else
         faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; use %s", path, i,
                    problem->parameter_name[i], word, what,
-                   n == N_PRIOR_KIND ? "none, normal, log-normal, laplace, log-laplace, uniform, log-uniform, cauchy, gamma, "
-                                       "chi-square, exponential or rayleigh" : "natural or optimizer");
+                   n == N_PRIOR_KIND ? "none, normal, log-normal, laplace, log-laplace, uniform, "
+                                       "log-uniform, cauchy, gamma, "
+                                       "chi-square, exponential or rayleigh"
+                                     : "natural or optimizer");
     return -1;
 }
 
 /* A number that the prior of parameter i needs; NaN and a fault if it is missing. */
-static double need_number(struct problem *problem, const struct prior_source *source, size_t i, int which, const char *kind)
+static double need_number(struct problem *problem, const struct prior_source *source, size_t i,
+                          int which, const char *kind)
 {
     const double *number = source->tables.number[which];
     const char *path = source->number_path[which];
     if (!number)
-        faults_add(&problem->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it", path, kind,
-                   problem->parameter_name[i], i);
+        faults_add(&problem->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it",
+                   path, kind, problem->parameter_name[i], i);
     else if (isnan(number[i]))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", path, i, problem->parameter_name[i],
-                   kind);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", path, i,
+                   problem->parameter_name[i], kind);
     return number ? number[i] : NAN;
 }
 
 /* Converts lower and upper on the prior's scale to bounds on the natural scale. */
-static void match_uniform(struct problem *problem, const struct prior_source *source, size_t i, struct problem_prior *prior)
+static void match_uniform(struct problem *problem, const struct prior_source *source, size_t i,
+                          struct problem_prior *prior)
 {
     const char *name = problem->parameter_name[i], *scale = problem->parameter_scale[i];
     double lower = need_number(problem, source, i, PRIOR_LOWER, kinds[prior->kind]);
     double upper = need_number(problem, source, i, PRIOR_UPPER, kinds[prior->kind]);
     if (prior->kind == PRIOR_LOG_UNIFORM && lower <= 0)
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; a log-uniform prior needs a positive one",
+        faults_add(&problem->faults,
+                   "%s row %zu (%.60s): is %g; a log-uniform prior needs a positive one",
                    source->number_path[PRIOR_LOWER], i, name, lower);
     if (lower >= upper)
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g", source->number_path[PRIOR_LOWER],
-                   i, name, lower, upper);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g",
+                   source->number_path[PRIOR_LOWER], i, name, lower, upper);
     if (prior->on_optimizer && problem->is_log[i]) {
         bool is_log10 = strcmp(scale, "log10") == 0;
         lower = is_log10 ? pow(10, lower) : exp(lower);
@@ -150,29 +167,41 @@ static void match_uniform(struct problem *problem, const struct prior_source *so
     prior->upper = upper;
 }
 
-static void match_prior(struct problem *problem, const struct prior_source *source, size_t i, struct problem_prior *prior)
+static void match_prior(struct problem *problem, const struct prior_source *source, size_t i,
+                        struct problem_prior *prior)
 {
     const struct problem_prior_tables *tables = &source->tables;
     const char *name = problem->parameter_name[i];
-    int kind = find_word(problem, source->kind_path, i, tables->kind[i], "prior", kinds, N_PRIOR_KIND);
-    int on = tables->on ? find_word(problem, source->on_path, i, tables->on[i], "scale of a prior", scales_of, 2) : 0;
+    int kind =
+        find_word(problem, source->kind_path, i, tables->kind[i], "prior", kinds, N_PRIOR_KIND);
+    int on = tables->on ? find_word(problem, source->on_path, i, tables->on[i], "scale of a prior",
+                                    scales_of, 2)
+                        : 0;
     if (kind <= 0 || on < 0)
         return;
     prior->kind = (enum prior_kind)kind;
     prior->on_optimizer = on == 1;
     if ((positive[kind] || prior->kind == PRIOR_LOG_NORMAL) && on == 1 && problem->is_log[i])
-        faults_add(&problem->faults, "%s row %zu (%.60s): is optimizer, where the parameter is already a logarithm; use "
-                                     "natural%s", source->on_path, i, name,
+        faults_add(&problem->faults,
+                   "%s row %zu (%.60s): is optimizer, where the parameter is already a logarithm; "
+                   "use "
+                   "natural%s",
+                   source->on_path, i, name,
                    prior->kind == PRIOR_LOG_NORMAL ? ", or a normal prior" : "");
     if (needs_of[kind] & NEEDS_BOUNDS)
         match_uniform(problem, source, i, prior);
     if (prior->kind == PRIOR_UNIFORM)
         return;
-    prior->location = needs_of[kind] & NEEDS_LOCATION ? need_number(problem, source, i, PRIOR_LOCATION, kinds[kind]) : 0;
-    prior->scale = needs_of[kind] & NEEDS_SCALE ? need_number(problem, source, i, PRIOR_SCALE, kinds[kind]) : 1;
+    prior->location = needs_of[kind] & NEEDS_LOCATION
+                          ? need_number(problem, source, i, PRIOR_LOCATION, kinds[kind])
+                          : 0;
+    prior->scale = needs_of[kind] & NEEDS_SCALE
+                       ? need_number(problem, source, i, PRIOR_SCALE, kinds[kind])
+                       : 1;
     bool is_shape = prior->kind == PRIOR_GAMMA || prior->kind == PRIOR_CHI_SQUARE;
     if (isinf(prior->location) || (is_shape && prior->location <= 0))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %s", source->number_path[PRIOR_LOCATION], i, name,
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %s",
+                   source->number_path[PRIOR_LOCATION], i, name,
                    isinf(prior->location) ? "infinite" : "not positive");
     if (prior->scale <= 0 || isinf(prior->scale))
         faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite",
@@ -182,16 +211,20 @@ static void match_prior(struct problem *problem, const struct prior_source *sour
 }
 
 /* A prior that the model puts on a logarithm is invalid on another scale. */
-static void check_same_scale(struct problem *problem, const struct problem_expectation *expectation, size_t i)
+static void check_same_scale(struct problem *problem, const struct problem_expectation *expectation,
+                             size_t i)
 {
     uint32_t k = problem->to_model[i];
     const char *scale = expectation->parameter_scale ? expectation->parameter_scale[k] : "lin";
-    bool is_on_optimizer = expectation->parameter_prior_on && strcmp(expectation->parameter_prior_on[k], "optimizer") == 0;
+    bool is_on_optimizer = expectation->parameter_prior_on &&
+                           strcmp(expectation->parameter_prior_on[k], "optimizer") == 0;
     if (strcmp(expectation->parameter_prior[k], "none") != 0 && is_on_optimizer &&
         strcmp(scale, problem->parameter_scale[i]) != 0)
-        faults_add(&problem->faults, "/parameters/scale row %zu (%.60s): is %s, but the model's prior refers to scale %s; "
-                                     "keep that scale, or add /parameters/prior", i, problem->parameter_name[i],
-                   problem->parameter_scale[i], scale);
+        faults_add(&problem->faults,
+                   "/parameters/scale row %zu (%.60s): is %s, but the model's prior refers to "
+                   "scale %s; "
+                   "keep that scale, or add /parameters/prior",
+                   i, problem->parameter_name[i], problem->parameter_scale[i], scale);
 }
 
 /* Takes the model's priors, in the file's order of parameters. */
@@ -210,7 +243,9 @@ static bool take_from_model(struct problem *problem, const struct problem_expect
         uint32_t k = problem->to_model[i];
         bool is_own = k == PROBLEM_NOT_OF_MODEL;
         words[i] = is_own ? "none" : expectation->parameter_prior[k];
-        words[n + i] = expectation->parameter_prior_on && !is_own ? expectation->parameter_prior_on[k] : scales_of[0];
+        words[n + i] = expectation->parameter_prior_on && !is_own
+                           ? expectation->parameter_prior_on[k]
+                           : scales_of[0];
         for (int which = 0; which < N_PRIOR_NUMBER; which++) {
             const double *number = expectation->parameter_prior_number[which];
             tables->number[which][i] = number && !is_own ? number[k] : (double)NAN;
@@ -221,7 +256,8 @@ static bool take_from_model(struct problem *problem, const struct problem_expect
     return true;
 }
 
-enum status problem_match_priors(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+enum status problem_match_priors(struct problem *problem,
+                                 const struct problem_expectation *expectation, struct error *error)
 {
     size_t n = problem->n_parameter;
     struct prior_source source = {.tables = problem->prior_tables, .kind_path = "/parameters/prior",
@@ -230,7 +266,9 @@ enum status problem_match_priors(struct problem *problem, const struct problem_e
     if ((!has_own && !expectation->parameter_prior) || (has_own && !have_lengths(problem)))
         return STATUS_OK;
     if (!has_own) {
-        source = (struct prior_source){.is_model = true, .kind_path = "the model's prior", .on_path = "the model's prior_on",
+        source = (struct prior_source){.is_model = true,
+                                       .kind_path = "the model's prior",
+                                       .on_path = "the model's prior_on",
                                        .number_path = model_path};
         if (!take_from_model(problem, expectation, &source.tables))
             return problem_no_memory(problem, error);

@@ -1,4 +1,5 @@
-/* Priors of a problem file, or of its model: reads and checks them, and applies them to bounds and to the problem's identity.
+/* Priors of a problem file, or of its model: reads and checks them, and applies them to bounds
+ * and to the problem's identity.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,8 +13,8 @@ struct problem;
 struct problem_expectation;
 struct sha256;
 
-/* The prior of one parameter. A uniform or log-uniform prior (lower and upper, natural scale) has already tightened the
- * bounds of every block. */
+/* The prior of one parameter. A uniform or log-uniform prior (lower and upper, natural scale)
+ * has already tightened the bounds of every block. */
 struct problem_prior {
     enum prior_kind kind;
     bool on_optimizer;       /* location and scale refer to the optimiser's scale */
@@ -23,7 +24,8 @@ struct problem_prior {
 
 const char *prior_word(enum prior_kind kind);
 bool prior_has_bounds(enum prior_kind kind);
-bool prior_is_positive(enum prior_kind kind); /* its density is 0 where the parameter is not positive */
+/* its density is 0 where the parameter is not positive */
+bool prior_is_positive(enum prior_kind kind);
 const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 
 enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };
@@ -38,8 +40,11 @@ struct problem_prior_tables {
 
 /* Called by problem_open; faults are added to the problem's list. */
 void problem_open_priors(struct problem *problem);
-/* Once parameters and scales are known: sets the priors of the file or, if it has none, of the model. */
-enum status problem_match_priors(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
+/* Once parameters and scales are known: sets the priors of the file or, if it has none, of the
+ * model. */
+enum status problem_match_priors(struct problem *problem,
+                                 const struct problem_expectation *expectation,
+                                 struct error *error);
 /* Uniform priors as bounds of one dataset, n_parameter each. */
 void problem_tighten_bounds(const struct problem *problem, double *lower, double *upper);
 void problem_hash_priors(const struct problem *problem, struct sha256 *hash);

@@ -12,20 +12,23 @@
 
 enum { FIRST_ROWS = 1024, PIECE = 1 << 16 /* numbers read at once */ };
 
-enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
-                             struct error *error)
+enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena,
+                             char **ids, struct error *error)
 {
     return problem_read_owner_ids(problem, &problem->owners[0], first, n, arena, ids, error);
 }
 
 /* Allocates what n datasets have themselves, and room for as many rows as the block has had. */
-static enum status allocate(const struct problem *problem, struct problem_block *block, size_t n, struct error *error)
+static enum status allocate(const struct problem *problem, struct problem_block *block, size_t n,
+                            struct error *error)
 {
-    size_t p = problem->n_parameter, capacity[N_GROUP] = {[GROUP_EXPERIMENTS] = n, [GROUP_MEASUREMENTS] = FIRST_ROWS};
+    size_t p = problem->n_parameter,
+           capacity[N_GROUP] = {[GROUP_EXPERIMENTS] = n, [GROUP_MEASUREMENTS] = FIRST_ROWS};
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
         return problem_no_memory(problem, error);
     for (int g = 0; block->room && g < N_GROUP; g++)
-        capacity[g] = capacity[g] > block->room->capacity[g] ? capacity[g] : block->room->capacity[g];
+        capacity[g] =
+            capacity[g] > block->room->capacity[g] ? capacity[g] : block->room->capacity[g];
     struct arena *arena = block->arena;
     arena_reset(arena);
     block->room = arena_calloc(arena, 1, sizeof *block->room);
@@ -40,8 +43,9 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     block->n_noise = arena_calloc(arena, n, sizeof *block->n_noise);
     block->profile_end = arena_calloc(arena, n, sizeof *block->profile_end);
     block->first_experiment = arena_calloc(arena, n + 1, sizeof *block->first_experiment);
-    if (!block->room || !block->dataset || !block->id || !block->fault || !block->start || !block->lower || !block->upper
-        || !block->fixed || !block->rtol || !block->n_noise || !block->profile_end || !block->first_experiment)
+    if (!block->room || !block->dataset || !block->id || !block->fault || !block->start ||
+        !block->lower || !block->upper || !block->fixed || !block->rtol || !block->n_noise ||
+        !block->profile_end || !block->first_experiment)
         return problem_no_memory(problem, error);
     enum status status = STATUS_OK;
     for (int g = 0; g < N_GROUP && !status; g++)
@@ -63,7 +67,8 @@ static uint64_t *find_rows(const struct problem_block *block, bool of_experiment
 
 /* Reads the row of each experiment into out, n_experiment x width of the column. */
 static enum status read_constants(const struct problem *problem, const struct problem_block *block,
-                                  const struct hdf5_column *column, bool of_experiments, double *out, struct error *error)
+                                  const struct hdf5_column *column, bool of_experiments,
+                                  double *out, struct error *error)
 {
     size_t width = column->width, piece = 1 + PIECE / width;
     const uint64_t *row = find_rows(block, of_experiments);
@@ -81,27 +86,32 @@ static enum status read_constants(const struct problem *problem, const struct pr
     return status;
 }
 
-static enum status read_covariates(const struct problem *problem, struct problem_block *block, struct error *error)
+static enum status read_covariates(const struct problem *problem, struct problem_block *block,
+                                   struct error *error)
 {
     size_t n = problem->n_model_covariate;
-    block->covariate = arena_calloc(block->arena, block->n_experiment * n + 1, sizeof *block->covariate);
+    block->covariate =
+        arena_calloc(block->arena, block->n_experiment * n + 1, sizeof *block->covariate);
     enum status status = block->covariate ? STATUS_OK : problem_no_memory(problem, error);
     for (int k = 0; k < 2 && n > 0 && !status; k++) {
         const struct problem_owners *owners = &problem->owners[k];
         if (!owners->covariate.dataset || owners->n_covariate == 0)
             continue;
-        double *given = arena_alloc(block->arena, (block->n_experiment + 1) * owners->n_covariate * sizeof *given);
+        double *given = arena_alloc(block->arena, (block->n_experiment + 1) * owners->n_covariate *
+                                                      sizeof *given);
         status = given ? read_constants(problem, block, &owners->covariate, k == 1, given, error)
                        : problem_no_memory(problem, error);
         for (size_t e = 0; e < block->n_experiment && !status; e++)
             for (size_t i = 0; i < n; i++)
                 if (problem->covariate_of_experiment[i] == (k == 1))
-                    block->covariate[e * n + i] = given[e * owners->n_covariate + problem->covariate_column[i]];
+                    block->covariate[e * n + i] =
+                        given[e * owners->n_covariate + problem->covariate_column[i]];
     }
     return status;
 }
 
-static enum status read_t0(const struct problem *problem, struct problem_block *block, struct error *error)
+static enum status read_t0(const struct problem *problem, struct problem_block *block,
+                           struct error *error)
 {
     bool of_experiments = problem->owners[1].t0.dataset;
     const struct problem_owners *owners = &problem->owners[of_experiments];
@@ -111,31 +121,38 @@ static enum status read_t0(const struct problem *problem, struct problem_block *
     if (t0->dataset && t0->n_row == owners->n)
         return read_constants(problem, block, t0, of_experiments, block->t0, error);
     double common = problem->default_t0;
-    enum status status = t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
+    enum status status =
+        t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
     for (size_t e = 0; e < block->n_experiment; e++)
         block->t0[e] = common;
     return status;
 }
 
-static void report_source(struct problem *problem, const struct problem_block *block, size_t d, uint64_t row)
+static void report_source(struct problem *problem, const struct problem_block *block, size_t d,
+                          uint64_t row)
 {
     char text[100], hint[NEAREST_HINT];
     problem_name_text(problem, &problem->steady, row, text);
-    faults_add(&problem->faults, "%s row %" PRIu64 ": \"%s\" is no experiment of dataset \"%.60s\"%s", problem->steady.path,
-               row, text, block->id[block->dataset[d] - block->first],
+    faults_add(&problem->faults,
+               "%s row %" PRIu64 ": \"%s\" is no experiment of dataset \"%.60s\"%s",
+               problem->steady.path, row, text, block->id[block->dataset[d] - block->first],
                problem_name_hint(problem, &problem->owners[1].names, text, hint));
 }
 
 /* Of each experiment of the block, the number of the one at whose steady state it begins, or -1. */
-static enum status read_sources(struct problem *problem, const struct problem_block *block, double *given, struct error *error)
+static enum status read_sources(struct problem *problem, const struct problem_block *block,
+                                double *given, struct error *error)
 {
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
     if (!problem_has_names(&problem->steady))
         return read_constants(problem, block, &problem->steady, true, given, error);
     int64_t *number = arena_alloc(block->arena, PIECE * sizeof *number);
     int64_t *within = arena_calloc(block->arena, PIECE, sizeof *within);
-    const struct problem_numbers numbers = {.column = &problem->steady, .names = &problem->owners[1].names_within,
-                                            .is_row = true, .has_none = true, .within = within};
+    const struct problem_numbers numbers = {.column = &problem->steady,
+                                            .names = &problem->owners[1].names_within,
+                                            .is_row = true,
+                                            .has_none = true,
+                                            .within = within};
     if (!number || !within)
         return problem_no_memory(problem, error);
     for (size_t d = 0, begin = 0, e; begin < block->n_experiment; begin = e) {
@@ -160,8 +177,10 @@ static enum status read_sources(struct problem *problem, const struct problem_bl
     return STATUS_OK;
 }
 
-/* Row numbers of other experiments of the same dataset; what is none of them becomes the experiment itself, a fault. */
-static enum status read_steady(struct problem *problem, struct problem_block *block, struct error *error)
+/* Row numbers of other experiments of the same dataset; what is none of them becomes the
+ * experiment itself, a fault. */
+static enum status read_steady(struct problem *problem, struct problem_block *block,
+                               struct error *error)
 {
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
     block->steady = NULL;
@@ -182,14 +201,18 @@ static enum status read_steady(struct problem *problem, struct problem_block *bl
     return status;
 }
 
-static enum status read_experiment_ids(const struct problem *problem, struct problem_block *block, struct error *error)
+static enum status read_experiment_ids(const struct problem *problem, struct problem_block *block,
+                                       struct error *error)
 {
     static char none[] = "";
     const struct problem_owners *owners = &problem->owners[1];
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
-    char **id = block->experiment_id = arena_calloc(block->arena, block->n_experiment + 1, sizeof *id);
-    uint64_t span = owners->id.dataset && block->n_experiment ? row[block->n_experiment - 1] + 1 - row[0] : 0;
-    char **given = arena_calloc(block->arena, span < PIECE ? (size_t)span + 1 : PIECE, sizeof *given);
+    char **id = block->experiment_id =
+        arena_calloc(block->arena, block->n_experiment + 1, sizeof *id);
+    uint64_t span =
+        owners->id.dataset && block->n_experiment ? row[block->n_experiment - 1] + 1 - row[0] : 0;
+    char **given =
+        arena_calloc(block->arena, span < PIECE ? (size_t)span + 1 : PIECE, sizeof *given);
     if (!id || !given)
         return problem_no_memory(problem, error);
     enum status status = STATUS_OK;
@@ -211,16 +234,18 @@ static enum status read_experiment_ids(const struct problem *problem, struct pro
     return status;
 }
 
-static enum status read_parameters(struct problem *problem, struct problem_block *block, double *scratch,
-                                   struct error *error)
+static enum status read_parameters(struct problem *problem, struct problem_block *block,
+                                   double *scratch, struct error *error)
 {
     size_t n = (size_t)(block->end - block->first);
-    double *const out[N_TABLE] = {block->start, block->lower, block->upper, scratch}; /* start, lower, upper, fixed */
+    /* start, lower, upper, fixed */
+    double *const out[N_TABLE] = {block->start, block->lower, block->upper, scratch};
     enum status status = STATUS_OK;
     for (int k = 0; k < N_TABLE && !status; k++)
         status = problem_read_table(problem, k, block->first, n, out[k], error);
     for (size_t d = 0; d < n && !status; d++)
-        problem_tighten_bounds(problem, block->lower + d * problem->n_parameter, block->upper + d * problem->n_parameter);
+        problem_tighten_bounds(problem, block->lower + d * problem->n_parameter,
+                               block->upper + d * problem->n_parameter);
     for (size_t i = 0; i < n * problem->n_parameter && !status; i++)
         block->fixed[i] = isnan(scratch[i]) ? PROBLEM_FIXED_NAN : scratch[i] != 0;
     return status;
@@ -230,10 +255,12 @@ static enum status read_parameters(struct problem *problem, struct problem_block
 static void keep_wanted(const struct problem_block *block, void *table, size_t row_size)
 {
     for (size_t d = 0; d < block->n && row_size; d++)
-        memmove((char *)table + d * row_size, (char *)table + (block->dataset[d] - block->first) * row_size, row_size);
+        memmove((char *)table + d * row_size,
+                (char *)table + (block->dataset[d] - block->first) * row_size, row_size);
 }
 
-static enum status read_tables(struct problem *problem, struct problem_block *block, struct error *error)
+static enum status read_tables(struct problem *problem, struct problem_block *block,
+                               struct error *error)
 {
     size_t n = (size_t)(block->end - block->first), p = problem->n_parameter;
     double *scratch = arena_alloc(block->arena, n * p * sizeof *scratch);
@@ -260,7 +287,8 @@ static enum status read_tables(struct problem *problem, struct problem_block *bl
     return STATUS_OK;
 }
 
-static enum status find_faults(struct problem *problem, struct problem_block *block, struct error *error)
+static enum status find_faults(struct problem *problem, struct problem_block *block,
+                               struct error *error)
 {
     for (size_t d = 0; d < block->n; d++) {
         char text[200];
@@ -274,8 +302,8 @@ static enum status find_faults(struct problem *problem, struct problem_block *bl
     return STATUS_OK;
 }
 
-enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
-                         struct error *error)
+enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset,
+                         size_t max_row, struct error *error)
 {
     if (!problem->matched)
         return error_set(error, STATUS_INTERNAL, "problem_read before problem_validate");
@@ -306,7 +334,8 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
     return status;
 }
 
-void problem_select(struct problem *problem, bool (*wanted)(const void *context, uint64_t dataset), const void *context)
+void problem_select(struct problem *problem, bool (*wanted)(const void *context, uint64_t dataset),
+                    const void *context)
 {
     problem->wanted = wanted;
     problem->wanted_context = context;
@@ -331,13 +360,15 @@ void problem_block_fini(struct problem_block *block)
     *block = (struct problem_block){0};
 }
 
-enum status problem_read_covariate(const struct problem *problem, const char *name, double *out, struct error *error)
+enum status problem_read_covariate(const struct problem *problem, const char *name, double *out,
+                                   struct error *error)
 {
     const struct problem_owners *owners = &problem->owners[0];
     const struct hdf5_column *column = &owners->covariate;
     int found = words_find(name, owners->covariate_name, owners->n_covariate);
     if (found < 0 || !column->dataset)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column of groups '%.60s' in /datasets/covariate_names",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: there is no column of groups '%.60s' in /datasets/covariate_names",
                          problem->info.path, name);
     size_t width = column->width, piece = 1 + PIECE / width;
     double *room = malloc(piece * width * sizeof *room);

@@ -1,5 +1,5 @@
-/* The names that a problem file may have. A misspelt name would be ignored silently, so an unknown name in our groups is a
- * fault; /user belongs to the user.
+/* The names that a problem file may have. A misspelt name would be ignored silently, so an
+ * unknown name in our groups is a fault; /user belongs to the user.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -19,17 +19,21 @@ struct group {
 };
 
 /* A problem file may contain its own result (/fits and related groups). */
-static const char *const root_names[] = {"model", "parameters", "datasets", "experiments", "measurements",
-                                         "doses", "inputs", "events", "substitutes", "options", "user", "fits",
-                                         "provenance", "starts", "profiles", "bootstrap",
-                                         "shared", "population"};
+static const char *const root_names[] = {"model",        "parameters", "datasets", "experiments",
+                                         "measurements", "doses",      "inputs",   "events",
+                                         "substitutes",  "options",    "user",     "fits",
+                                         "provenance",   "starts",     "profiles", "bootstrap",
+                                         "shared",       "population"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
-static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit", "level",
-                                              "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
-                                              "prior_upper", "from_model"};
+static const char *const parameter_names[] = {"name",        "start",          "lower",
+                                              "upper",       "scale",          "fixed",
+                                              "unit",        "level",          "prior",
+                                              "prior_on",    "prior_location", "prior_scale",
+                                              "prior_lower", "prior_upper",    "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab"};
-static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0", "steady"};
+static const char *const experiment_names[] = {"dataset",         "id", "covariates",
+                                               "covariate_names", "t0", "steady"};
 /* Beside a group's own columns. */
 static const char *const row_names[] = {"dataset", "experiment"};
 static const char *const measurement_names[] = {"dataset", "experiment", "observable_error"};
@@ -85,11 +89,11 @@ static bool visit_name(void *context, const char *name)
     const char *separator = strcmp(group->path, "/") == 0 ? "" : "/";
     const char *near = strlen(name) < 64 ? nearest_name(name, names, n) : NULL;
     if (near)
-        faults_add(search->faults, "%s%s%.100s: unknown name; did you mean %s%s%s?", group->path, separator, name,
-                   group->path, separator, near);
+        faults_add(search->faults, "%s%s%.100s: unknown name; did you mean %s%s%s?", group->path,
+                   separator, name, group->path, separator, near);
     else
-        faults_add(search->faults, "%s%s%.100s: unknown name; data of your own belong in /user", group->path, separator,
-                   name);
+        faults_add(search->faults, "%s%s%.100s: unknown name; data of your own belong in /user",
+                   group->path, separator, name);
     return search->faults->n < 1000;
 }
 
@@ -105,13 +109,15 @@ static bool visit_model_attribute(void *context, const char *name)
     if (near)
         faults_add(faults, "/model @%.100s: unknown attribute; did you mean @%s?", name, near);
     else
-        faults_add(faults, "/model @%.100s: unknown attribute; known are @plugin, @sha256 and @name", name);
+        faults_add(faults,
+                   "/model @%.100s: unknown attribute; known are @plugin, @sha256 and @name", name);
     return faults->n < 1000;
 }
 
 static bool visit_option_link(void *context, const char *name)
 {
-    faults_add(context, "/options/%.100s: options are attributes of /options, not datasets in it", name);
+    faults_add(context, "/options/%.100s: options are attributes of /options, not datasets in it",
+               name);
     return false;
 }
 
@@ -150,24 +156,32 @@ enum status problem_check_kind(struct problem *problem, struct error *error)
     if (status)
         return status;
     if (!kind)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is HDF5, but has no attribute @stiffit_file; if it is meant "
-                           "as a problem, set it (h5py: f.attrs['stiffit_file'] = 'problem'; f.attrs['format'] = 1)",
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: is HDF5, but has no attribute @stiffit_file; if it is meant "
+                           "as a problem, set it (h5py: f.attrs['stiffit_file'] = 'problem'; "
+                           "f.attrs['format'] = 1)",
                            path);
     else if (strcmp(kind, "result") == 0)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is a result file; give the problem file that it was made "
-                           "from", path);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: is a result file; give the problem file that it was made "
+                           "from",
+                           path);
     else if (strcmp(kind, "problem") != 0)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: @stiffit_file is \"%.40s\"; it must be \"problem\"", path,
-                           kind);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: @stiffit_file is \"%.40s\"; it must be \"problem\"", path, kind);
     free(kind);
     if (!status)
-        status = hdf5_attribute_number(&problem->file, "/", "format", H5T_NATIVE_DOUBLE, &has_format, &format, error);
+        status = hdf5_attribute_number(&problem->file, "/", "format", H5T_NATIVE_DOUBLE,
+                                       &has_format, &format, error);
     if (!status && !has_format)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no attribute @format; set it to 1 (h5py: "
-                           "f.attrs['format'] = 1)", path);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: has no attribute @format; set it to 1 (h5py: "
+                           "f.attrs['format'] = 1)",
+                           path);
     else if (!status && format != 1)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: @format is %g; this version of stiffit reads format 1", path,
-                           format);
+        status =
+            error_set(error, STATUS_BAD_PROBLEM,
+                      "%s: @format is %g; this version of stiffit reads format 1", path, format);
     return status;
 }
 

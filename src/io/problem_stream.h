@@ -1,5 +1,6 @@
-/* The groups whose rows belong to datasets or experiments, in their order, such as /measurements. They may be far larger than
- * memory, so each is read through a window. Internal to the problem reader.
+/* The groups whose rows belong to datasets or experiments, in their order, such as
+ * /measurements. They may be far larger than memory, so each is read through a window. Internal
+ * to the problem reader.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,10 +8,16 @@
 #include "io/problem.h"
 #include "io/problem_names.h"
 
-/* Groups of rows. Rows of /experiments belong to datasets; those of the others to experiments or, in a file without
- * /experiments, to datasets. */
+/* Groups of rows. Rows of /experiments belong to datasets; those of the others to experiments
+ * or, in a file without /experiments, to datasets. */
 enum problem_group {
-    GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_EVENTS, GROUP_SUBSTITUTES, N_GROUP
+    GROUP_EXPERIMENTS,
+    GROUP_MEASUREMENTS,
+    GROUP_DOSES,
+    GROUP_INPUTS,
+    GROUP_EVENTS,
+    GROUP_SUBSTITUTES,
+    N_GROUP
 };
 
 enum { MAX_FIELD = 12 };
@@ -18,16 +25,19 @@ _Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD && (int)N_DOSE_COLUMN <= (in
                "room for the columns of a group");
 _Static_assert((int)N_SUBSTITUTE_COLUMN <= (int)MAX_FIELD, "room for the columns of a group");
 
-/* A column of a group in the file. An index may have names instead of numbers: then an empty one means
- * -1 where that is allowed, and without a list they are one themselves. */
+/* A column of a group in the file. An index may have names instead of numbers: then an empty one
+ * means -1 where that is allowed, and without a list they are one themselves. */
 struct problem_field {
     struct hdf5_column column; /* dataset = 0: not in the file */
-    double *real;              /* the window's numbers; NULL: whole ones, not in the file, or not used */
+    /* the window's numbers; NULL: whole ones, not in the file, or not used */
+    double *real;
     int64_t *whole;
-    size_t n_name;             /* of an index; 1 if there is no list, which is enough for a model with one */
+    /* of an index; 1 if there is no list, which is enough for a model with one */
+    size_t n_name;
     const char *const *name;
     struct problem_names names; /* if the column has names: what they mean */
-    uint32_t *to_model;        /* n_name + 1: what each name is in the model; of by_names, in the file's parameters */
+    /* n_name + 1: what each name is in the model; of by_names, in the file's parameters */
+    uint32_t *to_model;
 };
 
 struct problem_stream {
@@ -38,13 +48,15 @@ struct problem_stream {
     const struct record_info *record; /* what a row is; NULL: of measurements, experiments */
     struct problem_field field[MAX_FIELD];
     struct hdf5_column owner;         /* the column `dataset` or `experiment` */
-    struct hdf5_column dataset;       /* beside names of experiments, which differ within a dataset only */
+    /* beside names of experiments, which differ within a dataset only */
+    struct hdf5_column dataset;
     bool of_experiments;              /* the owner is `experiment` */
     uint64_t n_owner, n_row;
     /* Rows [first, first + n) are in memory; `next` is the next one to be taken. */
     uint64_t first, next;
     size_t n;
-    uint64_t checked;                 /* rows before this one have been checked for faults of the file */
+    /* rows before this one have been checked for faults of the file */
+    uint64_t checked;
     int64_t *key;                     /* the owner; -1: out of range or out of order; skipped */
     int64_t *of;                      /* the dataset of each, if there is that column */
 };
@@ -56,7 +68,8 @@ struct problem_owners {
     uint64_t n;
     size_t n_covariate;
     const char *const *covariate_name;
-    struct problem_names names, names_within; /* of its ids, if a column means them; within: experiments of a dataset */
+    /* of its ids, if a column means them; within: experiments of a dataset */
+    struct problem_names names, names_within;
 };
 
 /* Opens /datasets/id. */
@@ -65,29 +78,33 @@ void problem_open_datasets(struct problem *problem);
 void problem_open_streams(struct problem *problem);
 void problem_close_streams(struct problem *problem);
 /* Matches an index with n names; `of` has them, in messages. */
-void problem_match_index(struct problem *problem, enum problem_group group, int field, const char *of, size_t n,
-                         const char *const *names);
+void problem_match_index(struct problem *problem, enum problem_group group, int field,
+                         const char *of, size_t n, const char *const *names);
 enum status problem_init_windows(struct problem *problem, struct error *error);
 
-/* The next rows of one owner that are together in the window: *n rows from *i on; 0: there are no more. Skips bad rows and
- * those of earlier owners. */
-enum status problem_next_rows(struct problem *problem, struct problem_stream *stream, uint64_t owner, size_t *i, size_t *n,
-                              struct error *error);
+/* The next rows of one owner that are together in the window: *n rows from *i on; 0: there are
+ * no more. Skips bad rows and those of earlier owners. */
+enum status problem_next_rows(struct problem *problem, struct problem_stream *stream,
+                              uint64_t owner, size_t *i, size_t *n, struct error *error);
 void problem_seek(struct problem_stream *stream, uint64_t row);
 
-/* What the reader knows of a block beside its contents. Arrays have an entry per group: of /experiments, the experiments. */
+/* What the reader knows of a block beside its contents. Arrays have an entry per group: of
+ * /experiments, the experiments. */
 struct problem_room {
     size_t capacity[N_GROUP], used[N_GROUP];
-    size_t *offset[N_GROUP];   /* n_experiment + 1: where the rows of each begin (row, first_dose, ...) */
+    /* n_experiment + 1: where the rows of each begin (row, first_dose, ...) */
+    size_t *offset[N_GROUP];
     uint64_t *place[N_GROUP];  /* row in the file of the first; of /experiments, its own */
     struct knot *knot;         /* in the file's order */
 };
-/* Appends a dataset with all its experiments to the block; false in *fits (and nothing appended) if there are then more than
- * max_row rows and it is not the block's first. */
-enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row, bool *fits,
-                         struct error *error);
+/* Appends a dataset with all its experiments to the block; false in *fits (and nothing appended)
+ * if there are then more than max_row rows and it is not the block's first. */
+enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset,
+                         size_t max_row, bool *fits, struct error *error);
 /* Makes room for n more rows of a group. */
-enum status problem_reserve(const struct problem *problem, struct problem_block *block, enum problem_group group, size_t n,
-                            struct error *error);
-/* Once all of a block is there and has been checked: doses get in order of time, knots into inputs. */
-enum status problem_settle(const struct problem *problem, struct problem_block *block, struct error *error);
+enum status problem_reserve(const struct problem *problem, struct problem_block *block,
+                            enum problem_group group, size_t n, struct error *error);
+/* Once all of a block is there and has been checked: doses get in order of time, knots into
+ * inputs. */
+enum status problem_settle(const struct problem *problem, struct problem_block *block,
+                           struct error *error);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const table_path[N_TABLE] = {"/parameters/start", "/parameters/lower", "/parameters/upper",
-                                                "/parameters/fixed"};
+static const char *const table_path[N_TABLE] = {"/parameters/start", "/parameters/lower",
+                                                "/parameters/upper", "/parameters/fixed"};
 
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column)
 {
@@ -55,7 +55,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void check_unique(struct problem *problem, const char *path, size_t n, const char *const *names)
+static void check_unique(struct problem *problem, const char *path, size_t n,
+                         const char *const *names)
 {
     const char **sorted = problem_alloc(problem, n + 1, sizeof *sorted);
     if (!sorted)
@@ -70,7 +71,8 @@ static void check_unique(struct problem *problem, const char *path, size_t n, co
             faults_add(&problem->faults, "%s row %zu: is empty", path, i);
 }
 
-void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list)
+void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
+                         const char *const **list)
 {
     struct hdf5_column column;
     struct error fault = {0};
@@ -78,14 +80,16 @@ void problem_read_values(struct problem *problem, const char *path, size_t max, 
     if (!problem_open_column(problem, path, &column))
         return;
     if (!hdf5_column_as_vector(&column)) {
-        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", path, column.n_row,
-                   column.width);
+        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected",
+                   path, column.n_row, column.width);
     } else if (column.n_row > max) {
-        faults_add(&problem->faults, "%s: has %" PRIu64 " entries; at most %zu are supported", path, column.n_row, max);
+        faults_add(&problem->faults, "%s: has %" PRIu64 " entries; at most %zu are supported", path,
+                   column.n_row, max);
     } else {
         size_t count = (size_t)column.n_row;
         char **names = problem_alloc(problem, count + 1, sizeof *names);
-        if (names && hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena, names, &fault))
+        if (names && hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena,
+                                              names, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         else if (names && !problem_as_utf8(&problem->arena, count, names))
             problem->faults.no_memory = true;
@@ -97,7 +101,8 @@ void problem_read_values(struct problem *problem, const char *path, size_t max, 
     hdf5_column_close(&column);
 }
 
-void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list)
+void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
+                        const char *const **list)
 {
     problem_read_values(problem, path, max, n, list);
     if (*n)
@@ -123,23 +128,32 @@ static bool settle_shape(struct problem *problem, struct problem_table *table, s
 {
     struct hdf5_column *column = &table->column;
     uint64_t n_dataset = problem->info.n_dataset, a = column->n_row, b = column->width;
-    bool is_one_row = column->rank == 1 && a == n_parameter; /* of one dataset, too: values of the file, one per parameter */
-    table->per_dataset = (column->rank == 2 || n_parameter == 1) && a == n_dataset && b == n_parameter && !is_one_row;
+    /* of one dataset, too: values of the file, one per parameter */
+    bool is_one_row = column->rank == 1 && a == n_parameter;
+    table->per_dataset = (column->rank == 2 || n_parameter == 1) && a == n_dataset &&
+                         b == n_parameter && !is_one_row;
     if (table->per_dataset)
         return true;
     if ((a == 1 || b == 1) && a * b == n_parameter)
         return hdf5_column_as_vector(column);
     if (column->rank == 2 && a == n_parameter && b == n_dataset)
-        faults_add(&problem->faults, "%s: is transposed: %" PRIu64 " x %" PRIu64 " where datasets x parameters = %"
-                   PRIu64 " x %zu is expected (R and MATLAB write the transpose of what they show)", table->path, a,
-                   b, n_dataset, n_parameter);
+        faults_add(&problem->faults,
+                   "%s: is transposed: %" PRIu64 " x %" PRIu64 " where datasets x parameters = "
+                                                               "%" PRIu64 " x %zu is expected (R "
+                                                                          "and MATLAB write the "
+                                                                          "transpose of what they "
+                                                                          "show)",
+                   table->path, a, b, n_dataset, n_parameter);
     else if (column->rank == 2)
-        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; expected are %zu values (one per parameter) "
-                   "or %" PRIu64 " x %zu (datasets x parameters)", table->path, a, b, n_parameter, n_dataset,
-                   n_parameter);
+        faults_add(&problem->faults,
+                   "%s: is %" PRIu64 " x %" PRIu64 "; expected are %zu values (one per parameter) "
+                   "or %" PRIu64 " x %zu (datasets x parameters)",
+                   table->path, a, b, n_parameter, n_dataset, n_parameter);
     else
-        faults_add(&problem->faults, "%s: has %" PRIu64 " values; expected are %zu (one per parameter) or %" PRIu64
-                   " x %zu (datasets x parameters)", table->path, a, n_parameter, n_dataset, n_parameter);
+        faults_add(&problem->faults,
+                   "%s: has %" PRIu64 " values; expected are %zu (one per parameter) or %" PRIu64
+                   " x %zu (datasets x parameters)",
+                   table->path, a, n_parameter, n_dataset, n_parameter);
     return false;
 }
 
@@ -157,13 +171,14 @@ void problem_settle_tables(struct problem *problem, size_t n_parameter)
         if (table->per_dataset)
             continue;
         table->vector = problem_alloc(problem, n_parameter, sizeof *table->vector);
-        if (table->vector && hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
+        if (table->vector &&
+            hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }
 }
 
-enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
-                               struct error *error)
+enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n,
+                               double *out, struct error *error)
 {
     const struct problem_table *table = &problem->table[which];
     size_t width = problem->n_parameter;

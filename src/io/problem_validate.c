@@ -1,5 +1,5 @@
-/* One pass over all datasets before any fit: faults of the file, unique ids, and the hash of all values, which identifies the
- * problem however the file stores them.
+/* One pass over all datasets before any fit: faults of the file, unique ids, and the hash of all
+ * values, which identifies the problem however the file stores them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -13,8 +13,9 @@
 
 enum { BLOCK_DATASETS = 4096, BLOCK_ROWS = 1 << 16, BLOCK_DOUBLES = 1 << 19, MAX_COUNTED = 100000 };
 
-/* Open addressing: the high bits of a hash choose the slot, the low ones are stored with the row, and ids are compared in the
- * file only if both agree. 8 bytes per slot: a million ids take 16 MiB. */
+/* Open addressing: the high bits of a hash choose the slot, the low ones are stored with the
+ * row, and ids are compared in the file only if both agree. 8 bytes per slot: a million ids take
+ * 16 MiB. */
 struct id_set {
     struct id_slot {
         uint32_t tag, row_plus_1;
@@ -24,7 +25,8 @@ struct id_set {
 
 static uint64_t hash_id(const char *id)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, then splitmix64's finaliser, because its high bits are weak */
+    /* FNV-1a, then splitmix64's finaliser, because its high bits are weak */
+    uint64_t hash = 0xcbf29ce484222325u;
     for (; *id; id++)
         hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
     hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -32,19 +34,21 @@ static uint64_t hash_id(const char *id)
     return hash ^ (hash >> 31);
 }
 
-static enum status id_set_init(struct id_set *set, const struct problem *problem, struct error *error)
+static enum status id_set_init(struct id_set *set, const struct problem *problem,
+                               struct error *error)
 {
     set->bits = 4;
     while (((uint64_t)1 << set->bits) < problem->info.n_dataset + problem->info.n_dataset / 2)
         set->bits++;
     set->slot = calloc((size_t)1 << set->bits, sizeof *set->slot);
     if (!set->slot)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory for %" PRIu64 " ids", problem->file.path,
-                         problem->info.n_dataset);
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory for %" PRIu64 " ids",
+                         problem->file.path, problem->info.n_dataset);
     return STATUS_OK;
 }
 
-static enum status is_same_id(struct problem *problem, uint64_t row, const char *id, bool *same, struct error *error)
+static enum status is_same_id(struct problem *problem, uint64_t row, const char *id, bool *same,
+                              struct error *error)
 {
     struct arena arena = {0};
     char *other = NULL;
@@ -54,10 +58,11 @@ static enum status is_same_id(struct problem *problem, uint64_t row, const char 
     return status;
 }
 
-static enum status id_set_add(struct id_set *set, struct problem *problem, uint64_t row, const char *id,
-                              struct error *error)
+static enum status id_set_add(struct id_set *set, struct problem *problem, uint64_t row,
+                              const char *id, struct error *error)
 {
-    uint64_t hash = hash_id(id), mask = ((uint64_t)1 << set->bits) - 1, i = hash >> (64 - set->bits);
+    uint64_t hash = hash_id(id), mask = ((uint64_t)1 << set->bits) - 1,
+             i = hash >> (64 - set->bits);
     for (; set->slot[i].row_plus_1; i = (i + 1) & mask) {
         bool same = false;
         uint64_t other = set->slot[i].row_plus_1 - 1;
@@ -67,8 +72,10 @@ static enum status id_set_add(struct id_set *set, struct problem *problem, uint6
         if (status)
             return status;
         if (same) {
-            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": \"%.100s\" already appears in row %" PRIu64
-                       "; ids must be unique", row, id, other);
+            faults_add(&problem->faults,
+                       "/datasets/id row %" PRIu64 ": \"%.100s\" already appears in row %" PRIu64
+                       "; ids must be unique",
+                       row, id, other);
             return STATUS_OK;
         }
     }
@@ -76,23 +83,28 @@ static enum status id_set_add(struct id_set *set, struct problem *problem, uint6
     return STATUS_OK;
 }
 
-static enum status check_ids(struct id_set *set, struct problem *problem, const struct problem_block *block,
-                             struct error *error)
+static enum status check_ids(struct id_set *set, struct problem *problem,
+                             const struct problem_block *block, struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t d = 0; d < block->n && !status; d++) {
         if (*block->id[d])
             status = id_set_add(set, problem, block->first + d, block->id[d], error);
         else
-            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": is empty", block->first + d);
+            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": is empty",
+                       block->first + d);
     }
     return status;
 }
 
-static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* Ids of experiments must differ within a dataset. */
-static enum status check_experiment_ids(struct problem *problem, const struct problem_block *block, struct error *error)
+static enum status check_experiment_ids(struct problem *problem, const struct problem_block *block,
+                                        struct error *error)
 {
     for (size_t d = 0; d < block->n && problem->owners[1].id.dataset; d++) {
         size_t first = block->first_experiment[d], n = block->first_experiment[d + 1] - first;
@@ -105,7 +117,9 @@ static enum status check_experiment_ids(struct problem *problem, const struct pr
         qsort(sorted, n, sizeof *sorted, compare_texts);
         for (size_t i = 1; i < n; i++)
             if (strcmp(sorted[i - 1], sorted[i]) == 0)
-                faults_add(&problem->faults, "/experiments/id: \"%.100s\" appears more than once in dataset \"%.100s\"",
+                faults_add(&problem->faults,
+                           "/experiments/id: \"%.100s\" appears more than once in dataset "
+                           "\"%.100s\"",
                            sorted[i], block->id[d]);
         free(sorted);
     }
@@ -162,10 +176,10 @@ static bool same_values(const double *a, const double *b, size_t n)
     return true;
 }
 
-/* Bounds and starts are mostly those of the previous dataset: one byte then says so, whether they are stored once or for every
- * dataset. `last` holds 4 * n_parameter values. */
-static void hash_parameters(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
-                            size_t d, double *last)
+/* Bounds and starts are mostly those of the previous dataset: one byte then says so, whether
+ * they are stored once or for every dataset. `last` holds 4 * n_parameter values. */
+static void hash_parameters(struct sha256 *hash, const struct problem *problem,
+                            const struct problem_block *block, size_t d, double *last)
 {
     size_t n = problem->n_parameter, k = d * n;
     const double *tables[3] = {block->start + k, block->lower + k, block->upper + k};
@@ -184,14 +198,16 @@ static void hash_parameters(struct sha256 *hash, const struct problem *problem, 
     hash_doubles(hash, last, 4 * n);
 }
 
-/* Columns behind the value are hashed only where a row of the experiment has one, so that an absent column is an empty one. */
+/* Columns behind the value are hashed only where a row of the experiment has one, so that an
+ * absent column is an empty one. */
 static void hash_rows(struct sha256 *hash, const struct problem_block *block, size_t e)
 {
     size_t first = block->row[e], n = block->row[e + 1] - first;
     const struct measurements rows = measurements_from(&block->measured, first);
     int has = 0;
     for (int c = MEASUREMENT_value + 1; c < MEASUREMENT_line; c++)
-        has |= measurements_have(&rows, (enum measurement_column)c, 0, n) << (c - MEASUREMENT_value - 1);
+        has |= measurements_have(&rows, (enum measurement_column)c, 0, n)
+               << (c - MEASUREMENT_value - 1);
     sha256_add_uint64(hash, n);
     hash_doubles(hash, rows.time, n);
     hash_doubles(hash, rows.value, n);
@@ -225,8 +241,9 @@ static void hash_value(struct sha256 *hash, const struct column_info *column, co
         sha256_add_uint64(hash, (uint32_t)column_whole(column, record));
 }
 
-/* Columns of the first set are always hashed, others with those of their set and only if one of these
- * has a value: a file without them keeps the hash that it had before there were such columns. */
+/* Columns of the first set are always hashed, others with those of their set and only if one of
+ * these has a value: a file without them keeps the hash that it had before there were such
+ * columns. */
 static void hash_record(struct sha256 *hash, const struct record_info *info, const void *record)
 {
     for (size_t first = 0, end; first < info->n; first = end) {
@@ -246,7 +263,8 @@ static void hash_record(struct sha256 *hash, const struct record_info *info, con
 }
 
 /* Doses, inputs, substitutes and events of one experiment; false: it has none. */
-static bool hash_happenings(struct sha256 *hash, const struct problem *problem, const struct problem_block *block, size_t e)
+static bool hash_happenings(struct sha256 *hash, const struct problem *problem,
+                            const struct problem_block *block, size_t e)
 {
     const struct input *input = block->input + e * problem->n_model_input;
     size_t n_dose = block->first_dose[e + 1] - block->first_dose[e], n_knot = 0;
@@ -288,16 +306,19 @@ static int compare_pairs(const void *left, const void *right)
 }
 
 /* Counts the model's parameters with another name in a part of an experiment. */
-static enum status count_pairs(struct problem *problem, const struct problem_block *block, struct error *error)
+static enum status count_pairs(struct problem *problem, const struct problem_block *block,
+                               struct error *error)
 {
     for (size_t e = 0; e < block->n_experiment; e++) {
-        size_t first = block->first_substitute[e], end = block->first_substitute[e + 1], n = 0, n_pair = 0;
+        size_t first = block->first_substitute[e], end = block->first_substitute[e + 1], n = 0,
+               n_pair = 0;
         if (first == end)
             continue;
         uint64_t *pair = malloc((end - first + 1) * sizeof *pair);
         if (!pair)
             return problem_no_memory(problem, error);
-        for (const struct substitute *s = block->substitute + first; s < block->substitute + end; s++)
+        for (const struct substitute *s = block->substitute + first; s < block->substitute + end;
+             s++)
             if (s->by != EXPERIMENT_NUMBER && (s->row != EXPERIMENT_NONE || s->time > -INFINITY))
                 pair[n++] = (uint64_t)s->parameter << 32 | s->by;
         qsort(pair, n, sizeof *pair, compare_pairs);
@@ -316,7 +337,8 @@ static void count_fixed(struct problem *problem, const struct problem_block *blo
             problem->n_fixed[i] += block->fixed[d * problem->n_parameter + i] != 0;
 }
 
-/* `more` gets what files without experiments, doses, inputs and substitutes do not have; true: there is some. */
+/* `more` gets what files without experiments, doses, inputs and substitutes do not have; true:
+ * there is some. */
 static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct problem *problem,
                        const struct problem_block *block, double *last)
 {
@@ -325,7 +347,8 @@ static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct pr
         size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
         sha256_add_string(hash, block->id[d]);
         hash_doubles(hash, block->t0 + first, end - first);
-        hash_doubles(hash, block->covariate + first * problem->n_model_covariate, (end - first) * problem->n_model_covariate);
+        hash_doubles(hash, block->covariate + first * problem->n_model_covariate,
+                     (end - first) * problem->n_model_covariate);
         hash_parameters(hash, problem, block, d, last);
         sha256_add_uint64(more, end - first);
         for (size_t e = first; e < end; e++) {
@@ -333,7 +356,9 @@ static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct pr
             sha256_add_string(more, problem->owners[1].id.dataset ? block->experiment_id[e] : "");
             has_more = hash_happenings(more, problem, block, e) || block->steady || has_more;
             if (block->steady)
-                sha256_add_uint64(more, block->steady[e] == EXPERIMENT_NONE ? 0 : 1 + block->steady[e] - first);
+                sha256_add_uint64(more, block->steady[e] == EXPERIMENT_NONE
+                                            ? 0
+                                            : 1 + block->steady[e] - first);
         }
     }
     return has_more;
@@ -367,7 +392,8 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
     size_t max_dataset = BLOCK_DOUBLES / (problem->n_parameter + problem->info.n_covariate + 1);
     max_dataset = max_dataset > BLOCK_DATASETS ? BLOCK_DATASETS : max_dataset > 0 ? max_dataset : 1;
     size_t n_wide = problem->info.n_experiment_covariate;
-    size_t max_row = n_wide < 8 ? BLOCK_ROWS : 1 + BLOCK_DOUBLES / n_wide; /* experiments count as rows */
+    /* experiments count as rows */
+    size_t max_row = n_wide < 8 ? BLOCK_ROWS : 1 + BLOCK_DOUBLES / n_wide;
     pass->last = calloc(4 * problem->n_parameter, sizeof *pass->last);
     if (!pass->last)
         return problem_no_memory(problem, error);
@@ -385,10 +411,12 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
         for (size_t d = 0; d < pass->block.n; d++)
             pass->n_bad += pass->block.fault[d] != NULL;
         for (size_t i = 0; i < pass->block.room->used[GROUP_MEASUREMENTS]; i++)
-            problem->n_censored += pass->block.measured.censored[i] != 0 && !isnan(pass->block.measured.value[i]);
+            problem->n_censored +=
+                pass->block.measured.censored[i] != 0 && !isnan(pass->block.measured.value[i]);
         problem_check_censored(problem, &pass->block);
         count_fixed(problem, &pass->block);
-        pass->has_more = hash_block(&pass->hash, &pass->more, problem, &pass->block, pass->last) || pass->has_more;
+        pass->has_more = hash_block(&pass->hash, &pass->more, problem, &pass->block, pass->last) ||
+                         pass->has_more;
         if (problem->beat)
             problem->beat(problem->beat_context);
     }

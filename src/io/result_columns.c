@@ -38,9 +38,10 @@ static void set_shape(struct result_column *column, enum fit_kind kind, size_t w
     column->cell_size = column->width * fit_kind_size(kind);
 }
 
-enum status result_column_create(struct result_column *column, struct hdf5_file *file, const char *path, enum fit_kind kind,
-                                 size_t width, const char *description, uint64_t rows_expected, bool compress, size_t max_row,
-                                 struct error *error)
+enum status result_column_create(struct result_column *column, struct hdf5_file *file,
+                                 const char *path, enum fit_kind kind, size_t width,
+                                 const char *description, uint64_t rows_expected, bool compress,
+                                 size_t max_row, struct error *error)
 {
     hid_t type = type_of(kind, true);
     set_shape(column, kind, width);
@@ -49,16 +50,20 @@ enum status result_column_create(struct result_column *column, struct hdf5_file 
     if (type <= 0 || column->memory_type <= 0)
         status = hdf5_error(file, error, STATUS_INTERNAL, "%s: no type for it", path);
     if (!status)
-        status = hdf5_column_create(&column->file, file, path, type, width, rows_expected, compress, error);
+        status = hdf5_column_create(&column->file, file, path, type, width, rows_expected, compress,
+                                    error);
     hdf5_release(&type);
     if (!status)
         status = hdf5_put_text(file, path, "description", description, error);
     column->cells = malloc(max_row * column->cell_size);
-    return !status && !column->cells ? error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", path) : status;
+    return !status && !column->cells
+               ? error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", path)
+               : status;
 }
 
-enum status result_column_open(struct result_column *column, const struct hdf5_file *file, const char *path, enum fit_kind kind,
-                               size_t width, uint64_t n_row, struct error *error)
+enum status result_column_open(struct result_column *column, const struct hdf5_file *file,
+                               const char *path, enum fit_kind kind, size_t width, uint64_t n_row,
+                               struct error *error)
 {
     set_shape(column, kind, width);
     enum status status = hdf5_column_open(&column->file, file, path, error);
@@ -69,14 +74,17 @@ enum status result_column_open(struct result_column *column, const struct hdf5_f
     if (n_row == RESULT_ANY_ROWS)
         n_row = column->file.n_row;
     if (column->file.width != column->width || column->file.n_row != n_row)
-        return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " rows of %" PRIu64 "; %" PRIu64 " of %zu are "
-                         "expected", file->path, path, column->file.n_row, column->file.width, n_row, column->width);
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "'%s': %s has %" PRIu64 " rows of %" PRIu64 "; %" PRIu64 " of %zu are "
+                         "expected",
+                         file->path, path, column->file.n_row, column->file.width, n_row,
+                         column->width);
     return STATUS_OK;
 }
 
 /* Converts integers to the column's own type. */
-static enum status narrow(const struct result_column *column, uint64_t first, size_t n, const int64_t *numbers, char *cell,
-                          struct error *error)
+static enum status narrow(const struct result_column *column, uint64_t first, size_t n,
+                          const int64_t *numbers, char *cell, struct error *error)
 {
     const char *(*name)(int number) = fit_kind_names(column->kind);
     size_t size = fit_kind_size(column->kind);
@@ -84,21 +92,29 @@ static enum status narrow(const struct result_column *column, uint64_t first, si
         uint32_t word = (uint32_t)numbers[k];
         uint8_t byte = (uint8_t)numbers[k];
         if (name && (numbers[k] < 0 || numbers[k] > 255 || !name((int)numbers[k])))
-            return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s row %" PRIu64 " is %" PRId64 ", which this version of "
-                             "stiffit does not know", column->file.file->path, column->file.path, first + k / column->width,
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "'%s': %s row %" PRIu64 " is %" PRId64 ", which this version of "
+                             "stiffit does not know",
+                             column->file.file->path, column->file.path, first + k / column->width,
                              numbers[k]);
-        memcpy(cell, size == 8 ? (const void *)&numbers[k] : size == 4 ? (const void *)&word : &byte, size);
+        memcpy(cell,
+               size == 8   ? (const void *)&numbers[k]
+               : size == 4 ? (const void *)&word
+                           : &byte,
+               size);
     }
     return STATUS_OK;
 }
 
-enum status result_column_read(const struct result_column *column, uint64_t first, size_t n, void *cells, struct error *error)
+enum status result_column_read(const struct result_column *column, uint64_t first, size_t n,
+                               void *cells, struct error *error)
 {
     if (column->kind == FIT_DOUBLE)
         return hdf5_column_read_double(&column->file, first, n, cells, error);
     int64_t *numbers = malloc((n * column->width + 1) * sizeof *numbers);
     if (!numbers)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", column->file.path);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s",
+                         column->file.path);
     enum status status = hdf5_column_read_int64(&column->file, first, n, numbers, error);
     if (!status)
         status = narrow(column, first, n, numbers, cells, error);

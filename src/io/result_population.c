@@ -264,7 +264,8 @@ static enum status put_attributes(struct hdf5_file *file,
                                   const struct result_population *population, struct error *error)
 {
     const uint64_t m = population->m;
-    enum status status = hdf5_put_text(file, GROUP, "likelihood", population->head.likelihood, error);
+    enum status status =
+        hdf5_put_text(file, GROUP, "likelihood", population->head.likelihood, error);
     if (!status)
         status = hdf5_put_text(file, GROUP, "bic_n", "datasets", error);
     if (!status)

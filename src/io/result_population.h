@@ -33,8 +33,8 @@ struct result_population {
      * optimiser's scale */
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
     struct population_head head;
-    /* M: of bootstrap replicates, if n_bootstrap of them succeeded: standard deviations, and the ends
-     * of 95 % intervals; as `estimate`. */
+    /* M: of bootstrap replicates, if n_bootstrap of them succeeded: standard deviations, and the
+     * ends of 95 % intervals; as `estimate`. */
     uint64_t n_bootstrap;
     double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
 };

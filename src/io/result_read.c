@@ -1,4 +1,5 @@
-/* Reads result files, and problem files that contain their results: small tables at once, rows in blocks.
+/* Reads result files, and problem files that contain their results: small tables at once, rows
+ * in blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result.h"
 
@@ -34,7 +35,8 @@ static enum status check_kind(struct result *result, struct error *error)
     uint64_t format;
     enum status status = hdf5_attribute_text(&result->file, "/", "stiffit_file", &kind, error);
     if (!status)
-        status = hdf5_attribute_number(&result->file, "/", "format", H5T_NATIVE_UINT64, &has_format, &format, error);
+        status = hdf5_attribute_number(&result->file, "/", "format", H5T_NATIVE_UINT64, &has_format,
+                                       &format, error);
     if (status)
         goto done;
     bool is_problem = kind && !strcmp(kind, "problem"), is_result = kind && !strcmp(kind, "result");
@@ -55,8 +57,8 @@ done:
     return status;
 }
 
-static enum status read_names(struct result *result, const char *group, const char *name, bool required,
-                              const char *const **out, struct error *error)
+static enum status read_names(struct result *result, const char *group, const char *name,
+                              bool required, const char *const **out, struct error *error)
 {
     struct hdf5_column column = {0};
     char path[64];
@@ -70,13 +72,15 @@ static enum status read_names(struct result *result, const char *group, const ch
     if (required)
         result->info.n_parameter = column.n_row;
     if (column.n_row > IDENTITY_MAX_PARAMETER || column.n_row != result->info.n_parameter) {
-        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s", result->info.path,
-                           path,
-                           column.n_row, required ? "at most 100000 are supported" : "there is one for each parameter name");
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s",
+                           result->info.path, path, column.n_row,
+                           required ? "at most 100000 are supported"
+                                    : "there is one for each parameter name");
         goto done;
     }
     char **text = arena_calloc(&result->arena, column.n_row ? column.n_row : 1, sizeof *text);
-    status = text ? hdf5_column_read_strings(&column, 0, column.n_row, MAX_NAME, &result->arena, text, error)
+    status = text ? hdf5_column_read_strings(&column, 0, column.n_row, MAX_NAME, &result->arena,
+                                             text, error)
                   : no_memory(result, error);
     *out = (const char *const *)text;
 done:
@@ -87,7 +91,8 @@ done:
 static enum status read_parameters(struct result *result, struct error *error)
 {
     struct result_info *info = &result->info;
-    bool own = hdf5_kind(&result->file, "/provenance/parameters") == HDF5_GROUP; /* results within a problem file */
+    /* results within a problem file */
+    bool own = hdf5_kind(&result->file, "/provenance/parameters") == HDF5_GROUP;
     const char *group = own ? "/provenance/parameters" : "/parameters";
     enum status status = read_names(result, group, "name", true, &info->parameter_name, error);
     if (!status)
@@ -99,10 +104,12 @@ static enum status read_parameters(struct result *result, struct error *error)
 
 static enum status bad_identity(const struct result *result, const char *name, struct error *error)
 {
-    return error_set(error, STATUS_BAD_PROBLEM, "'%s': /provenance @%s is missing or damaged", result->info.path, name);
+    return error_set(error, STATUS_BAD_PROBLEM, "'%s': /provenance @%s is missing or damaged",
+                     result->info.path, name);
 }
 
-static enum status read_hash(struct result *result, const char *name, unsigned char hash[32], struct error *error)
+static enum status read_hash(struct result *result, const char *name, unsigned char hash[32],
+                             struct error *error)
 {
     char *hex = NULL;
     enum status status = hdf5_attribute_text(&result->file, "/provenance", name, &hex, error);
@@ -112,11 +119,12 @@ static enum status read_hash(struct result *result, const char *name, unsigned c
     return status;
 }
 
-static enum status read_count(struct result *result, const char *name, uint64_t most, uint64_t *value,
-                              struct error *error)
+static enum status read_count(struct result *result, const char *name, uint64_t most,
+                              uint64_t *value, struct error *error)
 {
     bool present;
-    enum status status = hdf5_attribute_number(&result->file, "/provenance", name, H5T_NATIVE_UINT64, &present, value, error);
+    enum status status = hdf5_attribute_number(&result->file, "/provenance", name,
+                                               H5T_NATIVE_UINT64, &present, value, error);
     return !status && (!present || *value > most) ? bad_identity(result, name, error) : status;
 }
 
@@ -129,27 +137,32 @@ static enum status read_identity(struct result *result, struct error *error)
     const struct { const char *name; unsigned char *hash; } hashes[] = {
         {"identity_problem", identity->problem}, {"identity_model", identity->model},
         {"identity_options", identity->options}};
-    const struct { const char *name; uint64_t most, *value; } counts[] = {
-        {"identity_seed", UINT64_MAX, &identity->seed}, {"identity_n_dataset", UINT64_MAX, &identity->n_dataset},
-        {"identity_n_start", UINT32_MAX, &n_start}, {"identity_n_parameter", UINT32_MAX, &n_parameter}};
+    const struct { const char *name; uint64_t most, *value;
+    } counts[] = {{"identity_seed", UINT64_MAX, &identity->seed},
+                  {"identity_n_dataset", UINT64_MAX, &identity->n_dataset},
+                  {"identity_n_start", UINT32_MAX, &n_start},
+                  {"identity_n_parameter", UINT32_MAX, &n_parameter}};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes && !status; i++)
         status = read_hash(result, hashes[i].name, hashes[i].hash, error);
     for (size_t i = 0; i < sizeof counts / sizeof *counts && !status; i++)
         status = read_count(result, counts[i].name, counts[i].most, counts[i].value, error);
     if (!status) /* results of the first version lack it */
-        status = hdf5_attribute_number(&result->file, "/provenance", "identity_n_refit", H5T_NATIVE_UINT64, &has_refits,
-                                       &n_refit, error);
+        status = hdf5_attribute_number(&result->file, "/provenance", "identity_n_refit",
+                                       H5T_NATIVE_UINT64, &has_refits, &n_refit, error);
     if (!status && n_refit > UINT32_MAX)
         status = bad_identity(result, "identity_n_refit", error);
     if (!status)
-        status = hdf5_attribute_text(&result->file, "/provenance", "identity_description", &description, error);
+        status = hdf5_attribute_text(&result->file, "/provenance", "identity_description",
+                                     &description, error);
     if (!status)
-        status = hdf5_attribute_text(&result->file, "/provenance", "identity_selection", &selection, error);
+        status = hdf5_attribute_text(&result->file, "/provenance", "identity_selection", &selection,
+                                     error);
     identity->n_start = (uint32_t)n_start;
     identity->n_parameter = (uint32_t)n_parameter;
     identity->n_refit = (uint32_t)n_refit;
-    snprintf(identity->description, sizeof identity->description, "%s", description ? description : "");
+    snprintf(identity->description, sizeof identity->description, "%s",
+             description ? description : "");
     snprintf(identity->selection, sizeof identity->selection, "%s", selection ? selection : "");
     free(description);
     free(selection);
@@ -193,7 +206,8 @@ static enum status read_provenance(struct result *result, struct error *error)
             status = no_memory(result, error);
         free(text);
     }
-    result->info.provenance = (struct provenance){list.n, (const char *const *)list.name, (const char *const *)value};
+    result->info.provenance =
+        (struct provenance){list.n, (const char *const *)list.name, (const char *const *)value};
     return status;
 }
 
@@ -202,20 +216,25 @@ static enum status open_columns(struct result *result, struct error *error)
     const struct hdf5_file *file = &result->file;
     enum status status = hdf5_column_open(&result->id, file, "/fits/id", error);
     uint64_t n = result->info.n_fit = result->id.n_row;
-    result->info.is_shared = hdf5_kind(file, "/shared") != HDF5_ABSENT /* what all datasets share, or groups */
-                             || strstr(result->info.identity.description, " share=") != NULL
-                             || strstr(result->info.identity.description, " random=") != NULL;
+    result->info.is_shared =
+        hdf5_kind(file, "/shared") != HDF5_ABSENT /* what all datasets share, or groups */
+        || strstr(result->info.identity.description, " share=") != NULL ||
+        strstr(result->info.identity.description, " random=") != NULL;
     if (!status && hdf5_kind(file, "/fits/message") != HDF5_ABSENT)
         status = hdf5_column_open(&result->message, file, "/fits/message", error);
-    if (!status && result->message.dataset && (result->message.width != 1 || result->message.n_row != n))
-        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/message has %" PRIu64 " rows; %" PRIu64 " are expected",
+    if (!status && result->message.dataset &&
+        (result->message.width != 1 || result->message.n_row != n))
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "'%s': /fits/message has %" PRIu64 " rows; %" PRIu64 " are expected",
                            result->info.path, result->message.n_row, n);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++) {
         const struct fit_column_info *column = &fit_columns[i];
-        bool required = i == FIT_COLUMN_PARAMETERS || i == FIT_COLUMN_OBJECTIVE || i == FIT_COLUMN_STATUS;
+        bool required =
+            i == FIT_COLUMN_PARAMETERS || i == FIT_COLUMN_OBJECTIVE || i == FIT_COLUMN_STATUS;
         size_t width = fit_column_width((enum fit_column)i, result->info.n_parameter);
         if (width && (required || hdf5_kind(file, column->path) != HDF5_ABSENT))
-            status = result_column_open(&result->column[i], file, column->path, column->kind, width, n, error);
+            status = result_column_open(&result->column[i], file, column->path, column->kind, width,
+                                        n, error);
     }
     return status;
 }
@@ -223,8 +242,10 @@ static enum status open_columns(struct result *result, struct error *error)
 static enum status read_kind(struct result *result, struct error *error)
 {
     char *kind = NULL;
-    enum status status = hdf5_attribute_text(&result->file, "/fits/objective", "kind", &kind, error);
-    if (!status && !(result->info.objective_kind = arena_strdup(&result->arena, kind ? kind : "unknown")))
+    enum status status =
+        hdf5_attribute_text(&result->file, "/fits/objective", "kind", &kind, error);
+    if (!status &&
+        !(result->info.objective_kind = arena_strdup(&result->arena, kind ? kind : "unknown")))
         status = no_memory(result, error);
     free(kind);
     return status;
@@ -273,33 +294,41 @@ void result_close(struct result *result)
     free(result);
 }
 
-bool result_has(const struct result *result, enum fit_column column) { return result->column[column].file.dataset > 0; }
+bool result_has(const struct result *result, enum fit_column column)
+{
+    return result->column[column].file.dataset > 0;
+}
 
-void result_ignore(struct result *result, enum fit_column column) { result_column_close(&result->column[column]); }
+void result_ignore(struct result *result, enum fit_column column)
+{
+    result_column_close(&result->column[column]);
+}
 
 const struct hdf5_file *result_file(const struct result *result) { return &result->file; }
 const struct result_info *result_info(const struct result *result) { return &result->info; }
 
 /* Fills a field of each record of the block; `cells` has room for the widest column. */
-static enum status read_column(struct result *result, struct result_block *block, enum fit_column i, char *cells,
-                               struct error *error)
+static enum status read_column(struct result *result, struct result_block *block, enum fit_column i,
+                               char *cells, struct error *error)
 {
     const struct result_column *column = &result->column[i];
     if (!column->file.dataset)
         return STATUS_OK;
     enum status status = result_column_read(column, block->first, block->n, cells, error);
     for (size_t row = 0; row < block->n && !status; row++)
-        memcpy(fit_column_values(i, &block->record[row]), cells + row * column->cell_size, column->cell_size);
+        memcpy(fit_column_values(i, &block->record[row]), cells + row * column->cell_size,
+               column->cell_size);
     return status;
 }
 
-static enum status read_texts(struct result *result, struct result_block *block, struct error *error)
+static enum status read_texts(struct result *result, struct result_block *block,
+                              struct error *error)
 {
-    enum status status = hdf5_column_read_strings(&result->id, block->first, block->n, RESULT_MAX_ID, block->arena,
-                                                  block->id, error);
+    enum status status = hdf5_column_read_strings(&result->id, block->first, block->n,
+                                                  RESULT_MAX_ID, block->arena, block->id, error);
     if (!status && result->message.dataset)
-        status = hdf5_column_read_strings(&result->message, block->first, block->n, MAX_NAME, block->arena,
-                                          block->reason, error);
+        status = hdf5_column_read_strings(&result->message, block->first, block->n, MAX_NAME,
+                                          block->arena, block->reason, error);
     for (size_t row = 0; row < block->n && !status; row++) {
         char *reason = block->record[row].reason;
         if (!block->reason[row])
@@ -334,7 +363,8 @@ enum status result_read(struct result *result, struct result_block *block, uint6
 {
     const struct result_info *info = &result->info;
     uint64_t n_left = first < info->n_fit ? info->n_fit - first : 0;
-    size_t most = MAX_BYTES / (sizeof(struct fit_record) + fit_record_array_bytes(info->n_parameter)) + 1;
+    size_t most =
+        MAX_BYTES / (sizeof(struct fit_record) + fit_record_array_bytes(info->n_parameter)) + 1;
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
         return no_memory(result, error);
     arena_reset(block->arena);
@@ -347,7 +377,8 @@ enum status result_read(struct result *result, struct result_block *block, uint6
         return STATUS_OK;
     size_t n_pair = fit_column_width(FIT_COLUMN_COVARIANCE, info->n_parameter);
     void *values = malloc(block->n * (info->n_parameter + n_pair + 1) * sizeof(double));
-    enum status status = values && make_records(block, info->n_parameter) ? STATUS_OK : no_memory(result, error);
+    enum status status =
+        values && make_records(block, info->n_parameter) ? STATUS_OK : no_memory(result, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
         status = read_column(result, block, (enum fit_column)i, values, error);
     if (!status)
@@ -370,12 +401,14 @@ bool result_is_there(const char *path)
 {
     struct hdf5_file file = {0};
     struct error error;
-    bool there = hdf5_open(&file, path, &error) == STATUS_OK && hdf5_kind(&file, "/fits") == HDF5_GROUP;
+    bool there =
+        hdf5_open(&file, path, &error) == STATUS_OK && hdf5_kind(&file, "/fits") == HDF5_GROUP;
     hdf5_close(&file);
     return there;
 }
 
-bool result_next(struct result *result, struct result_block *block, size_t n, enum status *status, struct error *error)
+bool result_next(struct result *result, struct result_block *block, size_t n, enum status *status,
+                 struct error *error)
 {
     uint64_t next = block->first + block->n;
     if (*status || next >= result->info.n_fit)

@@ -13,7 +13,8 @@ static size_t row_size(const struct result_table_shape *shape)
 {
     size_t size = 1;
     for (size_t i = 0; i < shape->n_column; i++)
-        size += (shape->column[i].width ? shape->column[i].width : 1) * fit_kind_size(shape->column[i].kind);
+        size += (shape->column[i].width ? shape->column[i].width : 1) *
+                fit_kind_size(shape->column[i].kind);
     return size;
 }
 
@@ -37,8 +38,8 @@ enum status result_table_open(struct result_table **table, struct result_writer 
         const struct result_table_column *column = &shape->column[i];
         char path[64];
         snprintf(path, sizeof path, "%s/%s", shape->group, column->name);
-        status = result_column_create(&made->column[i], file, path, column->kind, column->width, column->description, 0, true,
-                                      made->max_row, error);
+        status = result_column_create(&made->column[i], file, path, column->kind, column->width,
+                                      column->description, 0, true, made->max_row, error);
     }
     return status;
 }
@@ -52,7 +53,8 @@ static enum status write_rows(struct result_table *table, struct error *error)
     return status;
 }
 
-enum status result_table_add(struct result_table *table, const void *const *values, struct error *error)
+enum status result_table_add(struct result_table *table, const void *const *values,
+                             struct error *error)
 {
     for (size_t i = 0; i < table->n_column; i++) {
         struct result_column *column = &table->column[i];
@@ -101,17 +103,20 @@ static enum status open_columns(struct result_table_source *source, const struct
         struct result_column *column = &source->column[i];
         char path[64];
         snprintf(path, sizeof path, "%s/%s", shape->group, shape->column[i].name);
-        status = result_column_open(column, file, path, shape->column[i].kind, shape->column[i].width,
-                                    i == 0 ? RESULT_ANY_ROWS : source->n_total, error);
+        status =
+            result_column_open(column, file, path, shape->column[i].kind, shape->column[i].width,
+                               i == 0 ? RESULT_ANY_ROWS : source->n_total, error);
         source->n_total = source->column[0].file.n_row;
         if (!status && !(column->cells = malloc(source->max_row * column->cell_size)))
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", shape->group);
+            status =
+                error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", shape->group);
     }
     return status;
 }
 
 enum status result_table_source_open(struct result_table_source **source, struct result *result,
-                                     const struct result_table_shape *shape, size_t bytes, struct error *error)
+                                     const struct result_table_shape *shape, size_t bytes,
+                                     struct error *error)
 {
     const struct hdf5_file *file = result_file(result);
     *source = NULL;
@@ -137,15 +142,16 @@ static enum status fill(struct result_table_source *source, struct error *error)
     size_t n = left < source->max_row ? (size_t)left : source->max_row;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < source->n_column && !status; i++)
-        status = result_column_read(&source->column[i], source->next, n, source->column[i].cells, error);
+        status =
+            result_column_read(&source->column[i], source->next, n, source->column[i].cells, error);
     source->i_row = 0;
     source->n_row = status ? 0 : n;
     source->next += n;
     return status;
 }
 
-enum status result_table_block(struct result_table_source *source, uint64_t first, size_t *n, const void **cells,
-                               struct error *error)
+enum status result_table_block(struct result_table_source *source, uint64_t first, size_t *n,
+                               const void **cells, struct error *error)
 {
     source->next = first < source->n_total ? first : source->n_total;
     enum status status = fill(source, error);
@@ -155,8 +161,8 @@ enum status result_table_block(struct result_table_source *source, uint64_t firs
     return status;
 }
 
-enum status result_table_next(struct result_table_source *source, uint64_t dataset, const void **values, bool *there,
-                              struct error *error)
+enum status result_table_next(struct result_table_source *source, uint64_t dataset,
+                              const void **values, bool *there, struct error *error)
 {
     *there = false;
     if (!source || (source->i_row == source->n_row && source->next == source->n_total))
@@ -165,9 +171,11 @@ enum status result_table_next(struct result_table_source *source, uint64_t datas
     if (status)
         return status;
     int64_t owner;
-    memcpy(&owner, source->column[0].cells + source->i_row * source->column[0].cell_size, sizeof owner);
+    memcpy(&owner, source->column[0].cells + source->i_row * source->column[0].cell_size,
+           sizeof owner);
     if (owner < 0 || (uint64_t)owner < dataset)
-        return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s is not in order, or %" PRId64 " has no row in /fits",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "'%s': %s is not in order, or %" PRId64 " has no row in /fits",
                          source->column[0].file.file->path, source->column[0].file.path, owner);
     if ((uint64_t)owner > dataset)
         return STATUS_OK;
@@ -184,11 +192,14 @@ struct result_table_shape kept_shape(enum kept_table table, size_t n_parameter)
 {
     switch (table) {
     case KEPT_STARTS:
-        return (struct result_table_shape){
-            "/starts", 5,
-            {{"dataset", dataset, FIT_INT64, 0}, {"start", "number of the start, from 0", FIT_UINT32, 0},
-             {"objective", "where it ended", FIT_DOUBLE, 0}, {"status", "how it ended", FIT_OUTCOME, 0},
-             {"parameters", "where it ended, natural scale", FIT_DOUBLE, n_parameter}}};
+        return (struct result_table_shape){"/starts",
+                                           5,
+                                           {{"dataset", dataset, FIT_INT64, 0},
+                                            {"start", "number of the start, from 0", FIT_UINT32, 0},
+                                            {"objective", "where it ended", FIT_DOUBLE, 0},
+                                            {"status", "how it ended", FIT_OUTCOME, 0},
+                                            {"parameters", "where it ended, natural scale",
+                                             FIT_DOUBLE, n_parameter}}};
     case KEPT_PROFILES:
         return (struct result_table_shape){
             "/profiles", 4,
@@ -211,11 +222,13 @@ const char *kept_options(enum kept_table table)
                                     : "--bootstrap and --keep-bootstrap";
 }
 
-enum status kept_sources_open(struct kept_sources *sources, struct result *result, size_t bytes, struct error *error)
+enum status kept_sources_open(struct kept_sources *sources, struct result *result, size_t bytes,
+                              struct error *error)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < N_KEPT_TABLE && !status; i++) {
-        struct result_table_shape shape = kept_shape((enum kept_table)i, result_info(result)->n_parameter);
+        struct result_table_shape shape =
+            kept_shape((enum kept_table)i, result_info(result)->n_parameter);
         status = result_table_source_open(&sources->of[i], result, &shape, bytes, error);
     }
     return status;
@@ -228,14 +241,16 @@ void kept_sources_close(struct kept_sources *sources)
     *sources = (struct kept_sources){{NULL}};
 }
 
-enum status kept_writers_add(struct kept_writers *writers, enum kept_table table, struct result_writer *writer,
-                             size_t n_parameter, struct error *error)
+enum status kept_writers_add(struct kept_writers *writers, enum kept_table table,
+                             struct result_writer *writer, size_t n_parameter, struct error *error)
 {
     struct result_table_shape shape = kept_shape(table, n_parameter);
-    return writers->of[table] ? STATUS_OK : result_table_open(&writers->of[table], writer, &shape, error);
+    return writers->of[table] ? STATUS_OK
+                              : result_table_open(&writers->of[table], writer, &shape, error);
 }
 
-enum status kept_pass(struct kept_sources *from, uint64_t dataset_row, struct kept_writers *to, struct error *error)
+enum status kept_pass(struct kept_sources *from, uint64_t dataset_row, struct kept_writers *to,
+                      struct error *error)
 {
     const void *values[RESULT_TABLE_MAX_COLUMN];
     enum status status = STATUS_OK;

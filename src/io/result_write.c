@@ -1,4 +1,5 @@
-/* Writes result files: rows are collected in blocks and appended column by column to a file with a temporary name.
+/* Writes result files: rows are collected in blocks and appended column by column to a file with
+ * a temporary name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result.h"
 
@@ -40,7 +41,8 @@ static enum status no_memory(const struct result_writer *writer, struct error *e
     return error_set(error, STATUS_NO_MEMORY, "out of memory for writing '%s'", writer->path);
 }
 
-static enum status copy_bytes(int from, int to, const char *from_path, const char *to_path, struct error *error)
+static enum status copy_bytes(int from, int to, const char *from_path, const char *to_path,
+                              struct error *error)
 {
     enum status status = STATUS_OK;
     char *piece = malloc(COPY_PIECE);
@@ -59,7 +61,8 @@ static enum status copy_bytes(int from, int to, const char *from_path, const cha
             if (written >= 0)
                 done += written;
             else if (errno != EINTR)
-                status = error_system(error, errno, "cannot write '%s', the copy of '%s'", to_path, from_path);
+                status = error_system(error, errno, "cannot write '%s', the copy of '%s'", to_path,
+                                      from_path);
         }
         if (status)
             break;
@@ -68,8 +71,10 @@ static enum status copy_bytes(int from, int to, const char *from_path, const cha
     return status;
 }
 
-/* Copies contents and owner. *mode: the original's permissions, which the copy gets when it is complete. */
-static enum status copy_file(const char *from_path, const char *to_path, mode_t *mode, struct error *error)
+/* Copies contents and owner. *mode: the original's permissions, which the copy gets when it is
+ * complete. */
+static enum status copy_file(const char *from_path, const char *to_path, mode_t *mode,
+                             struct error *error)
 {
     enum status status = STATUS_OK;
     struct stat found;
@@ -95,7 +100,8 @@ done:
     return status;
 }
 
-static enum status put_identity(struct result_writer *writer, const struct run_identity *identity, struct error *error)
+static enum status put_identity(struct result_writer *writer, const struct run_identity *identity,
+                                struct error *error)
 {
     const struct { const char *name; const unsigned char *hash; } hashes[] = {
         {"identity_problem", identity->problem}, {"identity_model", identity->model},
@@ -111,12 +117,14 @@ static enum status put_identity(struct result_writer *writer, const struct run_i
         status = hdf5_put_text(&writer->file, "/provenance", hashes[i].name, hex, error);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !status; i++)
-        status = hdf5_put_number(&writer->file, "/provenance", numbers[i].name, H5T_NATIVE_UINT64, &numbers[i].value,
-                                 error);
+        status = hdf5_put_number(&writer->file, "/provenance", numbers[i].name, H5T_NATIVE_UINT64,
+                                 &numbers[i].value, error);
     if (!status && identity->selection[0])
-        status = hdf5_put_text(&writer->file, "/provenance", "identity_selection", identity->selection, error);
+        status = hdf5_put_text(&writer->file, "/provenance", "identity_selection",
+                               identity->selection, error);
     if (!status)
-        status = hdf5_put_text(&writer->file, "/provenance", "identity_description", identity->description, error);
+        status = hdf5_put_text(&writer->file, "/provenance", "identity_description",
+                               identity->description, error);
     return status;
 }
 
@@ -140,18 +148,22 @@ static enum status put_provenance(struct result_writer *writer, const struct pro
 }
 
 /* The user owns a problem file's /parameters; names go into /provenance there. */
-static enum status put_parameters(struct result_writer *writer, const struct result_header *header, struct error *error)
+static enum status put_parameters(struct result_writer *writer, const struct result_header *header,
+                                  struct error *error)
 {
     const char *group = writer->in_place ? "/provenance/parameters" : "/parameters";
-    const struct { const char *name; const char *const *text; } tables[] = {
-        {"name", header->parameter_name}, {"scale", header->parameter_scale}, {"unit", header->parameter_unit}};
+    const struct { const char *name; const char *const *text;
+    } tables[] = {{"name", header->parameter_name},
+                  {"scale", header->parameter_scale},
+                  {"unit", header->parameter_unit}};
     char path[64];
     enum status status = hdf5_make_group(&writer->file, group, error);
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !status; i++) {
         if (!tables[i].text)
             continue;
         snprintf(path, sizeof path, "%s/%s", group, tables[i].name);
-        status = hdf5_write_strings(&writer->file, path, header->n_parameter, tables[i].text, error);
+        status =
+            hdf5_write_strings(&writer->file, path, header->n_parameter, tables[i].text, error);
     }
     return status;
 }
@@ -163,37 +175,45 @@ static enum status put_notes(struct result_writer *writer, struct error *error)
         char name[16], text[300];
         snprintf(name, sizeof name, "bit_%d", bit);
         snprintf(text, sizeof text, "%s: %s", note_name(bit), note_meaning(bit));
-        status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_NOTES].path, name, text, error);
+        status =
+            hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_NOTES].path, name, text, error);
     }
     return status;
 }
 
-static enum status make_column(struct result_writer *writer, enum fit_column i, uint64_t n_row, struct error *error)
+static enum status make_column(struct result_writer *writer, enum fit_column i, uint64_t n_row,
+                               struct error *error)
 {
     const struct fit_column_info *info = &fit_columns[i];
-    size_t width = writer->parts & fit_column_part(i) ? fit_column_width(i, writer->n_parameter) : 0;
+    size_t width =
+        writer->parts & fit_column_part(i) ? fit_column_width(i, writer->n_parameter) : 0;
     if (width == 0)
         return STATUS_OK;
     /* Zlib would shorten real numbers by a sixth, at most of the cost of writing a result. */
     bool compress = n_row >= COMPRESS_FROM && info->kind != FIT_DOUBLE;
-    enum status status = result_column_create(&writer->column[i], &writer->file, info->path, info->kind,
-                                              info->shape == PER_FIT ? 0 : width, info->description, n_row,
-                                              compress, writer->max_row, error);
-    return !status && info->unit ? hdf5_put_text(&writer->file, info->path, "unit", info->unit, error) : status;
+    enum status status =
+        result_column_create(&writer->column[i], &writer->file, info->path, info->kind,
+                             info->shape == PER_FIT ? 0 : width, info->description, n_row, compress,
+                             writer->max_row, error);
+    return !status && info->unit
+               ? hdf5_put_text(&writer->file, info->path, "unit", info->unit, error)
+               : status;
 }
 
-static enum status make_columns(struct result_writer *writer, const struct result_header *header, struct error *error)
+static enum status make_columns(struct result_writer *writer, const struct result_header *header,
+                                struct error *error)
 {
     uint64_t n_row = header->n_row ? header->n_row : header->identity.n_dataset;
-    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, n_row,
-                                                    true, error);
+    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id",
+                                                    header->id_length, n_row, true, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
         status = make_column(writer, (enum fit_column)i, n_row, error);
     if (!status)
-        status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0, n_row, true, error);
+        status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0,
+                                            n_row, true, error);
     if (!status)
-        status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_OBJECTIVE].path, "kind", header->objective_kind,
-                               error);
+        status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_OBJECTIVE].path, "kind",
+                               header->objective_kind, error);
     if (!status)
         status = put_notes(writer, error);
     writer->id_text = malloc(writer->max_row * sizeof *writer->id_text);
@@ -203,7 +223,8 @@ static enum status make_columns(struct result_writer *writer, const struct resul
     return status;
 }
 
-static enum status make_file(struct result_writer *writer, const char *in_place_of, struct error *error)
+static enum status make_file(struct result_writer *writer, const char *in_place_of,
+                             struct error *error)
 {
     enum status status = durable_temporary(writer->path, &writer->temporary, error);
     if (status)
@@ -213,24 +234,28 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
         status = hdf5_create(&writer->file, writer->temporary, error);
         if (!status)
             status = hdf5_put_text(&writer->file, "/", "stiffit_file", "result", error);
-        return status ? status : hdf5_put_number(&writer->file, "/", "format", H5T_NATIVE_INT32, &format, error);
+        return status ? status
+                      : hdf5_put_number(&writer->file, "/", "format", H5T_NATIVE_INT32, &format,
+                                        error);
     }
     status = copy_file(in_place_of, writer->temporary, &writer->mode, error);
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
-    static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap", "/shared",
-                                      "/population"};
+    static const char *const old[] = {"/fits",      "/provenance", "/starts",    "/profiles",
+                                      "/bootstrap", "/shared",     "/population"};
     for (size_t i = 0; i < sizeof old / sizeof *old && !status; i++)
         status = hdf5_delete(&writer->file, old[i], error);
     return status;
 }
 
-enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
-                               const struct result_header *header, struct error *error)
+enum status result_writer_open(struct result_writer **writer, const char *path,
+                               const char *in_place_of, const struct result_header *header,
+                               struct error *error)
 {
     *writer = NULL;
     if (header->n_parameter == 0 || header->n_parameter > IDENTITY_MAX_PARAMETER)
-        return error_set(error, STATUS_BAD_PROBLEM, "'%s': a result of %zu parameters cannot be written", path,
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "'%s': a result of %zu parameters cannot be written", path,
                          header->n_parameter);
     struct result_writer *made = calloc(1, sizeof *made);
     if (!made)
@@ -243,7 +268,8 @@ enum status result_writer_open(struct result_writer **writer, const char *path, 
     made->in_place = in_place_of != NULL;
     made->n_parameter = header->n_parameter;
     made->parts = FIT_PART_BASE | header->parts;
-    made->max_row = BLOCK_BYTES / (sizeof(struct fit_record) + fit_record_array_bytes(header->n_parameter)) + 1;
+    made->max_row =
+        BLOCK_BYTES / (sizeof(struct fit_record) + fit_record_array_bytes(header->n_parameter)) + 1;
     made->max_row = made->max_row < BLOCK_ROWS ? made->max_row : BLOCK_ROWS;
     made->missing_arrays = calloc(1, fit_record_array_bytes(header->n_parameter));
     enum status status = made->missing_arrays ? STATUS_OK : no_memory(made, error);
@@ -287,15 +313,17 @@ static enum status write_block(struct result_writer *writer, struct error *error
     return status;
 }
 
-enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
-                              struct error *error)
+enum status result_writer_add(struct result_writer *writer, const char *id,
+                              const struct fit_record *record, struct error *error)
 {
-    size_t row = writer->n_row, n_id = strlen(id), n_reason = strnlen(record->reason, sizeof record->reason - 1);
+    size_t row = writer->n_row, n_id = strlen(id),
+           n_reason = strnlen(record->reason, sizeof record->reason - 1);
     if (record->outcome >= N_OUTCOME || n_id > RESULT_MAX_ID)
-        return error_set(error, STATUS_INTERNAL, "dataset '%.100s' cannot be written: outcome %u", id,
-                         (unsigned)record->outcome);
+        return error_set(error, STATUS_INTERNAL, "dataset '%.100s' cannot be written: outcome %u",
+                         id, (unsigned)record->outcome);
     writer->id_text[row] = arena_strndup(&writer->arena, id, n_id);
-    writer->message_text[row] = n_reason ? arena_strndup(&writer->arena, record->reason, n_reason) : "";
+    writer->message_text[row] =
+        n_reason ? arena_strndup(&writer->arena, record->reason, n_reason) : "";
     if (!writer->id_text[row] || !writer->message_text[row])
         return no_memory(writer, error);
     struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
@@ -311,21 +339,27 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
 }
 
-enum status result_writer_shared(struct result_writer *writer, const struct result_shared *shared, struct error *error)
+enum status result_writer_shared(struct result_writer *writer, const struct result_shared *shared,
+                                 struct error *error)
 {
     struct hdf5_file *file = &writer->file;
     const struct {
         const char *path, *description;
         const double *value;
-    } column[] = {{"/shared/value", "the best fit's value of each parameter that all datasets have in common", shared->value},
-                  {"/shared/standard_error", "its standard error, as in /fits/standard_error", shared->standard_error}};
+    } column[] = {{"/shared/value",
+                   "the best fit's value of each parameter that all datasets have in common",
+                   shared->value},
+                  {"/shared/standard_error", "its standard error, as in /fits/standard_error",
+                   shared->standard_error}};
     enum status status = hdf5_make_group(file, "/shared", error);
     if (!status)
         status = hdf5_write_strings(file, "/shared/name", shared->n, shared->name, error);
     for (size_t i = 0; i < 2 && !status; i++) {
-        status = hdf5_write_table(file, column[i].path, H5T_NATIVE_DOUBLE, shared->n, 0, column[i].value, error);
+        status = hdf5_write_table(file, column[i].path, H5T_NATIVE_DOUBLE, shared->n, 0,
+                                  column[i].value, error);
         if (!status)
-            status = hdf5_put_text(file, column[i].path, "description", column[i].description, error);
+            status =
+                hdf5_put_text(file, column[i].path, "description", column[i].description, error);
     }
     return status;
 }
@@ -342,8 +376,8 @@ static void close_columns(struct result_writer *writer)
 
 static enum status describe_strings(struct result_writer *writer, struct error *error)
 {
-    enum status status = hdf5_put_text(&writer->file, "/fits/id", "description", "the dataset, in the problem's order",
-                                       error);
+    enum status status = hdf5_put_text(&writer->file, "/fits/id", "description",
+                                       "the dataset, in the problem's order", error);
     if (status)
         return status;
     return hdf5_put_text(&writer->file, "/fits/message", "description", "why a fit failed", error);
@@ -353,7 +387,8 @@ enum status result_writer_finish(struct result_writer *writer, struct error *err
 {
     enum status status = write_block(writer, error);
     if (!status)
-        status = describe_strings(writer, error); /* last: a column of strings is rewritten when a longer one comes */
+        status = describe_strings(writer, error); /* last: a column of strings is rewritten when a
+                                                     longer one comes */
     if (!status)
         status = hdf5_flush(&writer->file, error);
     if (status)
@@ -361,7 +396,8 @@ enum status result_writer_finish(struct result_writer *writer, struct error *err
     close_columns(writer);
     status = hdf5_finish(&writer->file, error);
     if (!status && writer->in_place && chmod(writer->temporary, writer->mode) != 0)
-        status = error_system(error, errno, "cannot set the permissions of '%s'", writer->temporary);
+        status =
+            error_system(error, errno, "cannot set the permissions of '%s'", writer->temporary);
     return status ? status : durable_replace(&writer->temporary, writer->path, error);
 }
 

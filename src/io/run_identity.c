@@ -15,9 +15,9 @@
 bool identity_equal(const struct run_identity *a, const struct run_identity *b)
 {
     return !memcmp(a->problem, b->problem, 32) && !memcmp(a->model, b->model, 32) &&
-           !memcmp(a->options, b->options, 32) && a->seed == b->seed && a->n_dataset == b->n_dataset &&
-           a->n_start == b->n_start && a->n_refit == b->n_refit && a->n_parameter == b->n_parameter &&
-           !strcmp(a->selection, b->selection);
+           !memcmp(a->options, b->options, 32) && a->seed == b->seed &&
+           a->n_dataset == b->n_dataset && a->n_start == b->n_start && a->n_refit == b->n_refit &&
+           a->n_parameter == b->n_parameter && !strcmp(a->selection, b->selection);
 }
 
 /* The text so far, and its size. */
@@ -37,7 +37,8 @@ static const char *const separators = " \t\n,;";
 
 static bool has_word(const char *description, const char *word, size_t n)
 {
-    for (const char *p = description + strspn(description, separators); *p; p += strspn(p, separators)) {
+    for (const char *p = description + strspn(description, separators); *p;
+         p += strspn(p, separators)) {
         size_t n_here = strcspn(p, separators);
         if (n_here == n && !memcmp(p, word, n))
             return true;
@@ -67,7 +68,8 @@ static void say_count(struct text *text, const char *what, uint64_t before, uint
     words_add(text->out, text->n, "%s: %" PRIu64 " there, %" PRIu64 " here", what, before, now);
 }
 
-const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n)
+const char *identity_difference(const struct run_identity *before, const struct run_identity *now,
+                                char *out, size_t n)
 {
     struct text text = {out, n};
     if (n)
@@ -87,8 +89,9 @@ const char *identity_difference(const struct run_identity *before, const struct 
     say_count(&text, "refits per dataset", before->n_refit, now->n_refit);
     if (strcmp(before->selection, now->selection)) {
         say_item(&text);
-        words_add(out, n, "datasets there: %s, here: %s", before->selection[0] ? before->selection : "all",
-            now->selection[0] ? now->selection : "all");
+        words_add(out, n, "datasets there: %s, here: %s",
+                  before->selection[0] ? before->selection : "all",
+                  now->selection[0] ? now->selection : "all");
     }
     if (memcmp(before->options, now->options, 32)) {
         say_item(&text);

@@ -19,17 +19,22 @@ struct run_identity {
     uint32_t n_start, n_parameter;
     uint32_t n_refit;         /* tasks of a dataset after its starts */
     char description[1024];   /* options as text */
-    char selection[IDENTITY_SELECTION]; /* which datasets, as run/plan/selection.h says it; "": all */
+    char selection[IDENTITY_SELECTION]; /* which datasets, as run/plan/selection.h says it; "": all
+                                         */
 };
 
 /* Tasks of one dataset. Task t of dataset d is fit number d * identity_n_task + t. */
-static inline uint32_t identity_n_task(const struct run_identity *identity) { return identity->n_start + identity->n_refit; }
+static inline uint32_t identity_n_task(const struct run_identity *identity)
+{
+    return identity->n_start + identity->n_refit;
+}
 
 /* Whether all but the description is the same: then it is the same run. */
 bool identity_equal(const struct run_identity *a, const struct run_identity *b);
-/* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only
- * one of them has. Returns `out`. */
-const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n);
+/* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the
+ * descriptions that only one of them has. Returns `out`. */
+const char *identity_difference(const struct run_identity *before, const struct run_identity *now,
+                                char *out, size_t n);
 
 /* As bytes of a file, little-endian:
  *   problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter,

@@ -1,5 +1,6 @@
-/* The model check: where the model is evaluated, and what is compared there. Points lie around the start, with random
- * parameters, at perturbed states along a crude trajectory, so that nothing is zero only because of the initial state.
+/* The model check: where the model is evaluated, and what is compared there. Points lie around
+ * the start, with random parameters, at perturbed states along a crude trajectory, so that
+ * nothing is zero only because of the initial state.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check.h"
 
@@ -12,7 +13,14 @@
 
 enum { DEFAULT_POINTS = 12, N_EULER = 24, N_TRY = 5, MAX_COLUMNS = 400 };
 /* Random streams by purpose. */
-enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN, STREAM_DIRECTION, STREAM_SLOPE };
+enum {
+    STREAM_PARAMETER = 1,
+    STREAM_STATE,
+    STREAM_TIME,
+    STREAM_COLUMN,
+    STREAM_DIRECTION,
+    STREAM_SLOPE
+};
 
 struct check {
     const struct stiffit_model *abi;
@@ -24,7 +32,8 @@ struct check {
     double *typical;        /* n_state: largest magnitude so far */
     double *rate;           /* n_state or n_observable */
     double *matrix;         /* the derivative being compared */
-    double *sum;            /* its rows: sum of |d f_i / d x_j| |x_j|, the size of the terms of f_i */
+    /* its rows: sum of |d f_i / d x_j| |x_j|, the size of the terms of f_i */
+    double *sum;
     double *scratch;        /* values of any base function */
     double *change;         /* n_state: size of the terms of LANES_CHANGE */
     double span;
@@ -39,8 +48,9 @@ static enum status make_room(struct check *check)
     n_row += (size_t)abi->n_switching + abi->n_event;
     if (caller_init(&check->caller, abi, check->report, &check->arena) != STATUS_OK ||
         differences_init(&check->differences, n_row, &check->arena) != STATUS_OK ||
-        !ARENA_DOUBLES(&check->arena, {&check->center, abi->n_parameter, 1}, {&check->typical, abi->n_state, 1},
-                       {&check->rate, n_row, 1}, {&check->sum, n_row, 1}, {&check->scratch, n_row, 1},
+        !ARENA_DOUBLES(&check->arena, {&check->center, abi->n_parameter, 1},
+                       {&check->typical, abi->n_state, 1}, {&check->rate, n_row, 1},
+                       {&check->sum, n_row, 1}, {&check->scratch, n_row, 1},
                        {&check->change, abi->n_state, 1}, {&check->matrix, check->caller.n_out, 1}))
         return STATUS_NO_MEMORY;
     for (size_t j = 0; j < abi->n_parameter; j++)
@@ -53,14 +63,17 @@ static enum status make_room(struct check *check)
     return STATUS_OK;
 }
 
-/* Point 0 has the central parameters; at others they are perturbed by about a fifth, within the bounds. */
+/* Point 0 has the central parameters; at others they are perturbed by about a fifth, within the
+ * bounds. */
 static void choose_parameters(struct check *check, size_t i_point, double strength)
 {
     const struct stiffit_model *abi = check->abi;
     for (size_t j = 0; j < abi->n_parameter; j++) {
         double p = check->center[j];
-        double shake = i_point == 0 ? 0 : 0.2 * strength * random_normal(check->options->seed, STREAM_PARAMETER,
-                                                                        i_point * abi->n_parameter + j);
+        double shake = i_point == 0 ? 0
+                                    : 0.2 * strength *
+                                          random_normal(check->options->seed, STREAM_PARAMETER,
+                                                        i_point * abi->n_parameter + j);
         p = p != 0 ? p * exp(shake) : shake;
         if (abi->parameter_lower && p < abi->parameter_lower[j])
             p = abi->parameter_lower[j];
@@ -85,8 +98,9 @@ static void note_states(struct check *check)
             check->typical[i] = fmax(check->typical[i], fabs(check->caller.y[i]));
 }
 
-/* Explicit Euler steps that change no state by more than a tenth (or a thousandth of the largest state): not a solution, but a
- * path through the region of the solution. Returns the time covered. */
+/* Explicit Euler steps that change no state by more than a tenth (or a thousandth of the largest
+ * state): not a solution, but a path through the region of the solution. Returns the time
+ * covered. */
 static double walk(struct check *check, size_t n_step)
 {
     struct caller *caller = &check->caller;
@@ -95,7 +109,8 @@ static double walk(struct check *check, size_t n_step)
         double step = INFINITY;
         for (size_t i = 0; i < check->abi->n_state; i++)
             if (check->rate[i] != 0)
-                step = fmin(step, (0.1 * fabs(caller->y[i]) + 1e-3 * largest) / fabs(check->rate[i]));
+                step =
+                    fmin(step, (0.1 * fabs(caller->y[i]) + 1e-3 * largest) / fabs(check->rate[i]));
         if (!isfinite(step))
             break;
         for (size_t i = 0; i < check->abi->n_state; i++)
@@ -106,7 +121,8 @@ static double walk(struct check *check, size_t n_step)
     return caller->t - begin;
 }
 
-/* Goes to point i_point. False: the model cannot be evaluated there, however small the perturbation. */
+/* Goes to point i_point. False: the model cannot be evaluated there, however small the
+ * perturbation. */
 static bool go_to_point(struct check *check, size_t i_point)
 {
     struct caller *caller = &check->caller;
@@ -115,22 +131,28 @@ static bool go_to_point(struct check *check, size_t i_point)
     for (int attempt = 0; attempt < N_TRY; attempt++, strength *= attempt < N_TRY - 1 ? 0.3 : 0) {
         caller->t = abi->t0;
         choose_parameters(check, i_point, strength);
-        if (!caller_prepare(caller) || (abi->n_state > 0 && !caller_value(caller, CHECK_INITIAL, caller->y)))
+        if (!caller_prepare(caller) ||
+            (abi->n_state > 0 && !caller_value(caller, CHECK_INITIAL, caller->y)))
             continue;
         note_states(check);
-        double covered = abi->n_state > 0 && i_point > 0 ? walk(check, 1 + i_point * N_EULER / (i_point + 4)) : 0;
+        double covered = abi->n_state > 0 && i_point > 0
+                             ? walk(check, 1 + i_point * N_EULER / (i_point + 4))
+                             : 0;
         if (!(check->span > 0) && covered > 0)
             check->span = 4 * covered;
         double largest = largest_state(check);
         for (size_t i = 0; i_point > 0 && i < abi->n_state; i++) {
             uint64_t counter = i_point * abi->n_state + i;
-            caller->y[i] *= exp(0.3 * strength * random_normal(check->options->seed, STREAM_STATE, counter));
+            caller->y[i] *=
+                exp(0.3 * strength * random_normal(check->options->seed, STREAM_STATE, counter));
             if (caller->y[i] == 0)
-                caller->y[i] = largest * 1e-3 * exp(3 * random_normal(check->options->seed, STREAM_STATE, counter));
+                caller->y[i] = largest * 1e-3 *
+                               exp(3 * random_normal(check->options->seed, STREAM_STATE, counter));
         }
         double span = check->span > 0 ? check->span : 1;
         if (i_point > 0)
-            caller->t = abi->t0 + span * strength * random_uniform(check->options->seed, STREAM_TIME, i_point);
+            caller->t = abi->t0 + span * strength *
+                                      random_uniform(check->options->seed, STREAM_TIME, i_point);
         if ((abi->n_state == 0 || caller_value(caller, CHECK_RHS, check->rate)) &&
             caller_value(caller, CHECK_OBSERVE, check->scratch) &&
             (!abi->noise || caller_value(caller, CHECK_NOISE, check->scratch))) {
@@ -157,7 +179,8 @@ static uint32_t calls_of(const struct stiffit_model *abi, enum check_function fu
     return check_shape(function)->base == CHECK_EVENT_ASSIGN ? abi->n_event : 1;
 }
 
-/* Calls functions in the order of their dependencies; functions that depend on a failed one are not called. */
+/* Calls functions in the order of their dependencies; functions that depend on a failed one are
+ * not called. */
 static void watch_values(struct check *check)
 {
     const struct stiffit_model *abi = check->abi;
@@ -170,7 +193,8 @@ static void watch_values(struct check *check)
     }
     watch(check, CHECK_OBSERVE, check->matrix);
     for (int f = CHECK_SWITCHING; f < CHECK_LANES_RHS; f++)
-        for (uint32_t event = 0; abi->n_state > 0 && check_pointer(abi, f) && event < calls_of(abi, f); event++) {
+        for (uint32_t event = 0;
+             abi->n_state > 0 && check_pointer(abi, f) && event < calls_of(abi, f); event++) {
             check->caller.event = event;
             watch(check, f, check->matrix);
         }
@@ -178,13 +202,15 @@ static void watch_values(struct check *check)
         return;
     for (size_t i = 0; i < abi->n_observable; i++)
         if (check->matrix[i] <= 0)
-            check_add(check->report, abi, CHECK_INVALID, CHECK_NOISE, (int64_t)i, CHECK_NO_INDEX, check->caller.t,
-                      check->matrix[i], NAN, 0);
+            check_add(check->report, abi, CHECK_INVALID, CHECK_NOISE, (int64_t)i, CHECK_NO_INDEX,
+                      check->caller.t, check->matrix[i], NAN, 0);
 }
 
 static double variable_value(const struct check *check, enum check_axis axis, size_t j)
 {
-    return axis == AXIS_TIME ? check->caller.t : axis == AXIS_STATE ? check->caller.y[j] : check->caller.p[j];
+    return axis == AXIS_TIME    ? check->caller.t
+           : axis == AXIS_STATE ? check->caller.y[j]
+                                : check->caller.p[j];
 }
 
 static enum check_axis single(const struct check *check, enum check_axis axis, size_t j)
@@ -197,11 +223,14 @@ static double variable_scale(const struct check *check, enum check_axis axis, si
     double x = axis == AXIS_TIME ? check->span : fabs(variable_value(check, axis, j));
     if (x > 0)
         return x;
-    return axis != AXIS_STATE ? 1 : check->typical[j] > 0 ? check->typical[j] : largest_state(check);
+    return axis != AXIS_STATE      ? 1
+           : check->typical[j] > 0 ? check->typical[j]
+                                   : largest_state(check);
 }
 
 /* Entry (i, j) of the matrix, and whether the sparse pattern has it. */
-static double entry(const struct check *check, enum check_function function, size_t i, size_t j, bool *is_there)
+static double entry(const struct check *check, enum check_function function, size_t i, size_t j,
+                    bool *is_there)
 {
     const struct stiffit_model *abi = check->abi;
     *is_there = true;
@@ -217,7 +246,8 @@ static double entry(const struct check *check, enum check_function function, siz
 static void sum_terms(struct check *check, enum check_function function)
 {
     const struct check_shape *shape = check_shape(function);
-    size_t n_row = check_axis_size(check->abi, shape->row), n_column = check_axis_size(check->abi, shape->column);
+    size_t n_row = check_axis_size(check->abi, shape->row),
+           n_column = check_axis_size(check->abi, shape->column);
     memset(check->sum, 0, n_row * sizeof *check->sum);
     if (shape->base == CHECK_LANES_CHANGE)
         memcpy(check->sum, check->change, n_row * sizeof *check->sum);
@@ -233,10 +263,11 @@ static void sum_terms(struct check *check, enum check_function function)
     }
 }
 
-/* The allowed difference between a correct derivative and its difference quotients: ten times the error estimate of the
- * extrapolation, which is a good guess but no bound; rounding inside the function, where terms much larger than its value may
- * cancel (their size is `sum`), over the smallest step, 2^-12 of the scale; and 1e-7 of the number itself, which hides the
- * model's own rounding but reveals constants of six digits. */
+/* The allowed difference between a correct derivative and its difference quotients: ten times
+ * the error estimate of the extrapolation, which is a good guess but no bound; rounding inside
+ * the function, where terms much larger than its value may cancel (their size is `sum`), over
+ * the smallest step, 2^-12 of the scale; and 1e-7 of the number itself, which hides the model's
+ * own rounding but reveals constants of six digits. */
 static void compare_column(struct check *check, enum check_function function, size_t j)
 {
     const struct check_shape *shape = check_shape(function);
@@ -245,7 +276,8 @@ static void compare_column(struct check *check, enum check_function function, si
     double scale = variable_scale(check, axis, j);
     struct check_report *report = check->report;
     size_t n_row = check_axis_size(check->abi, shape->row);
-    if (!differences_column(&check->differences, &check->caller, shape->base, shape->column, j, scale)) {
+    if (!differences_column(&check->differences, &check->caller, shape->base, shape->column, j,
+                            scale)) {
         report->n_inconclusive[function] += n_row;
         return;
     }
@@ -256,17 +288,19 @@ static void compare_column(struct check *check, enum check_function function, si
         double error = 10 * differences->error[i] + 4096 * DBL_EPSILON * terms / scale;
         double largest = fmax(fabs(got), fabs(expected)), allowed = error + 1e-7 * largest;
         double off = fabs(got - expected);
-        /* Time has no natural scale: differences of sin(2e4 pi t) at steps of 1/16 agree, and are wrong. So may be those of
-         * second derivatives where a parameter moves a narrow pulse. */
+        /* Time has no natural scale: differences of sin(2e4 pi t) at steps of 1/16 agree, and
+         * are wrong. So may be those of second derivatives where a parameter moves a narrow
+         * pulse. */
         bool is_narrow = axis == AXIS_TIME || shape->base == CHECK_LANES_CHANGE;
         if (off > allowed && (check->options->only_certain || is_narrow) &&
-            !differences_contradict(&check->differences, &check->caller, shape->base, shape->column, j, i, got, terms)) {
+            !differences_contradict(&check->differences, &check->caller, shape->base, shape->column,
+                                    j, i, got, terms)) {
             report->n_inconclusive[function]++;
             continue;
         }
         if (off > allowed) {
-            check_add(report, check->abi, is_there ? CHECK_DERIVATIVE : CHECK_PATTERN, function, (int64_t)i, (int64_t)j,
-                      check->caller.t, got, expected, allowed);
+            check_add(report, check->abi, is_there ? CHECK_DERIVATIVE : CHECK_PATTERN, function,
+                      (int64_t)i, (int64_t)j, check->caller.t, got, expected, allowed);
         } else if (allowed > 1e-2 * largest && allowed > 1e-6 * terms / scale) {
             report->n_inconclusive[function]++;
             continue;
@@ -293,27 +327,32 @@ static void compare_derivative(struct check *check, enum check_function function
     for (size_t k = 0; k < n_used; k++) {
         /* A certain fault must be found twice, so the same columns are compared at all points. */
         uint64_t stream = random_stream(STREAM_COLUMN, check->options->only_certain ? 0 : i_point);
-        compare_column(check, function, n == n_used ? k : random_permute(check->options->seed, stream, n, k));
+        compare_column(check, function,
+                       n == n_used ? k : random_permute(check->options->seed, stream, n, k));
     }
 }
 
-/* Lanes have the values of the function that they stand for, up to rounding in terms that may be larger. */
+/* Lanes have the values of the function that they stand for, up to rounding in terms that may be
+ * larger. */
 static void compare_values(struct check *check, enum check_function function)
 {
     const struct check_shape *shape = check_shape(function);
     size_t n = check_axis_size(check->abi, shape->row);
-    if (!caller_value(&check->caller, shape->base, check->rate) || !watch(check, function, check->scratch))
+    if (!caller_value(&check->caller, shape->base, check->rate) ||
+        !watch(check, function, check->scratch))
         return;
     for (size_t i = 0; i < n; i++) {
-        double got = check->scratch[i], expected = check->rate[i], allowed = 1e-11 * (check->sum[i] + fabs(expected));
+        double got = check->scratch[i], expected = check->rate[i],
+               allowed = 1e-11 * (check->sum[i] + fabs(expected));
         if (!(fabs(got - expected) <= allowed))
-            check_add(check->report, check->abi, CHECK_LANES, function, (int64_t)i, CHECK_NO_INDEX, check->caller.t, got,
-                      expected, allowed);
+            check_add(check->report, check->abi, CHECK_LANES, function, (int64_t)i, CHECK_NO_INDEX,
+                      check->caller.t, got, expected, allowed);
     }
     check->report->n_compared[function] += n;
 }
 
-/* Adds the terms of a change along directions first, first + 1, ... to their size; their derivatives are in the matrix. */
+/* Adds the terms of a change along directions first, first + 1, ... to their size; their
+ * derivatives are in the matrix. */
 static void add_change(struct check *check, size_t first, size_t n_direction)
 {
     size_t n = check->abi->n_state;
@@ -331,14 +370,16 @@ static void check_lanes(struct check *check, size_t i_point)
     if (!abi->lanes)
         return;
     for (size_t j = 0; j <= abi->n_state; j++) {
-        double factor = random_normal(check->options->seed, STREAM_DIRECTION, i_point * (abi->n_state + 1u) + j);
+        double factor = random_normal(check->options->seed, STREAM_DIRECTION,
+                                      i_point * (abi->n_state + 1u) + j);
         enum check_axis axis = j < abi->n_state ? AXIS_STATE : AXIS_TIME;
         check->caller.direction[j] = factor * variable_scale(check, axis, j);
     }
     check->caller.is_moving = abi->n_input > 0;
     check->caller.t_moved = check->caller.t;
     for (size_t j = 0; j < abi->n_input; j++) {
-        double factor = random_normal(check->options->seed, STREAM_SLOPE, i_point * abi->n_input + j);
+        double factor =
+            random_normal(check->options->seed, STREAM_SLOPE, i_point * abi->n_input + j);
         bool is_linear = abi->input_linear && abi->input_linear[j];
         factor *= (1 + fabs(check->caller.knot[j])) / variable_scale(check, AXIS_TIME, 0);
         check->caller.slope[j] = is_linear ? factor : 0;
@@ -358,7 +399,8 @@ static void check_lanes(struct check *check, size_t i_point)
     check->caller.is_moving = false;
 }
 
-/* Whether parameter j changes `function` although its mask denies it. Rounding may do so: a term that cancels. */
+/* Whether parameter j changes `function` although its mask denies it. Rounding may do so: a term
+ * that cancels. */
 static void check_mask(struct check *check, enum check_function function, unsigned bit, size_t j)
 {
     const struct stiffit_model *abi = check->abi;
@@ -375,9 +417,10 @@ static void check_mask(struct check *check, enum check_function function, unsign
             continue;
         for (size_t i = 0; i < n; i++) {
             double before = check->scratch[i], after = check->matrix[i];
-            if (fabs(after - before) > (check->options->only_certain ? 1e-3 : 1e-12) * fmax(fabs(after), fabs(before)))
-                check_add(check->report, abi, CHECK_MASK, function, CHECK_NO_INDEX, (int64_t)j, caller->t, after,
-                          before, 0);
+            if (fabs(after - before) >
+                (check->options->only_certain ? 1e-3 : 1e-12) * fmax(fabs(after), fabs(before)))
+                check_add(check->report, abi, CHECK_MASK, function, CHECK_NO_INDEX, (int64_t)j,
+                          caller->t, after, before, 0);
         }
     }
     caller->p[j] = p;
@@ -416,26 +459,32 @@ static bool moves_in_time(struct check *check)
     return moves;
 }
 
-enum status model_check(const struct model *model, const struct check_options *options, struct check_report *report,
-                        struct error *error)
+enum status model_check(const struct model *model, const struct check_options *options,
+                        struct check_report *report, struct error *error)
 {
     *report = (struct check_report){0};
-    struct check check = {.abi = &model->abi, .options = options, .report = report, .span = options->t_span};
+    struct check check = {.abi = &model->abi,
+                          .options = options,
+                          .report = report,
+                          .span = options->t_span};
     size_t n_point = options->n_point ? options->n_point : DEFAULT_POINTS;
     enum status status = make_room(&check);
     if (status != STATUS_OK) {
-        error_set(error, status, "%s: out of memory while checking the model", model->path ? model->path : "model");
+        error_set(error, status, "%s: out of memory while checking the model",
+                  model->path ? model->path : "model");
         goto done;
     }
     for (size_t i = 0; i < n_point; i++) {
-        /* The model must work at the start. Elsewhere it may fail, and the point is skipped; but not everywhere. */
+        /* The model must work at the start. Elsewhere it may fail, and the point is skipped; but
+         * not everywhere. */
         bool here = go_to_point(&check, i);
         if (here || i == 0 || (i == n_point - 1 && report->n_point <= 1))
             watch_values(&check);
         if (!here)
             continue;
         report->n_point++;
-        if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !(model->abi.max_step > 0) && !model->source)
+        if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !(model->abi.max_step > 0) &&
+            !model->source)
             report->has_hidden_input = report->has_hidden_input || moves_in_time(&check);
         for (int f = CHECK_JACOBIAN; f < CHECK_LANES_BY_STATE; f++)
             for (uint32_t event = 0; event < calls_of(check.abi, f); event++) {

@@ -1,6 +1,6 @@
-/* Watched calls: what a function may and may not touch is checked on every one of them; and derivatives by
- * Richardson-extrapolated central differences: C. J. F. Ridders (1982), Accurate computation of F'(x) and F'(x)F''(x),
- * Advances in Engineering Software 4, 75-76.
+/* Watched calls: what a function may and may not touch is checked on every one of them; and
+ * derivatives by Richardson-extrapolated central differences: C. J. F. Ridders (1982), Accurate
+ * computation of F'(x) and F'(x)F''(x), Advances in Engineering Software 4, 75-76.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 
@@ -12,8 +12,8 @@
 
 enum { GUARD = 32, N_INPUT = N_CHECK_INPUT };
 
-/* Two quiet NaNs that no arithmetic produces. An entry that contains first one and then the other was written by neither
- * call. */
+/* Two quiet NaNs that no arithmetic produces. An entry that contains first one and then the
+ * other was written by neither call. */
 static const uint64_t canary[2] = {0x7ff8dead0000beefu, 0x7ff8c0de0000f00du};
 
 static void fill(double *out, size_t n, uint64_t pattern)
@@ -46,12 +46,13 @@ static void add_to_fingerprint(uint64_t *fingerprint, const void *bytes, size_t 
 
 static size_t input_size(const struct stiffit_model *abi, int input)
 {
-    const size_t sizes[N_INPUT] = {abi->n_state, abi->n_parameter, abi->n_covariate, abi->n_work, abi->n_input};
+    const size_t sizes[N_INPUT] = {abi->n_state, abi->n_parameter, abi->n_covariate, abi->n_work,
+                                   abi->n_input};
     return sizes[input];
 }
 
-enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report,
-                        struct arena *arena)
+enum status caller_init(struct caller *caller, const struct stiffit_model *abi,
+                        struct check_report *report, struct arena *arena)
 {
     *caller = (struct caller){.abi = abi, .report = report};
     size_t n_input = 0;
@@ -93,7 +94,9 @@ static int call(struct caller *caller, enum check_function function, double *out
         .y = check_shape(function)->at_time && function != CHECK_FORCING ? caller->y : NULL,
         .p = caller->p,
         .covariate = caller->covariate,
-        .input = abi->n_input > 0 && function != CHECK_PREPARE && function != CHECK_FORCING ? inputs(caller) : NULL,
+        .input = abi->n_input > 0 && function != CHECK_PREPARE && function != CHECK_FORCING
+                     ? inputs(caller)
+                     : NULL,
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,
         .event = caller->event,
     };
@@ -105,7 +108,8 @@ static int call(struct caller *caller, enum check_function function, double *out
         caller_add(caller, CHECK_OVERRUN, function, NAN, NAN);
     if (!floating_is_default()) {
         floating_reset();
-        check_add(caller->report, abi, CHECK_ENVIRONMENT, function, CHECK_NO_INDEX, CHECK_NO_INDEX, at.t, NAN, NAN, 0);
+        check_add(caller->report, abi, CHECK_ENVIRONMENT, function, CHECK_NO_INDEX, CHECK_NO_INDEX,
+                  at.t, NAN, NAN, 0);
     }
     return code;
 }
@@ -161,7 +165,8 @@ static bool inputs_hold(const struct caller *caller)
     const double *shadow = caller->shadow;
     for (int i = 0; i < N_INPUT; i++) {
         size_t n = input_size(caller->abi, i);
-        if (memcmp(shadow, caller->input[i], n * sizeof *shadow) != 0 || !guards_hold(caller->input[i], n, canary[0]))
+        if (memcmp(shadow, caller->input[i], n * sizeof *shadow) != 0 ||
+            !guards_hold(caller->input[i], n, canary[0]))
             return false;
         shadow += n;
     }
@@ -180,8 +185,8 @@ static void inputs_restore(struct caller *caller)
 }
 
 /* Row and column of entry k of a function's output. */
-static void entry_of(const struct stiffit_model *abi, enum check_function function, size_t k, int64_t *row,
-                     int64_t *column)
+static void entry_of(const struct stiffit_model *abi, enum check_function function, size_t k,
+                     int64_t *row, int64_t *column)
 {
     const struct check_shape *shape = check_shape(function);
     size_t n_row = check_axis_size(abi, shape->row);
@@ -197,26 +202,30 @@ static void entry_of(const struct stiffit_model *abi, enum check_function functi
     }
 }
 
-static void compare_twins(struct caller *caller, enum check_function function, const double *first, size_t n)
+static void compare_twins(struct caller *caller, enum check_function function, const double *first,
+                          size_t n)
 {
     for (size_t k = 0; k < n; k++) {
         enum check_kind kind;
         if (holds(first + k, canary[0]) && holds(caller->out + k, canary[1]))
             kind = CHECK_UNWRITTEN;
-        else if (memcmp(first + k, caller->out + k, sizeof *first) != 0 && !(isnan(first[k]) && isnan(caller->out[k])))
+        else if (memcmp(first + k, caller->out + k, sizeof *first) != 0 &&
+                 !(isnan(first[k]) && isnan(caller->out[k])))
             kind = CHECK_IMPURE;
         else
             continue;
         int64_t row, column;
         entry_of(caller->abi, function, k, &row, &column);
-        check_add(caller->report, caller->abi, kind, function, row, column, caller->t, caller->out[k],
-                  kind == CHECK_IMPURE ? first[k] : NAN, 0);
+        check_add(caller->report, caller->abi, kind, function, row, column, caller->t,
+                  caller->out[k], kind == CHECK_IMPURE ? first[k] : NAN, 0);
     }
 }
 
-void caller_add(struct caller *caller, enum check_kind kind, enum check_function function, double got, double expected)
+void caller_add(struct caller *caller, enum check_kind kind, enum check_function function,
+                double got, double expected)
 {
-    check_add(caller->report, caller->abi, kind, function, CHECK_NO_INDEX, CHECK_NO_INDEX, caller->t, got, expected, 0);
+    check_add(caller->report, caller->abi, kind, function, CHECK_NO_INDEX, CHECK_NO_INDEX,
+              caller->t, got, expected, 0);
 }
 
 int caller_watch(struct caller *caller, enum check_function function, double *result)
@@ -260,14 +269,15 @@ enum { N_LEVEL = 9, N_RETRY = 4 };
 enum status differences_init(struct differences *differences, size_t n_row, struct arena *arena)
 {
     *differences = (struct differences){.n_row = n_row};
-    bool done = ARENA_DOUBLES(arena, {&differences->derivative, n_row, 1}, {&differences->error, n_row, 1},
-                              {&differences->size, n_row, 1}, {&differences->value, n_row, 2},
-                              {&differences->table, n_row, 2 * N_LEVEL});
+    bool done =
+        ARENA_DOUBLES(arena, {&differences->derivative, n_row, 1}, {&differences->error, n_row, 1},
+                      {&differences->size, n_row, 1}, {&differences->value, n_row, 2},
+                      {&differences->table, n_row, 2 * N_LEVEL});
     return done ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-static bool value_at(struct caller *caller, enum check_function base, enum check_axis axis, double *variable, double x,
-                     double *value)
+static bool value_at(struct caller *caller, enum check_function base, enum check_axis axis,
+                     double *variable, double x, double *value)
 {
     *variable = x;
     return (axis != AXIS_PARAMETER || caller_prepare(caller)) && caller_value(caller, base, value);
@@ -280,8 +290,9 @@ static double *variable_of(struct caller *caller, enum check_axis axis, size_t c
     return axis == AXIS_STATE || axis == AXIS_POINT ? &caller->y[column] : &caller->p[column];
 }
 
-/* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in
- * the function's values limits every entry: 4 eps of their size over the step. */
+/* Row by row: the next line of the table from the one before; keeps the entry whose neighbours
+ * agree best. Rounding in the function's values limits every entry: 4 eps of their size over the
+ * step. */
 static void extend_table(struct differences *differences, size_t i_level, double step)
 {
     size_t n = differences->n_row;
@@ -301,7 +312,8 @@ static void extend_table(struct differences *differences, size_t i_level, double
             factor *= 4;
             new[k * n + r] = (new[(k - 1) * n + r] * factor - old[(k - 1) * n + r]) / (factor - 1);
             double here = new[k * n + r];
-            double error = fmax(fabs(here - new[(k - 1) * n + r]), fabs(here - old[(k - 1) * n + r]));
+            double error =
+                fmax(fabs(here - new[(k - 1) * n + r]), fabs(here - old[(k - 1) * n + r]));
             if (error + rounding < differences->error[r]) {
                 differences->error[r] = error + rounding;
                 differences->derivative[r] = here;
@@ -310,8 +322,9 @@ static void extend_table(struct differences *differences, size_t i_level, double
     }
 }
 
-static bool fill_table(struct differences *differences, struct caller *caller, enum check_function base,
-                       enum check_axis axis, double *variable, double x, double step)
+static bool fill_table(struct differences *differences, struct caller *caller,
+                       enum check_function base, enum check_axis axis, double *variable, double x,
+                       double step)
 {
     for (size_t i = 0; i < N_LEVEL; i++, step /= 2) {
         /* The step that is really taken, as x + step is rounded. */
@@ -325,8 +338,8 @@ static bool fill_table(struct differences *differences, struct caller *caller, e
     return true;
 }
 
-bool differences_column(struct differences *differences, struct caller *caller, enum check_function base,
-                        enum check_axis axis, size_t column, double scale)
+bool differences_column(struct differences *differences, struct caller *caller,
+                        enum check_function base, enum check_axis axis, size_t column, double scale)
 {
     double *variable = variable_of(caller, axis, column);
     double x = *variable, step = scale / 16;
@@ -342,11 +355,14 @@ bool differences_column(struct differences *differences, struct caller *caller, 
     return done;
 }
 
-bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
-                            enum check_axis axis, size_t column, size_t row, double got, double terms)
+bool differences_contradict(struct differences *differences, struct caller *caller,
+                            enum check_function base, enum check_axis axis, size_t column,
+                            size_t row, double got, double terms)
 {
     double *variable = variable_of(caller, axis, column);
-    double x = *variable, at[5] = {x, x + ldexp(x, -10), x - ldexp(x, -10), x + ldexp(x, -20), x - ldexp(x, -20)}, f[5];
+    double x = *variable,
+           at[5] = {x, x + ldexp(x, -10), x - ldexp(x, -10), x + ldexp(x, -20), x - ldexp(x, -20)},
+           f[5];
     bool known = x != 0;
     for (int i = 0; i < 5 && known; i++) {
         known = value_at(caller, base, axis, variable, at[i], differences->value);
@@ -360,7 +376,8 @@ bool differences_contradict(struct differences *differences, struct caller *call
                                 (f[1] - f[0]) / (at[1] - x), (f[2] - f[0]) / (at[2] - x)};
     double off = fabs(got - quotient[0]);
     /* 1e-7 of the terms: rounding over the smaller step, and entries that move nothing. */
-    bool wrong = isfinite(off) && off > 1e-3 * fmax(fabs(got), fabs(quotient[0])) && off * fabs(x) > 1e-7 * terms;
+    bool wrong = isfinite(off) && off > 1e-3 * fmax(fabs(got), fabs(quotient[0])) &&
+                 off * fabs(x) > 1e-7 * terms;
     for (int i = 1; i < 4; i++)
         wrong = wrong && fabs(quotient[i] - quotient[0]) < 0.25 * off;
     return wrong;

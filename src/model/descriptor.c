@@ -1,4 +1,5 @@
-/* Checks a descriptor, which comes from foreign code: nothing in it is used before it is checked here.
+/* Checks a descriptor, which comes from foreign code: nothing in it is used before it is checked
+ * here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/plugin.h"
 
@@ -21,7 +22,8 @@ struct fault_list {
     char text[1800];
 };
 
-static void fault(struct fault_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fault(struct fault_list *list, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void fault(struct fault_list *list, const char *format, ...)
 {
     if (list->n++ >= MAX_FAULT)
@@ -36,25 +38,30 @@ static void fault(struct fault_list *list, const char *format, ...)
     va_end(arguments);
 }
 
-enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane, const struct stiffit_model *descriptor,
-                            const char *origin, struct error *error)
+enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane,
+                            const struct stiffit_model *descriptor, const char *origin,
+                            struct error *error)
 {
     if (descriptor->abi_version != STIFFIT_ABI_VERSION)
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: the plugin was built for version %u of the plugin interface (ABI), this program needs "
-                         "version %u; compile it again with this program's stiffit/model.h", origin,
-                         (unsigned)descriptor->abi_version, STIFFIT_ABI_VERSION);
+                         "%s: the plugin was built for version %u of the plugin interface (ABI), "
+                         "this program needs "
+                         "version %u; compile it again with this program's stiffit/model.h",
+                         origin, (unsigned)descriptor->abi_version, STIFFIT_ABI_VERSION);
     size_t size = descriptor->struct_size;
     /* Fields after the required functions may be missing. */
     size_t needed = offsetof(struct stiffit_model, prepare);
     if (size < needed || size > MAX_STRUCT_SIZE)
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: struct_size of the plugin's descriptor is %zu, and it must be at least %zu; begin it "
-                         "with STIFFIT_MODEL_HEADER", origin, size, needed);
+                         "%s: struct_size of the plugin's descriptor is %zu, and it must be at "
+                         "least %zu; begin it "
+                         "with STIFFIT_MODEL_HEADER",
+                         origin, size, needed);
     *copy = (struct stiffit_model){0};
     memcpy(copy, descriptor, size < sizeof *copy ? size : sizeof *copy);
     if (copy->lanes && copy->lanes->struct_size < sizeof *copy->lanes)
-        return error_set(error, STATUS_BAD_MODEL, "%s: struct_size of the plugin's lanes is %u, and it must be at least %zu",
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: struct_size of the plugin's lanes is %u, and it must be at least %zu",
                          origin, (unsigned)copy->lanes->struct_size, sizeof *copy->lanes);
     *n_lane = copy->lanes ? copy->lanes->n_lane : 0;
     if (*n_lane != STIFFIT_LANES)
@@ -77,7 +84,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum status check_names(struct fault_list *list, const char *field, const char *const *names, size_t n)
+static enum status check_names(struct fault_list *list, const char *field, const char *const *names,
+                               size_t n)
 {
     if (n == 0)
         return STATUS_OK;
@@ -91,7 +99,9 @@ static enum status check_names(struct fault_list *list, const char *field, const
             fault(list, "%s[%zu] is NULL", field, i);
             all_there = false;
         } else if (!name_is_valid(names[i])) {
-            fault(list, "%s[%zu] is \"%.60s\": a name is a letter or _, then letters, digits, _ or . (at most %d)",
+            fault(list,
+                  "%s[%zu] is \"%.60s\": a name is a letter or _, then letters, digits, _ or . (at "
+                  "most %d)",
                   field, i, names[i], MODEL_MAX_NAME);
         }
     }
@@ -103,13 +113,15 @@ static enum status check_names(struct fault_list *list, const char *field, const
     memcpy(sorted, names, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 1; i < n; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0 && (i < 2 || strcmp(sorted[i - 2], sorted[i]) != 0))
+        if (strcmp(sorted[i - 1], sorted[i]) == 0 &&
+            (i < 2 || strcmp(sorted[i - 2], sorted[i]) != 0))
             fault(list, "%s has \"%.60s\" more than once", field, sorted[i]);
     free(sorted);
     return STATUS_OK;
 }
 
-static void check_count(struct fault_list *list, const char *field, size_t n, size_t least, size_t most)
+static void check_count(struct fault_list *list, const char *field, size_t n, size_t least,
+                        size_t most)
 {
     if (n < least)
         fault(list, "%s is %zu and must be at least %zu", field, n, least);
@@ -126,12 +138,13 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
     if (!abi->observe)
         fault(list, "the required function observe is missing (NULL)");
     if ((abi->n_switching > 0 && !abi->switching) || (abi->n_forcing > 0 && !abi->forcing))
-        fault(list, "n_%s is set, but the function is missing (NULL)", abi->n_switching && !abi->switching ? "switching" :
-              "forcing");
+        fault(list, "n_%s is set, but the function is missing (NULL)",
+              abi->n_switching && !abi->switching ? "switching" : "forcing");
     if (abi->n_event > 0 && abi->n_state == 0)
         fault(list, "n_event is set, but the model has no states that events could assign");
     else if (abi->n_event > 0 && (!abi->event_when || !abi->event_assign))
-        fault(list, "n_event is set, but the function event_%s is missing (NULL)", abi->event_when ? "assign" : "when");
+        fault(list, "n_event is set, but the function event_%s is missing (NULL)",
+              abi->event_when ? "assign" : "when");
     if (abi->lanes && abi->n_state == 0)
         fault(list, "lanes is there, but the model has no states");
     else if (abi->lanes && (!abi->lanes->rhs || !abi->lanes->derive || !abi->lanes->curve))
@@ -142,27 +155,29 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
               (unsigned)abi->n_work);
 }
 
-/* Columns in order, rows within range and increasing. Stops at the first fault, since others would follow from it.
- * The names are those of the arrays. */
-static void check_columns(struct fault_list *list, const char *starts, const int32_t *start, const char *rows,
-                          const int32_t *row, size_t n_column, const char *row_count, uint32_t n_row)
+/* Columns in order, rows within range and increasing. Stops at the first fault, since others
+ * would follow from it. The names are those of the arrays. */
+static void check_columns(struct fault_list *list, const char *starts, const int32_t *start,
+                          const char *rows, const int32_t *row, size_t n_column,
+                          const char *row_count, uint32_t n_row)
 {
     for (size_t j = 0; j < n_column; j++) {
         int32_t first = start[j], end = start[j + 1];
         if (end < first || end > start[n_column]) {
-            fault(list, "%s must not decrease: %s[%zu] = %d, %s[%zu] = %d", starts, starts, j, (int)first, starts, j + 1,
-                  (int)end);
+            fault(list, "%s must not decrease: %s[%zu] = %d, %s[%zu] = %d", starts, starts, j,
+                  (int)first, starts, j + 1, (int)end);
             return;
         }
         for (int32_t k = first; k < end; k++) {
             if (row[k] < 0 || row[k] >= (int32_t)n_row) {
-                fault(list, "%s[%d] = %d in column %zu is outside 0 ... %s - 1 = %u", rows, (int)k, (int)row[k], j, row_count,
-                      (unsigned)(n_row - 1));
+                fault(list, "%s[%d] = %d in column %zu is outside 0 ... %s - 1 = %u", rows, (int)k,
+                      (int)row[k], j, row_count, (unsigned)(n_row - 1));
                 return;
             }
             if (k > first && row[k] <= row[k - 1]) {
-                fault(list, "%s must increase within a column: %s[%d] = %d, %s[%d] = %d, column %zu", rows, rows, (int)(k - 1),
-                      (int)row[k - 1], rows, (int)k, (int)row[k], j);
+                fault(list,
+                      "%s must increase within a column: %s[%d] = %d, %s[%d] = %d, column %zu",
+                      rows, rows, (int)(k - 1), (int)row[k - 1], rows, (int)k, (int)row[k], j);
                 return;
             }
         }
@@ -171,13 +186,22 @@ static void check_columns(struct fault_list *list, const char *starts, const int
 
 static void check_lanes(struct fault_list *list, const struct stiffit_model *abi)
 {
-    const struct { const char *starts, *rows; const struct stiffit_pattern *pattern; size_t n_column; } patterns[] = {
-        {"lanes->by_state.start", "lanes->by_state.row", &abi->lanes->by_state, abi->n_state + 1u},
-        {"lanes->by_parameter.start", "lanes->by_parameter.row", &abi->lanes->by_parameter, abi->n_parameter},
-        {"lanes->curve_state.start", "lanes->curve_state.row", &abi->lanes->curve_state, abi->n_state},
-        {"lanes->curve_parameter.start", "lanes->curve_parameter.row", &abi->lanes->curve_parameter, abi->n_parameter},
-        {"lanes->observe_state.start", "lanes->observe_state.row", &abi->lanes->observe_state, abi->n_state},
-        {"lanes->observe_parameter.start", "lanes->observe_parameter.row", &abi->lanes->observe_parameter, abi->n_parameter}};
+    const struct {
+        const char *starts, *rows;
+        const struct stiffit_pattern *pattern;
+        size_t n_column;
+    } patterns[] = {{"lanes->by_state.start", "lanes->by_state.row", &abi->lanes->by_state,
+                     abi->n_state + 1u},
+                    {"lanes->by_parameter.start", "lanes->by_parameter.row",
+                     &abi->lanes->by_parameter, abi->n_parameter},
+                    {"lanes->curve_state.start", "lanes->curve_state.row", &abi->lanes->curve_state,
+                     abi->n_state},
+                    {"lanes->curve_parameter.start", "lanes->curve_parameter.row",
+                     &abi->lanes->curve_parameter, abi->n_parameter},
+                    {"lanes->observe_state.start", "lanes->observe_state.row",
+                     &abi->lanes->observe_state, abi->n_state},
+                    {"lanes->observe_parameter.start", "lanes->observe_parameter.row",
+                     &abi->lanes->observe_parameter, abi->n_parameter}};
     size_t n_pattern = sizeof patterns / sizeof *patterns;
     for (size_t i = 0; i < (abi->lanes->observe ? n_pattern : n_pattern - 2); i++) {
         const int32_t *start = patterns[i].pattern->start, *row = patterns[i].pattern->row;
@@ -186,9 +210,11 @@ static void check_lanes(struct fault_list *list, const struct stiffit_model *abi
         if (!start || (start[n] > 0 && !row))
             fault(list, "%s is NULL", !start ? patterns[i].starts : patterns[i].rows);
         else if (start[0] != 0 || start[n] > MODEL_MAX_NONZERO)
-            fault(list, "%s must begin with 0 and end with at most %d", patterns[i].starts, MODEL_MAX_NONZERO);
+            fault(list, "%s must begin with 0 and end with at most %d", patterns[i].starts,
+                  MODEL_MAX_NONZERO);
         else
-            check_columns(list, patterns[i].starts, start, patterns[i].rows, row, n, of_states ? "n_state" : "n_observable",
+            check_columns(list, patterns[i].starts, start, patterns[i].rows, row, n,
+                          of_states ? "n_state" : "n_observable",
                           of_states ? abi->n_state : abi->n_observable);
     }
 }
@@ -202,11 +228,15 @@ static void check_pattern(struct fault_list *list, const struct stiffit_model *a
         return;
     }
     if (abi->column_start[0] != 0 || abi->column_start[abi->n_state] != (int32_t)abi->n_nonzero) {
-        fault(list, "column_start must begin with 0 and end with n_nonzero = %u; it begins with %d and ends with %d",
-              (unsigned)abi->n_nonzero, (int)abi->column_start[0], (int)abi->column_start[abi->n_state]);
+        fault(list,
+              "column_start must begin with 0 and end with n_nonzero = %u; it begins with %d and "
+              "ends with %d",
+              (unsigned)abi->n_nonzero, (int)abi->column_start[0],
+              (int)abi->column_start[abi->n_state]);
         return;
     }
-    check_columns(list, "column_start", abi->column_start, "row_index", abi->row_index, abi->n_state, "n_state", abi->n_state);
+    check_columns(list, "column_start", abi->column_start, "row_index", abi->row_index,
+                  abi->n_state, "n_state", abi->n_state);
 }
 
 static bool is_among(const char *word, const char *const *words, size_t n)
@@ -218,12 +248,12 @@ static bool is_among(const char *word, const char *const *words, size_t n)
 }
 
 /* A number that the prior of parameter i needs; NaN and a fault if it is missing. */
-static double prior_number(struct fault_list *list, const struct stiffit_model *abi, size_t i, const char *field,
-                           const double *numbers)
+static double prior_number(struct fault_list *list, const struct stiffit_model *abi, size_t i,
+                           const char *field, const double *numbers)
 {
     if (!numbers || isnan(numbers[i]))
-        fault(list, "parameter %s: its %s prior needs parameter_prior_%s, which is %s", abi->parameter_name[i],
-              abi->parameter_prior[i], field, numbers ? "NaN" : "NULL");
+        fault(list, "parameter %s: its %s prior needs parameter_prior_%s, which is %s",
+              abi->parameter_name[i], abi->parameter_prior[i], field, numbers ? "NaN" : "NULL");
     return numbers ? numbers[i] : NAN;
 }
 
@@ -235,32 +265,48 @@ static void check_prior(struct fault_list *list, const struct stiffit_model *abi
     const char *on = abi->parameter_prior_on ? abi->parameter_prior_on[i] : places[0];
     const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
     if (!is_among(kind, kinds, sizeof kinds / sizeof *kinds))
-        fault(list, "parameter %s: its prior is %.30s and must be \"none\", \"normal\", \"log-normal\", \"laplace\" or "
-              "\"uniform\"", name, kind ? kind : "NULL");
+        fault(list,
+              "parameter %s: its prior is %.30s and must be \"none\", \"normal\", \"log-normal\", "
+              "\"laplace\" or "
+              "\"uniform\"",
+              name, kind ? kind : "NULL");
     else if (!is_among(on, places, sizeof places / sizeof *places))
-        fault(list, "parameter %s: its parameter_prior_on is %.30s and must be \"natural\" or \"optimizer\"", name,
-              on ? on : "NULL");
+        fault(list,
+              "parameter %s: its parameter_prior_on is %.30s and must be \"natural\" or "
+              "\"optimizer\"",
+              name, on ? on : "NULL");
     else if (strcmp(kind, "uniform") == 0) {
         double lower = prior_number(list, abi, i, "lower", abi->parameter_prior_lower);
         double upper = prior_number(list, abi, i, "upper", abi->parameter_prior_upper);
         if (lower >= upper)
-            fault(list, "parameter %s: the ends %g and %g of its uniform prior hold no value", name, lower, upper);
+            fault(list, "parameter %s: the ends %g and %g of its uniform prior hold no value", name,
+                  lower, upper);
     } else if (strcmp(kind, "none") != 0) {
         double location = prior_number(list, abi, i, "location", abi->parameter_prior_location);
         double width = prior_number(list, abi, i, "scale", abi->parameter_prior_scale);
         if (isinf(location) || width <= 0 || isinf(width))
-            fault(list, "parameter %s: its %s prior has location %g and scale %g; both must be finite and the scale above 0",
+            fault(list,
+                  "parameter %s: its %s prior has location %g and scale %g; both must be finite "
+                  "and the scale above 0",
                   name, kind, location, width);
-        if (strcmp(kind, "log-normal") == 0 && strcmp(on, "optimizer") == 0 && scale && strcmp(scale, "lin") != 0)
-            fault(list, "parameter %s: its log-normal prior is on the optimizer's scale, which is a logarithm already", name);
+        if (strcmp(kind, "log-normal") == 0 && strcmp(on, "optimizer") == 0 && scale &&
+            strcmp(scale, "lin") != 0)
+            fault(list,
+                  "parameter %s: its log-normal prior is on the optimizer's scale, which is a "
+                  "logarithm already",
+                  name);
     }
 }
 
 static void check_error(struct fault_list *list, const char *name, const char *word)
 {
-    if (!word || (!is_among(word, error_kind_word, N_ERROR) && strcmp(word, error_kind_default) != 0))
-        fault(list, "observable %s: its observable_error is %.30s and must be " ERROR_QUOTED " or \"default\"", name,
-              word ? word : "NULL");
+    if (!word ||
+        (!is_among(word, error_kind_word, N_ERROR) && strcmp(word, error_kind_default) != 0))
+        fault(list,
+              "observable %s: its observable_error is %.30s and must be " ERROR_QUOTED " or "
+                                                                                       "\"default"
+                                                                                       "\"",
+              name, word ? word : "NULL");
 }
 
 static void check_default(struct fault_list *list, const struct stiffit_model *abi, size_t i)
@@ -276,22 +322,30 @@ static void check_default(struct fault_list *list, const struct stiffit_model *a
         fault(list, "parameter %s: its bounds [%g, %g] hold no value", name, lower, upper);
     static const char *const scales[] = {"lin", "log", "log10"};
     if (!is_among(scale, scales, sizeof scales / sizeof *scales)) {
-        fault(list, "parameter %s: its scale is %s%.30s%s and must be \"lin\", \"log\" or \"log10\"", name,
-              scale ? "\"" : "", scale ? scale : "NULL", scale ? "\"" : "");
+        fault(list,
+              "parameter %s: its scale is %s%.30s%s and must be \"lin\", \"log\" or \"log10\"",
+              name, scale ? "\"" : "", scale ? scale : "NULL", scale ? "\"" : "");
     } else if (scale[1] == 'o') {
-        if (start <= 0 && !(lower > 0)) /* otherwise it is moved onto the bound, as in a problem file */
-            fault(list, "parameter %s: its scale is %s, but its start %g is not above 0", name, scale, start);
+        if (start <= 0 &&
+            !(lower > 0)) /* otherwise it is moved onto the bound, as in a problem file */
+            fault(list, "parameter %s: its scale is %s, but its start %g is not above 0", name,
+                  scale, start);
         if (upper <= 0 || (lower < 0 && isfinite(lower)))
-            fault(list, "parameter %s: its scale is %s, but its bounds [%g, %g] are not those of a positive number",
+            fault(list,
+                  "parameter %s: its scale is %s, but its bounds [%g, %g] are not those of a "
+                  "positive number",
                   name, scale, lower, upper);
     }
     unsigned use = abi->parameter_use ? abi->parameter_use[i] : 0;
-    if (use & ~(unsigned)(STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE |
-                            STIFFIT_USE_EVENT))
-        fault(list, "parameter %s: parameter_use is 0x%x, which has bits that this version does not know", name, use);
+    if (use & ~(unsigned)(STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_OBSERVE |
+                          STIFFIT_USE_NOISE | STIFFIT_USE_EVENT))
+        fault(list,
+              "parameter %s: parameter_use is 0x%x, which has bits that this version does not know",
+              name, use);
 }
 
-enum status descriptor_check(const struct stiffit_model *abi, const char *origin, struct error *error)
+enum status descriptor_check(const struct stiffit_model *abi, const char *origin,
+                             struct error *error)
 {
     struct fault_list list = {0};
     check_count(&list, "n_state", abi->n_state, 0, MODEL_MAX_COUNT);
@@ -321,18 +375,23 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
         };
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
             if (check_names(&list, groups[i].field, groups[i].names, groups[i].n) != STATUS_OK)
-                return error_set(error, STATUS_NO_MEMORY, "out of memory while checking the model %s", origin);
+                return error_set(error, STATUS_NO_MEMORY,
+                                 "out of memory while checking the model %s", origin);
         for (uint32_t i = 0; list.n == 0 && i < abi->n_input; i++)
             if (is_among(abi->input_name[i], abi->covariate_name, abi->n_covariate))
                 fault(&list, "%.60s is an input and a covariate", abi->input_name[i]);
         for (uint32_t i = 0; i < abi->n_event && abi->event_kind; i++)
-            if (abi->event_kind[i] & ~(unsigned)(STIFFIT_EVENT_TIMED | STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE |
-                                                 STIFFIT_EVENT_EARLY_VALUES | STIFFIT_EVENT_FIRST | STIFFIT_EVENT_AFTER))
-                fault(&list, "event_kind[%u] is 0x%x, which has bits that this version does not know", (unsigned)i,
-                      abi->event_kind[i]);
+            if (abi->event_kind[i] &
+                ~(unsigned)(STIFFIT_EVENT_TIMED | STIFFIT_EVENT_INITIALLY_FALSE |
+                            STIFFIT_EVENT_CAN_LAPSE | STIFFIT_EVENT_EARLY_VALUES |
+                            STIFFIT_EVENT_FIRST | STIFFIT_EVENT_AFTER))
+                fault(&list,
+                      "event_kind[%u] is 0x%x, which has bits that this version does not know",
+                      (unsigned)i, abi->event_kind[i]);
         for (uint32_t i = 0; i < abi->n_state && abi->infusion_kind; i++)
             if (abi->infusion_kind[i] > STIFFIT_INFUSION_DURATION)
-                fault(&list, "infusion_kind[%u] is %u, which this version does not know", (unsigned)i, abi->infusion_kind[i]);
+                fault(&list, "infusion_kind[%u] is %u, which this version does not know",
+                      (unsigned)i, abi->infusion_kind[i]);
         if (abi->infusion_kind && !abi->infusion)
             fault(&list, "infusion_kind is there, but infusion is NULL");
         check_pattern(&list, abi);
@@ -351,6 +410,7 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     char more[60] = "";
     if (list.n > MAX_FAULT)
         snprintf(more, sizeof more, "\n  and %zu more", list.n - MAX_FAULT);
-    return error_set(error, STATUS_BAD_MODEL, "%s: the model's descriptor is wrong; correct it and compile again:%s%s",
+    return error_set(error, STATUS_BAD_MODEL,
+                     "%s: the model's descriptor is wrong; correct it and compile again:%s%s",
                      origin, list.text, more);
 }

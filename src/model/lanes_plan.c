@@ -1,5 +1,6 @@
-/* Orders the pivots by Markowitz' rule on the diagonal (the fewest products next), without regard to values: the kernel notices
- * in which lanes that is not safe, and makes their steps smaller, which lets the diagonal dominate.
+/* Orders the pivots by Markowitz' rule on the diagonal (the fewest products next), without
+ * regard to values: the kernel notices in which lanes that is not safe, and makes their steps
+ * smaller, which lets the diagonal dominate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/lanes_plan.h"
 
@@ -14,7 +15,8 @@ static bool is_right(const struct stiffit_pattern *p, size_t n_column, size_t n_
         if (p->start[j + 1] < p->start[j])
             return false;
         for (int32_t k = p->start[j]; k < p->start[j + 1]; k++)
-            if (p->row[k] < 0 || (size_t)p->row[k] >= n_row || (k > p->start[j] && p->row[k] <= p->row[k - 1]))
+            if (p->row[k] < 0 || (size_t)p->row[k] >= n_row ||
+                (k > p->start[j] && p->row[k] <= p->row[k - 1]))
                 return false;
     }
     return true;
@@ -34,7 +36,8 @@ static void rows_free(struct lanes_rows *rows)
 }
 
 /* The entries of the first n_column columns by row; values are numbered from `first`. */
-static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n_row, size_t n_column, size_t first)
+static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n_row,
+                   size_t n_column, size_t first)
 {
     if (!rows_new(rows, n_row, (size_t)p->start[n_column]))
         return false;
@@ -44,7 +47,8 @@ static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, siz
         rows->start[i + 1] += rows->start[i];
     for (size_t j = n_column; j-- > 0;)
         for (int32_t k = p->start[j]; k < p->start[j + 1]; k++)
-            rows->term[--rows->start[p->row[k] + 1]] = (struct lanes_term){(int32_t)first + k, (int32_t)j};
+            rows->term[--rows->start[p->row[k] + 1]] =
+                (struct lanes_term){(int32_t)first + k, (int32_t)j};
     /* start[r+1] is now where row r begins */
     memmove(rows->start, rows->start + 1, n_row * sizeof *rows->start);
     rows->start[n_row] = p->start[n_column];
@@ -61,10 +65,12 @@ static bool list_forward(struct lanes_plan *plan, const struct lanes_rows *curva
         return false;
     for (size_t r = 0; r < n; r++) {
         for (int32_t k = jacobian->start[r]; k < jacobian->start[r + 1]; k++)
-            plan->forward.term[at++] = (struct lanes_term){jacobian->term[k].value, jacobian->term[k].row + (int32_t)n};
+            plan->forward.term[at++] =
+                (struct lanes_term){jacobian->term[k].value, jacobian->term[k].row + (int32_t)n};
         for (int32_t k = curvature->start[r]; k < curvature->start[r + 1]; k++)
             plan->forward.term[at++] =
-                (struct lanes_term){curvature->term[k].value + (int32_t)plan->n_derive, curvature->term[k].row};
+                (struct lanes_term){curvature->term[k].value + (int32_t)plan->n_derive,
+                                    curvature->term[k].row};
         plan->forward.start[r + 1] = at;
     }
     return true;
@@ -145,7 +151,9 @@ static bool list_factors(struct lanes_plan *plan, const bool *filled, int32_t *n
                 for (int32_t u = plan->upper.start[pivot]; u < plan->upper.start[pivot + 1]; u++) {
                     const struct lanes_term *right = &plan->upper.term[u];
                     if (pass == 1)
-                        plan->update[n_update] = (struct lanes_update){number[i * n + (size_t)right->row], left, right->value};
+                        plan->update[n_update] =
+                            (struct lanes_update){number[i * n + (size_t)right->row], left,
+                                                  right->value};
                     n_update++;
                 }
             }
@@ -184,10 +192,13 @@ static bool plan_factors(struct lanes_plan *plan)
     return good;
 }
 
-/* Entries of df/dp with those of the second derivatives. False: out of memory, or one of the latter is not among the former. */
-static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve_state, bool *is_wrong)
+/* Entries of df/dp with those of the second derivatives. False: out of memory, or one of the
+ * latter is not among the former. */
+static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve_state,
+                         bool *is_wrong)
 {
-    const struct stiffit_pattern *first = &plan->lanes->by_parameter, *second = &plan->lanes->curve_parameter;
+    const struct stiffit_pattern *first = &plan->lanes->by_parameter,
+                                 *second = &plan->lanes->curve_parameter;
     size_t n_parameter = plan->abi->n_parameter;
     plan->entry = calloc((size_t)first->start[n_parameter] + 1, sizeof *plan->entry);
     if (!plan->entry)
@@ -196,8 +207,9 @@ static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve
         int32_t other = second->start[j], end = second->start[j + 1];
         for (int32_t k = first->start[j]; k < first->start[j + 1]; k++) {
             bool both = other < end && second->row[other] == first->row[k];
-            plan->entry[plan->n_entry++] = (struct lanes_entry){first->row[k], (int32_t)j, (int32_t)(plan->n + n_state) + k,
-                                                                both ? (int32_t)n_curve_state + other++ : -1};
+            plan->entry[plan->n_entry++] =
+                (struct lanes_entry){first->row[k], (int32_t)j, (int32_t)(plan->n + n_state) + k,
+                                     both ? (int32_t)n_curve_state + other++ : -1};
         }
         *is_wrong = *is_wrong || other < end;
     }
@@ -206,12 +218,14 @@ static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve
 
 static bool list_observe(struct lanes_plan *plan, bool *is_wrong)
 {
-    const struct stiffit_pattern *by_state = &plan->lanes->observe_state, *by_parameter = &plan->lanes->observe_parameter;
+    const struct stiffit_pattern *by_state = &plan->lanes->observe_state,
+                                 *by_parameter = &plan->lanes->observe_parameter;
     size_t n = plan->abi->n_observable, n_parameter = plan->abi->n_parameter;
     *is_wrong = !is_right(by_state, plan->n, n) || !is_right(by_parameter, n_parameter, n);
     if (*is_wrong)
         return false;
-    plan->n_observe = n + (size_t)by_state->start[plan->n] + (size_t)by_parameter->start[n_parameter];
+    plan->n_observe =
+        n + (size_t)by_state->start[plan->n] + (size_t)by_parameter->start[n_parameter];
     return by_row(&plan->observe, by_state, n, plan->n, n);
 }
 
@@ -245,11 +259,13 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wron
     const struct stiffit_lanes *lanes = abi->lanes;
     struct lanes_plan *plan = calloc(1, sizeof *plan);
     size_t n = abi->n_state, n_parameter = abi->n_parameter;
-    *is_wrong = !is_right(&lanes->by_state, n + 1, n) || !is_right(&lanes->by_parameter, n_parameter, n) ||
-                !is_right(&lanes->curve_state, n, n) || !is_right(&lanes->curve_parameter, n_parameter, n);
+    *is_wrong =
+        !is_right(&lanes->by_state, n + 1, n) || !is_right(&lanes->by_parameter, n_parameter, n) ||
+        !is_right(&lanes->curve_state, n, n) || !is_right(&lanes->curve_parameter, n_parameter, n);
     if (!plan || *is_wrong)
         goto failed;
-    size_t n_state = (size_t)lanes->by_state.start[n + 1], n_curve_state = (size_t)lanes->curve_state.start[n];
+    size_t n_state = (size_t)lanes->by_state.start[n + 1],
+           n_curve_state = (size_t)lanes->curve_state.start[n];
     *plan = (struct lanes_plan){.abi = abi, .lanes = lanes, .n = n};
     plan->n_derive = n + n_state + (size_t)lanes->by_parameter.start[n_parameter];
     plan->n_curve = n_curve_state + (size_t)lanes->curve_parameter.start[n_parameter];
@@ -257,8 +273,10 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wron
     plan->by_time = calloc(plan->n_time + 1, sizeof *plan->by_time);
     struct lanes_rows curvature = {0};
     bool good = plan->by_time && by_row(&plan->jacobian, &lanes->by_state, n, n, n) &&
-                by_row(&curvature, &lanes->curve_state, n, n, 0) && list_forward(plan, &curvature) && plan_factors(plan) &&
-                list_entries(plan, n_state, n_curve_state, is_wrong) && (!lanes->observe || list_observe(plan, is_wrong));
+                by_row(&curvature, &lanes->curve_state, n, n, 0) &&
+                list_forward(plan, &curvature) && plan_factors(plan) &&
+                list_entries(plan, n_state, n_curve_state, is_wrong) &&
+                (!lanes->observe || list_observe(plan, is_wrong));
     rows_free(&curvature);
     if (!good)
         goto failed;
@@ -279,7 +297,8 @@ void lanes_plan_free(struct lanes_plan *plan)
 {
     if (!plan)
         return;
-    struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper, &plan->observe};
+    struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper,
+                                 &plan->observe};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows_free(rows[i]);
     free(plan->by_time);

@@ -1,6 +1,7 @@
-/* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries
- * by row that the integrator's kernel walks through. Made once per pool, and constant from then on; and by the model compiler,
- * which writes these operations as code.
+/* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors'
+ * pattern, and the lists of entries by row that the integrator's kernel walks through. Made once
+ * per pool, and constant from then on; and by the model compiler, which writes these operations
+ * as code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,7 +10,8 @@
 #include <stdint.h>
 #include <stiffit/model.h>
 
-/* A factor of a sum over entries of a row: number `value` of a table times row `row` of the operand. */
+/* A factor of a sum over entries of a row: number `value` of a table times row `row` of the
+ * operand. */
 struct lanes_term {
     int32_t value, row;
 };
@@ -18,7 +20,8 @@ struct lanes_rows {
     int32_t *start;
     struct lanes_term *term;
 };
-/* An entry of a matrix by parameter; `value` and `curve` are numbers in the outputs of derive and curve; curve -1: none. */
+/* An entry of a matrix by parameter; `value` and `curve` are numbers in the outputs of derive
+ * and curve; curve -1: none. */
 struct lanes_entry {
     int32_t row, parameter, value, curve;
 };
@@ -33,15 +36,16 @@ struct lanes_plan {
     size_t n;                     /* states */
     size_t n_derive, n_curve;     /* lengths of the outputs of derive and curve */
     struct lanes_rows jacobian;   /* values: numbers of derive's output */
-    /* d(J u)/dy S + J Y for the arguments Y of a stage; values: numbers of derive's output, followed by those of curve's;
-     * rows: those of S, followed by those of Y */
+    /* d(J u)/dy S + J Y for the arguments Y of a stage; values: numbers of derive's output,
+     * followed by those of curve's; rows: those of S, followed by those of Y */
     struct lanes_rows forward;
     size_t n_time;                /* entries of df/dt: values of derive's output */
     struct lanes_term *by_time;
     size_t n_entry;               /* of df/dp, in any order */
     struct lanes_entry *entry;
 
-    /* The factors, as n_factor numbers: L without its diagonal of ones, U, whose diagonal is inverted. */
+    /* The factors, as n_factor numbers: L without its diagonal of ones, U, whose diagonal is
+     * inverted. */
     size_t n_factor;
     int32_t *order;               /* n: row (and column) order[k] is the k-th pivot */
     int32_t *diagonal;            /* n, by row: its number among the factors */
@@ -51,7 +55,8 @@ struct lanes_plan {
     int32_t *update_start;        /* n + 1 */
     struct lanes_update *update;
     size_t n_observe;             /* length of the output of observe; 0: there is none */
-    struct lanes_rows observe;    /* by observable; values: numbers of observe's output; rows: states */
+    /* by observable; values: numbers of observe's output; rows: states */
+    struct lanes_rows observe;
     uint64_t key;                 /* of all lists but the last: equal for equal plans */
     struct stiffit_lanes_algebra algebra; /* the plugin's functions, if they are for this plan */
 };

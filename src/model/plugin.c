@@ -1,4 +1,5 @@
-/* Loads a plugin: reads its bytes, hashes them, loads exactly those bytes as a shared object, and checks the descriptor.
+/* Loads a plugin: reads its bytes, hashes them, loads exactly those bytes as a shared object,
+ * and checks the descriptor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/plugin.h"
 
@@ -18,17 +19,21 @@
 #define MAX_PLUGIN_BYTES ((size_t)256 << 20)
 
 /* An open file's bytes; free them after a failure, too. */
-static enum status read_bytes(int fd, const char *path, char **bytes, size_t *n_byte, struct error *error)
+static enum status read_bytes(int fd, const char *path, char **bytes, size_t *n_byte,
+                              struct error *error)
 {
     struct stat info;
     *n_byte = 0;
     if (fstat(fd, &info) != 0)
         return error_system(error, errno, "cannot read the model %s", path);
     if (!S_ISREG(info.st_mode))
-        return error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model; give the path of a model text (.ode) or "
-                         "a plugin (.so)", path, S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: this is %s, not a model; give the path of a model text (.ode) or "
+                         "a plugin (.so)",
+                         path, S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
     if ((uintmax_t)info.st_size > MAX_PLUGIN_BYTES)
-        return error_set(error, STATUS_BAD_MODEL, "%s: a model can have at most 256 MiB, and this file has %ju bytes", path,
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: a model can have at most 256 MiB, and this file has %ju bytes", path,
                          (uintmax_t)info.st_size);
     *bytes = malloc((size_t)info.st_size + 1);
     if (!*bytes)
@@ -60,7 +65,8 @@ enum status model_read(const char *path, char **bytes, size_t *n_byte, struct er
     return status;
 }
 
-enum status model_load(struct model *model, const char *path, const char *expected_sha256, struct error *error)
+enum status model_load(struct model *model, const char *path, const char *expected_sha256,
+                       struct error *error)
 {
     return model_load_with(model, path, expected_sha256, NULL, error);
 }
@@ -81,22 +87,26 @@ enum status model_load_with(struct model *model, const char *path, const char *e
 }
 
 /* Path and hash: the first step for both kinds. */
-static enum status identify(struct model *model, const void *bytes, size_t n_byte, const char *origin,
-                            const char *expected_sha256, struct error *error)
+static enum status identify(struct model *model, const void *bytes, size_t n_byte,
+                            const char *origin, const char *expected_sha256, struct error *error)
 {
     *model = (struct model){0};
     model->path = strdup(origin);
     if (!model->path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s",
+                         origin);
     sha256_hex_of(bytes, n_byte, model->sha256);
     if (expected_sha256 && *expected_sha256 && strcasecmp(expected_sha256, model->sha256) != 0)
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is not the expected model: its SHA-256 is %s and should be %s; restore the old file, or "
-                         "correct or remove the attribute sha256", origin, model->sha256, expected_sha256);
+                         "%s: this is not the expected model: its SHA-256 is %s and should be %s; "
+                         "restore the old file, or "
+                         "correct or remove the attribute sha256",
+                         origin, model->sha256, expected_sha256);
     return STATUS_OK;
 }
 
-static enum status load_native(struct model *model, const void *bytes, size_t n_byte, struct error *error)
+static enum status load_native(struct model *model, const void *bytes, size_t n_byte,
+                               struct error *error)
 {
     const char *origin = model->path;
     const struct stiffit_model *descriptor;
@@ -109,15 +119,18 @@ static enum status load_native(struct model *model, const void *bytes, size_t n_
     descriptor = shared_object_symbol(model->handle, "stiffit_model");
     if (!descriptor)
         return error_set(error, STATUS_BAD_MODEL,
-                           "%s: this shared object is not a stiffit model: it has no symbol stiffit_model; define "
-                           "`STIFFIT_EXPORT const struct stiffit_model stiffit_model = {STIFFIT_MODEL_HEADER, ...}` "
-                           "(man 3 stiffit-model)", origin);
+                         "%s: this shared object is not a stiffit model: it has no symbol "
+                         "stiffit_model; define "
+                         "`STIFFIT_EXPORT const struct stiffit_model stiffit_model = "
+                         "{STIFFIT_MODEL_HEADER, ...}` "
+                         "(man 3 stiffit-model)",
+                         origin);
     status = descriptor_copy(&model->abi, &model->n_lane, descriptor, origin, error);
     return status ? status : descriptor_check(&model->abi, origin, error);
 }
 
-enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
-                             const char *expected_sha256, struct error *error)
+enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte,
+                             const char *origin, const char *expected_sha256, struct error *error)
 {
     enum status status = identify(model, bytes, n_byte, origin, expected_sha256, error);
     if (!status)
@@ -127,9 +140,10 @@ enum status model_load_bytes(struct model *model, const void *bytes, size_t n_by
     return status;
 }
 
-/* A cached plugin may fail to load although it was made for a machine like this one; it is then rebuilt. */
-static enum status load_built(struct model *model, const char *text, size_t n_byte, const struct build_options *options,
-                              struct error *error)
+/* A cached plugin may fail to load although it was made for a machine like this one; it is then
+ * rebuilt. */
+static enum status load_built(struct model *model, const char *text, size_t n_byte,
+                              const struct build_options *options, struct error *error)
 {
     struct build_options changed = {.portable = false};
     struct built built;
@@ -154,12 +168,14 @@ static enum status load_built(struct model *model, const char *text, size_t n_by
     }
 }
 
-enum status model_load_text(struct model *model, const char *text, size_t n_byte, const char *origin,
-                            const char *expected_sha256, const struct build_options *options, struct error *error)
+enum status model_load_text(struct model *model, const char *text, size_t n_byte,
+                            const char *origin, const char *expected_sha256,
+                            const struct build_options *options, struct error *error)
 {
     enum status status = identify(model, text, n_byte, origin, expected_sha256, error);
     if (!status && !(model->source = malloc(n_byte + 1)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
+        status =
+            error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
     if (!status) {
         memcpy(model->source, text, n_byte);
         model->source[n_byte] = '\0';

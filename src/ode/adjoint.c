@@ -1,4 +1,5 @@
-/* The backward pass: propagates the adjoints of the integrator's vectors from step to step and adds up the gradient.
+/* The backward pass: propagates the adjoints of the integrator's vectors from step to step and
+ * adds up the gradient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/adjoint.h"
 
@@ -12,8 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a chunk's tape and limits for its steps. A restart costs about twenty steps of low order. */
-enum { CHUNK_BYTES = 8 << 20, FACTOR_BYTES = 16 << 20, STEP_BYTES = 1200, CHUNK_LEAST = 256, CHUNK_MOST = 4096 };
+/* Bytes of a chunk's tape and limits for its steps. A restart costs about twenty steps of low
+ * order. */
+enum {
+    CHUNK_BYTES = 8 << 20,
+    FACTOR_BYTES = 16 << 20,
+    STEP_BYTES = 1200,
+    CHUNK_LEAST = 256,
+    CHUNK_MOST = 4096
+};
 /* The output that stands for a chunk's last state. */
 #define LAST_STATE UINT32_MAX
 
@@ -31,7 +39,8 @@ struct adjoint {
     double *at_time;      /* the states at the task's times */
     size_t time_room;
 
-    /* adjoints of the vectors after and before the current step, and of its events; live: some are not 0 */
+    /* adjoints of the vectors after and before the current step, and of its events; live: some
+     * are not 0 */
     double *after, *before; /* n_state x n_column */
     bool *after_live, *before_live;
     double *carry;          /* n_state: adjoint of a chunk's initial state */
@@ -66,7 +75,9 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
         return NULL;
     size_t n = ws->sim.n_state, n_column = ws->bank ? vector_bank_n_tracer(ws->bank) : 0;
     size_t steps = CHUNK_BYTES / (STEP_BYTES + n * sizeof(double));
-    adjoint->chunk_steps = steps < CHUNK_LEAST ? CHUNK_LEAST : steps > CHUNK_MOST ? CHUNK_MOST : steps;
+    adjoint->chunk_steps = steps < CHUNK_LEAST  ? CHUNK_LEAST
+                           : steps > CHUNK_MOST ? CHUNK_MOST
+                                                : steps;
     size_t kept = linear_kept_length(ws->linear) * sizeof(double);
     adjoint->kept_steps = kept ? FACTOR_BYTES / kept : 0;
     adjoint->after = calloc(n * n_column + 1, sizeof(double));
@@ -77,8 +88,9 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
     adjoint->w = calloc(n + 1, sizeof(double));
     adjoint->scratch = calloc(n + 1, sizeof(double));
     adjoint->gradient = calloc((size_t)ws->sim.abi->n_parameter + 1, sizeof(double));
-    if (adjoint->after && adjoint->before && adjoint->after_live && adjoint->before_live && adjoint->carry &&
-        adjoint->w && adjoint->scratch && adjoint->gradient && (n == 0 || tape_init(&adjoint->tape, ws->bank, n)))
+    if (adjoint->after && adjoint->before && adjoint->after_live && adjoint->before_live &&
+        adjoint->carry && adjoint->w && adjoint->scratch && adjoint->gradient &&
+        (n == 0 || tape_init(&adjoint->tape, ws->bank, n)))
         return adjoint;
     adjoint_free(adjoint);
     return NULL;
@@ -86,7 +98,8 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
 
 bool adjoint_fail_memory(struct workspace *ws)
 {
-    return outcome_fail(&ws->sim, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
+    return outcome_fail(&ws->sim, EVALUATION_NO_MEMORY,
+                        "no memory to keep the integrator's steps for the backward pass");
 }
 
 bool adjoint_begin(struct workspace *ws)
@@ -129,7 +142,8 @@ bool adjoint_open(struct workspace *ws, double t)
     }
     adjoint->chunks[i] = (struct checkpoint){.t = t, .i_time = ws->sim.rows.i_time};
     memcpy(adjoint->chunk_states + i * length, vector_data(ws->y), 2 * n * sizeof(double));
-    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->sim.tolerance.sizes, (3 * n + 1) * sizeof(double));
+    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->sim.tolerance.sizes,
+           (3 * n + 1) * sizeof(double));
     adjoint->i_chunk = i;
     adjoint->n_chunk++;
     return true;
@@ -151,8 +165,9 @@ bool adjoint_record(struct workspace *ws)
     if (!tape_step(tape, vector_data(ws->y)))
         return adjoint_fail_memory(ws);
     if (tape->lost) {
-        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
-                                                     "repeat it");
+        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED,
+                     "the integrator failed too often in one step for the backward pass to "
+                     "repeat it");
         return false;
     }
     if (tape->n_step > adjoint->kept_steps || ws->factor_gamma != tape->gamma)
@@ -173,8 +188,9 @@ bool adjoint_close(struct workspace *ws)
 {
     struct adjoint *adjoint = ws->adjoint;
     if (ws->pass == PASS_REPLAY && adjoint->chunks[adjoint->i_chunk + 1].t != ws->sim.t) {
-        outcome_fail(&ws->sim, EVALUATION_MODEL_FAILED, "the model is not a pure function: the integrator's steps could not be "
-                                                       "repeated for the backward pass; the forward pass succeeded");
+        outcome_fail(&ws->sim, EVALUATION_MODEL_FAILED,
+                     "the model is not a pure function: the integrator's steps could not be "
+                     "repeated for the backward pass; the forward pass succeeded");
         return false;
     }
     if (!tape_output(&adjoint->tape, ws->y, LAST_STATE)) {
@@ -185,7 +201,10 @@ bool adjoint_close(struct workspace *ws)
     return true;
 }
 
-static void clear_after(struct adjoint *adjoint) { memset(adjoint->after_live, 0, adjoint->tape.n_column); }
+static void clear_after(struct adjoint *adjoint)
+{
+    memset(adjoint->after_live, 0, adjoint->tape.n_column);
+}
 
 bool adjoint_turn(struct workspace *ws)
 {
@@ -194,9 +213,11 @@ bool adjoint_turn(struct workspace *ws)
     const struct evaluation_adjoint *request = evaluation->adjoint;
     size_t n_row = evaluation->task->n_row;
     bool noise = evaluation->noise && ws->sim.abi->noise;
-    if (!request->weigh(request->context, evaluation) || !all_finite(request->by_prediction, n_row) ||
+    if (!request->weigh(request->context, evaluation) ||
+        !all_finite(request->by_prediction, n_row) ||
         (noise && !all_finite(request->by_noise, n_row))) {
-        outcome_fail(&ws->sim, EVALUATION_MODEL_FAILED, "the objective or its derivatives are not finite");
+        outcome_fail(&ws->sim, EVALUATION_MODEL_FAILED,
+                     "the objective or its derivatives are not finite");
         return false;
     }
     ws->sim.rows.i_row = n_row;
@@ -209,7 +230,8 @@ bool adjoint_turn(struct workspace *ws)
 }
 
 /* Adds factor x to the adjoint of column c. */
-WIDE static void add(struct adjoint *adjoint, uint32_t c, double factor, const double *restrict x, size_t n)
+WIDE static void add(struct adjoint *adjoint, uint32_t c, double factor, const double *restrict x,
+                     size_t n)
 {
     double *restrict to = adjoint->before + c * n;
     if (adjoint->before_live[c]) {
@@ -223,9 +245,11 @@ WIDE static void add(struct adjoint *adjoint, uint32_t c, double factor, const d
 }
 
 /* Adds the terms first..end-1 that belong to this row, whose adjoint is x. */
-static void add_row(struct adjoint *adjoint, size_t first, size_t end, uint32_t row, double factor, const double *x)
+static void add_row(struct adjoint *adjoint, size_t first, size_t end, uint32_t row, double factor,
+                    const double *x)
 {
-    for (const struct tape_term *term = adjoint->tape.terms + first; term < adjoint->tape.terms + end; term++)
+    for (const struct tape_term *term = adjoint->tape.terms + first;
+         term < adjoint->tape.terms + end; term++)
         if (term->row == row)
             add(adjoint, term->column, factor * term->factor, x, adjoint->tape.n_state);
 }
@@ -241,8 +265,8 @@ static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const str
         const double *x = adjoint->carry;
         if (row != LAST_STATE) {
             memset(adjoint->scratch, 0, n * sizeof(double));
-            if (!observation_weigh(&ws->sim, row, adjoint->at_time + row * n, ws->tape ? adjoint->scratch : NULL,
-                                   adjoint->gradient))
+            if (!observation_weigh(&ws->sim, row, adjoint->at_time + row * n,
+                                   ws->tape ? adjoint->scratch : NULL, adjoint->gradient))
                 return false;
             x = adjoint->scratch;
         }
@@ -252,7 +276,8 @@ static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const str
 }
 
 /* gradient += scale (df/dp)^T x, for parameters that enter the right-hand side. */
-WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, const double *x, double *gradient)
+WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, const double *x,
+                                   double *gradient)
 {
     const struct evaluation *evaluation = ws->sim.evaluation;
     size_t n = ws->sim.n_state;
@@ -263,13 +288,16 @@ WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, con
     }
 }
 
-/* y = prediction + correction solves y - gamma f(t, y, p) = prediction - rl1 zn1. With mu the adjoint of the correction and (I
- * - gamma J)^T w = mu, this adds w - mu to the prediction's adjoint, -rl1 w to zn1's, and gamma (df/dp)^T w to the gradient. */
-static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
+/* y = prediction + correction solves y - gamma f(t, y, p) = prediction - rl1 zn1. With mu the
+ * adjoint of the correction and (I - gamma J)^T w = mu, this adds w - mu to the prediction's
+ * adjoint, -rl1 w to zn1's, and gamma (df/dp)^T w to the gradient. */
+static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint,
+                            const struct tape_step *step)
 {
     size_t n = ws->sim.n_state;
     const struct tape *tape = &adjoint->tape;
-    const double *mu = adjoint->before + tape_solve_column(tape) * n, *y = tape->numbers + step->state;
+    const double *mu = adjoint->before + tape_solve_column(tape) * n,
+                 *y = tape->numbers + step->state;
     double *w = adjoint->w;
     memcpy(w, mu, n * sizeof(double));
     if (derivatives_rhs_parameter(&ws->sim.model, step->t, y, ws->rhs_parameter) != STIFFIT_OK)
@@ -286,12 +314,14 @@ static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const
             result = linear_solve_transposed(ws->linear, w);
     }
     if (result == LINEAR_NO_MEMORY) {
-        outcome_fail(&ws->sim, EVALUATION_NO_MEMORY, "no memory for the linear solver of the backward pass");
+        outcome_fail(&ws->sim, EVALUATION_NO_MEMORY,
+                     "no memory for the linear solver of the backward pass");
         return false;
     }
     if (result != LINEAR_OK || !all_finite(w, n)) {
-        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; "
-                                                     "the forward pass succeeded");
+        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED,
+                     "the backward pass met a singular matrix or an adjoint that overflows; "
+                     "the forward pass succeeded");
         return false;
     }
     add_rhs_parameter(ws, step->gamma, w, adjoint->gradient);
@@ -302,16 +332,19 @@ static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const
     return true;
 }
 
-static bool back_over_calls(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
+static bool back_over_calls(struct workspace *ws, struct adjoint *adjoint,
+                            const struct tape_step *step)
 {
     size_t n = ws->sim.n_state;
     for (uint32_t k = 0; k < step->n_call; k++) {
         uint32_t column = step->call[k];
-        const double *x = adjoint->before + column * n, *y = adjoint->tape.numbers + step->state + (k + 1) * n;
+        const double *x = adjoint->before + column * n,
+                     *y = adjoint->tape.numbers + step->state + (k + 1) * n;
         if (!adjoint->before_live[column])
             continue;
         if (newton_jacobian(ws, step->call_t[k], y, NULL, false) != STIFFIT_OK ||
-            derivatives_rhs_parameter(&ws->sim.model, step->call_t[k], y, ws->rhs_parameter) != STIFFIT_OK)
+            derivatives_rhs_parameter(&ws->sim.model, step->call_t[k], y, ws->rhs_parameter) !=
+                STIFFIT_OK)
             return outcome_model_failed(&ws->sim);
         linear_multiply_transposed(ws->linear, x, adjoint->scratch);
         add_rhs_parameter(ws, 1, x, adjoint->gradient);
@@ -330,7 +363,8 @@ static bool back_over(struct workspace *ws, struct adjoint *adjoint, const struc
     for (size_t i = step->vectors; i < step->solve; i++)
         if (adjoint->after_live[terms[i].row])
             add(adjoint, terms[i].column, terms[i].factor, adjoint->after + terms[i].row * n, n);
-    if (adjoint->before_live[tape_solve_column(&adjoint->tape)] && !back_over_solve(ws, adjoint, step))
+    if (adjoint->before_live[tape_solve_column(&adjoint->tape)] &&
+        !back_over_solve(ws, adjoint, step))
         return false;
     if (!back_over_calls(ws, adjoint, step))
         return false;
@@ -343,17 +377,21 @@ static bool back_over(struct workspace *ws, struct adjoint *adjoint, const struc
     return true;
 }
 
-/* Adds the initial state and the measurements at the initial time, or all of them if no state depends on a wanted parameter. */
+/* Adds the initial state and the measurements at the initial time, or all of them if no state
+ * depends on a wanted parameter. */
 static bool finish_at_start(struct workspace *ws, struct adjoint *adjoint)
 {
     struct evaluation *evaluation = ws->sim.evaluation;
     size_t n = ws->sim.n_state;
     bool initial = false;
-    for (size_t i = adjoint->n_chunk ? adjoint->chunks[0].i_time : evaluation->task->n_time; i-- > 0;)
-        if (!observation_weigh(&ws->sim, i, adjoint->at_time + i * n, ws->tape ? adjoint->carry : NULL, adjoint->gradient))
+    for (size_t i = adjoint->n_chunk ? adjoint->chunks[0].i_time : evaluation->task->n_time;
+         i-- > 0;)
+        if (!observation_weigh(&ws->sim, i, adjoint->at_time + i * n,
+                               ws->tape ? adjoint->carry : NULL, adjoint->gradient))
             return outcome_model_failed(&ws->sim);
     for (size_t k = 0; k < evaluation->n_sens && n; k++)
-        initial = initial || derivatives_use(ws->sim.abi, evaluation->sens[k]) & STIFFIT_USE_INITIAL;
+        initial =
+            initial || derivatives_use(ws->sim.abi, evaluation->sens[k]) & STIFFIT_USE_INITIAL;
     if (initial && derivatives_initial_parameter(&ws->sim.model, ws->sim.columns) != STIFFIT_OK)
         return outcome_model_failed(&ws->sim);
     for (size_t k = 0; k < evaluation->n_sens && initial; k++) {
@@ -376,7 +414,8 @@ bool adjoint_step(struct workspace *ws, double *t)
     size_t n = ws->sim.n_state;
     if (adjoint->position > 0) {
         if (evaluation->n_step >= evaluation->max_steps) {
-            outcome_fail(&ws->sim, EVALUATION_BUDGET, "the budget of integrator steps is used up in the backward pass");
+            outcome_fail(&ws->sim, EVALUATION_BUDGET,
+                         "the budget of integrator steps is used up in the backward pass");
             return false;
         }
         evaluation->n_step++;
@@ -402,8 +441,9 @@ bool adjoint_step(struct workspace *ws, double *t)
     return true;
 }
 
-/* Cost of forward sensitivities divided by cost of the adjoint, median (measured by scripts/bench/bench_ode_adjoint.c; reaction
- * networks, dense Jacobian, rtol 1e-6, 12 times, Debian's SUNDIALS 6.4.1):
+/* Cost of forward sensitivities divided by cost of the adjoint, median (measured by
+ * scripts/bench/bench_ode_adjoint.c; reaction networks, dense Jacobian, rtol 1e-6, 12 times,
+ * Debian's SUNDIALS 6.4.1):
  *
  *     states \ parameters     4     8    12    20    30    40   100   200   300
  *      2                    0.39  0.40        0.65        0.51  0.72  0.88  0.95
@@ -414,12 +454,14 @@ bool adjoint_step(struct workspace *ws, double *t)
  *     50                    0.89  1.00  1.2         1.7                     8.4
  *    100                                      0.93  1.14
  *
- * CVodeB with the same vectors and an exact corrector: 50 states, 300 parameters, 12 times: 20 ms against 5.9 ms here and 52 ms
- * for forward sensitivities. 5 states, 200 parameters, 2, 12 and 50 times: 0.52, 2.3 and 7.8 ms against 0.72, 0.72 and 0.76
- * here and 1.3, 1.3 and 1.5 forward. Its gradients differ from the forward ones mostly 10 to 1000 times as much as ours.
+ * CVodeB with the same vectors and an exact corrector: 50 states, 300 parameters, 12 times: 20
+ * ms against 5.9 ms here and 52 ms for forward sensitivities. 5 states, 200 parameters, 2, 12
+ * and 50 times: 0.52, 2.3 and 7.8 ms against 0.72, 0.72 and 0.76 here and 1.3, 1.3 and 1.5
+ * forward. Its gradients differ from the forward ones mostly 10 to 1000 times as much as ours.
  *
- * The number of measurement times is ignored: nothing restarts at them, and more of them favour the adjoint slightly (5 states,
- * 200 parameters: ratio 1.7, 1.8, 1.9 and 2.5 at 2, 12, 50 and 200 times). */
+ * The number of measurement times is ignored: nothing restarts at them, and more of them favour
+ * the adjoint slightly (5 states, 200 parameters: ratio 1.7, 1.8, 1.9 and 2.5 at 2, 12, 50 and
+ * 200 times). */
 bool adjoint_is_cheaper(size_t n_state, size_t n_sens_rhs)
 {
     double n = (double)n_state, p = (double)n_sens_rhs;

@@ -52,7 +52,8 @@ void tape_rewind(struct tape *tape)
     tape_next(tape);
 }
 
-/* Makes room for `count` more items after the first `used`. False: out of memory, nothing changed. */
+/* Makes room for `count` more items after the first `used`. False: out of memory, nothing
+ * changed. */
 static bool grow(void *array, size_t *room, size_t used, size_t count, size_t size)
 {
     if (count <= *room - used)
@@ -98,10 +99,10 @@ static bool add_state(struct tape *tape, const double *y)
     return to;
 }
 
-/* An earlier solution in the same step belonged to a failed attempt. The integrator restored the history before it, so no
- * surviving vector depends on it. */
-void tape_solve(struct tape *tape, double t, double gamma, double rl1, N_Vector predicted, N_Vector zn1,
-                N_Vector correction)
+/* An earlier solution in the same step belonged to a failed attempt. The integrator restored the
+ * history before it, so no surviving vector depends on it. */
+void tape_solve(struct tape *tape, double t, double gamma, double rl1, N_Vector predicted,
+                N_Vector zn1, N_Vector correction)
 {
     size_t column = tape_solve_column(tape), size = tape->n_column * sizeof(double);
     for (size_t i = 0; i < tape->n_vector; i++)
@@ -153,7 +154,8 @@ void tape_call(struct tape *tape, double t, N_Vector y, N_Vector ydot)
     tracers[column] = 1;
 }
 
-/* Adds the calls, the last one first: the state of a later call may depend on an earlier one, never the other way round. */
+/* Adds the calls, the last one first: the state of a later call may depend on an earlier one,
+ * never the other way round. */
 static bool add_calls(struct tape *tape, struct tape_step *step)
 {
     for (uint32_t order = tape->n_call; order-- > 0;)
@@ -163,7 +165,8 @@ static bool add_calls(struct tape *tape, struct tape_step *step)
                 continue;
             step->call[step->n_call] = (uint32_t)tape->n_vector + 1 + k;
             step->call_t[step->n_call++] = call->t;
-            if (!add_row(tape, call->row, (uint32_t)tape->n_vector + 1 + k) || !add_state(tape, call->y))
+            if (!add_row(tape, call->row, (uint32_t)tape->n_vector + 1 + k) ||
+                !add_state(tape, call->y))
                 return false;
         }
     return true;
@@ -174,8 +177,12 @@ bool tape_step(struct tape *tape, const double *y)
     if (!grow(&tape->steps, &tape->step_room, tape->n_step, 1, sizeof *tape->steps))
         return false;
     struct tape_step *step = &tape->steps[tape->n_step];
-    *step = (struct tape_step){.t = tape->t, .gamma = tape->gamma, .rl1 = tape->rl1, .vectors = tape->n_term,
-                               .state = tape->n_number, .kept = SIZE_MAX};
+    *step = (struct tape_step){.t = tape->t,
+                               .gamma = tape->gamma,
+                               .rl1 = tape->rl1,
+                               .vectors = tape->n_term,
+                               .state = tape->n_number,
+                               .kept = SIZE_MAX};
     if (!add_state(tape, y))
         return false;
     for (size_t i = 0; i < tape->n_vector; i++)

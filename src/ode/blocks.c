@@ -15,7 +15,8 @@ size_t blocks_most(const struct stiffit_model *abi, const struct ode_options *op
     return n_block;
 }
 
-bool blocks_init(struct blocks *blocks, const struct stiffit_model *abi, const struct ode_options *options)
+bool blocks_init(struct blocks *blocks, const struct stiffit_model *abi,
+                 const struct ode_options *options)
 {
     size_t n = abi->n_parameter + options->n_none + 1;
     blocks->parameter = calloc(n, sizeof *blocks->parameter);
@@ -24,7 +25,8 @@ bool blocks_init(struct blocks *blocks, const struct stiffit_model *abi, const s
     blocks->unit = calloc(n, sizeof *blocks->unit);
     blocks->variant_sens = calloc(n, sizeof *blocks->variant_sens);
     blocks->variant_p = calloc(n, sizeof *blocks->variant_p);
-    return blocks->parameter && blocks->in_rhs && blocks->of_sens && blocks->unit && blocks->variant_sens && blocks->variant_p;
+    return blocks->parameter && blocks->in_rhs && blocks->of_sens && blocks->unit &&
+           blocks->variant_sens && blocks->variant_p;
 }
 
 void blocks_fini(struct blocks *blocks)
@@ -41,7 +43,8 @@ void blocks_fini(struct blocks *blocks)
 static size_t first_phase(const struct evaluation *evaluation, size_t k)
 {
     size_t phase = 0;
-    while (phase <= evaluation->task->n_phase && evaluation->sens[k + phase * evaluation->n_sens] == ODE_NONE)
+    while (phase <= evaluation->task->n_phase &&
+           evaluation->sens[k + phase * evaluation->n_sens] == ODE_NONE)
         phase++;
     return phase;
 }
@@ -60,7 +63,8 @@ static double unit_of_block(const struct simulation *sim, size_t k, size_t phase
     const struct evaluation *evaluation = sim->evaluation;
     double p = 0, effect = 1;
     if (phase <= evaluation->task->n_phase) {
-        p = fabs(evaluation->p[evaluation->sens[k + phase * evaluation->n_sens] + phase * sim->abi->n_parameter]);
+        p = fabs(evaluation->p[evaluation->sens[k + phase * evaluation->n_sens] +
+                               phase * sim->abi->n_parameter]);
     } else {
         effect = 0;
         for (size_t i = 0; i < sim->n_state; i++) {
@@ -94,8 +98,9 @@ void blocks_choose(struct simulation *sim)
         bool has_own = phase <= evaluation->task->n_phase;
         uint32_t j = has_own ? evaluation->sens[k + phase * evaluation->n_sens] : ODE_NONE;
         sim->blocks.of_sens[k] = -1;
-        if (sim->n_state == 0 || !(derivatives_has_block(sim->abi, j) || (evaluation->begin && has_own) ||
-                                  is_given(evaluation, sim->n_state, k)))
+        if (sim->n_state == 0 ||
+            !(derivatives_has_block(sim->abi, j) || (evaluation->begin && has_own) ||
+              is_given(evaluation, sim->n_state, k)))
             continue;
         sim->blocks.unit[n_block] = unit_of_block(sim, k, phase);
         sim->blocks.of_sens[k] = (int32_t)n_block++;
@@ -110,8 +115,8 @@ bool blocks_set_phase(struct simulation *sim, size_t phase)
     sim->blocks.sens = evaluation->sens + phase * evaluation->n_sens;
     sim->blocks.variant = EXPERIMENT_NONE;
     set_block_parameters(sim);
-    return derivatives_set(&sim->model, evaluation->p + phase * sim->abi->n_parameter, evaluation->n_sens, sim->blocks.sens) ==
-           STIFFIT_OK;
+    return derivatives_set(&sim->model, evaluation->p + phase * sim->abi->n_parameter,
+                           evaluation->n_sens, sim->blocks.sens) == STIFFIT_OK;
 }
 
 static uint32_t variant_of(const struct simulation *sim, size_t row)
@@ -144,7 +149,8 @@ bool blocks_begin_variant(struct simulation *sim, size_t row)
                 sim->blocks.variant_sens[evaluation->own_sens[i]] = j;
         }
         sim->blocks.variant = EXPERIMENT_NONE;
-        if (derivatives_set(&sim->model, sim->blocks.variant_p, n_sens, sim->blocks.variant_sens) != STIFFIT_OK) {
+        if (derivatives_set(&sim->model, sim->blocks.variant_p, n_sens, sim->blocks.variant_sens) !=
+            STIFFIT_OK) {
             derivatives_swap(&sim->model);
             return false;
         }

@@ -1,5 +1,6 @@
-/* Where the objective has no derivative, although the evaluation is right: where two things happen at once that parameters move
- * differently, so that their order changes, and where one that they move meets a measurement or the initial time.
+/* Where the objective has no derivative, although the evaluation is right: where two things
+ * happen at once that parameters move differently, so that their order changes, and where one
+ * that they move meets a measurement or the initial time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
@@ -16,11 +17,13 @@ struct coincidence {
 };
 
 /* What happens now moves by dt; the first's is kept in s->jump.dt_cause. */
-static void add(struct simulation *sim, struct coincidence *found, const double *dt, bool is_observed)
+static void add(struct simulation *sim, struct coincidence *found, const double *dt,
+                bool is_observed)
 {
     double *first = sim->stops->jump.dt_cause;
     for (size_t k = 0; k < sim->blocks.n; k++) {
-        found->differs |= !found->is_first && fabs(dt[k] - first[k]) > 1e-9 * fmax(fabs(dt[k]), fabs(first[k]));
+        found->differs |=
+            !found->is_first && fabs(dt[k] - first[k]) > 1e-9 * fmax(fabs(dt[k]), fabs(first[k]));
         found->is_observed |= is_observed && dt[k] != 0;
     }
     if (found->is_first)
@@ -39,8 +42,8 @@ static void add_rhs(struct simulation *sim, const double *y, double sign, double
     }
 }
 
-/* Whether what is due are doses and infusions alone, whose order does not matter: all together change the right-hand side by
- * the sum of what each changes. They cause no events. */
+/* Whether what is due are doses and infusions alone, whose order does not matter: all together
+ * change the right-hand side by the sum of what each changes. They cause no events. */
 static bool adds_up(struct simulation *sim, const double *y)
 {
     struct stops *s = sim->stops;
@@ -90,7 +93,8 @@ bool coincidence_look(struct simulation *sim, const double *y)
     bool is_fixed = (s->i_call < task->n_call && task->call[s->i_call].time <= s->limit) ||
                     (s->i_phase < task->n_phase && task->phase[s->i_phase] <= s->limit);
     for (size_t i = 0; i < s->abi->n_input; i++)
-        is_fixed |= !(s->abi->input_linear && s->abi->input_linear[i]) && inputs_next_knot(sim, i) <= s->limit;
+        is_fixed |= !(s->abi->input_linear && s->abi->input_linear[i]) &&
+                    inputs_next_knot(sim, i) <= s->limit;
     if (is_fixed && !is_start) {
         memset(s->jump.dt, 0, sim->blocks.n * sizeof(double));
         add(sim, &found, s->jump.dt, false);
@@ -113,7 +117,9 @@ bool coincidence_look(struct simulation *sim, const double *y)
             struct course course;
             if (!doses_course(sim, &s->doses.next[i], &course))
                 return false;
-            add(sim, &found, s->jump.dt, is_after || (is_measured && s->doses.next[i].t > doses_time(sim, &s->doses.next[i])));
+            add(sim, &found, s->jump.dt,
+                is_after ||
+                    (is_measured && s->doses.next[i].t > doses_time(sim, &s->doses.next[i])));
         }
     for (size_t i = 0; i < s->n_function && (is_measured || !found.is_first || n_root > 1); i++)
         if (s->roots.is_root && root_matters(s, i)) {
@@ -121,6 +127,7 @@ bool coincidence_look(struct simulation *sim, const double *y)
                 return false;
             add(sim, &found, s->jump.dt, is_measured);
         }
-    sim->evaluation->crosses |= found.is_observed || (found.differs && !(is_addition && adds_up(sim, y)));
+    sim->evaluation->crosses |=
+        found.is_observed || (found.differs && !(is_addition && adds_up(sim, y)));
     return true;
 }

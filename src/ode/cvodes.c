@@ -1,4 +1,5 @@
-/* CVODES as an integrator: the memory of an evaluation, its steps, and the passes of one with an adjoint.
+/* CVODES as an integrator: the memory of an evaluation, its steps, and the passes of one with an
+ * adjoint.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/cvodes.h"
 
@@ -19,13 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5) and one more while it makes the nonlinear
- * solver that ours replaces; we take one. The rest is spare for later versions. */
+/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5) and one more
+ * while it makes the nonlinear solver that ours replaces; we take one. The rest is spare for
+ * later versions. */
 enum { N_VECTOR = 20 };
 
-/* A step grows if it can grow by this factor. CVODES waits for 1.5, because a new step size costs a factorisation, which every
- * step has here anyway. 1.2 gives 0.90 of the steps for 1.2 to 1.4 times the error; the same saving by looser tolerances would
- * cost 1.9 times the error. */
+/* A step grows if it can grow by this factor. CVODES waits for 1.5, because a new step size
+ * costs a factorisation, which every step has here anyway. 1.2 gives 0.90 of the steps for 1.2
+ * to 1.4 times the error; the same saving by looser tolerances would cost 1.9 times the error. */
 #define STEP_GROWTH 1.2
 
 /* After this many consecutive steps lost in rounding, the integrator makes no progress. */
@@ -41,7 +43,8 @@ static int weigh(N_Vector y, N_Vector weight, void *workspace)
 
 static bool make_integrator(struct workspace *ws)
 {
-    size_t n_sensitivity = blocks_most(ws->sim.abi, &ws->sim.options), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
+    size_t n_sensitivity = blocks_most(ws->sim.abi, &ws->sim.options),
+           n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
     ws->context = sundials_context_new();
     if (!ws->context)
         return false;
@@ -58,14 +61,16 @@ static bool make_integrator(struct workspace *ws)
     ws->solver = newton_new(ws);
     if (!ws->cvode || !ws->solver || sundials_silence(ws->cvode) != 0)
         return false;
-    /* Our own count of steps is the budget, which also ends an integration whose steps no longer move t. */
+    /* Our own count of steps is the budget, which also ends an integration whose steps no longer
+     * move t. */
     return CVodeInit(ws->cvode, newton_rhs, 0, ws->y) == CV_SUCCESS &&
            CVodeSetUserData(ws->cvode, ws) == CV_SUCCESS &&
            CVodeWFtolerances(ws->cvode, weigh) == CV_SUCCESS &&
            CVodeSetMaxNumSteps(ws->cvode, LONG_MAX) == CV_SUCCESS &&
            CVodeSetMaxHnilWarns(ws->cvode, -1) == CV_SUCCESS &&
            CVodeSetEtaFixedStepBounds(ws->cvode, 0, STEP_GROWTH) == CV_SUCCESS &&
-           (!(ws->sim.max_step < INFINITY) || CVodeSetMaxStep(ws->cvode, ws->sim.max_step) == CV_SUCCESS) &&
+           (!(ws->sim.max_step < INFINITY) ||
+            CVodeSetMaxStep(ws->cvode, ws->sim.max_step) == CV_SUCCESS) &&
            CVodeSetNonlinearSolver(ws->cvode, ws->solver) == CV_SUCCESS;
 }
 
@@ -86,8 +91,9 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->probe_column = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
     ws->linear = linear_new(plan);
-    bool complete = simulation_init(&ws->sim, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
-                    ws->probe_column && ws->rhs_parameter && ws->linear;
+    bool complete = simulation_init(&ws->sim, abi, options) && ws->y_now && ws->f_predicted &&
+                    ws->delta && ws->probe_factor && ws->probe_column && ws->rhs_parameter &&
+                    ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
     workspace_free(ws);
@@ -173,15 +179,17 @@ static bool finish_failed(struct workspace *ws, int flag)
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
         return outcome_set(&ws->sim, EVALUATION_NO_MEMORY);
     }
-    bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
-                 flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
+    bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR ||
+                 flag == CV_REPTD_RHSFUNC_ERR || flag == CV_UNREC_RHSFUNC_ERR ||
+                 ws->trouble == TROUBLE_MODEL;
     if (model && flag != CV_ERR_FAILURE)
         return outcome_model_failed(&ws->sim);
     if (flag == CV_ERR_FAILURE)
         what = "the error tests failed repeatedly";
     else if (flag == CV_CONV_FAILURE)
         what = ws->trouble == TROUBLE_SINGULAR ? "the iteration matrix is singular"
-                                               : "Newton's iteration did not converge with the smallest steps";
+                                               : "Newton's iteration did not converge with the "
+                                                 "smallest steps";
     else if (flag == CV_TOO_MUCH_ACC)
         what = "rtol and atol demand more than double precision provides";
     snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
@@ -233,7 +241,8 @@ static bool make_step(struct workspace *ws)
     double before = sim->t, far = sim->t_far;
     if (sim->forcing || sim->has_stops)
         bound_step(ws);
-    if (sim->has_stops) /* the first step, which is estimated from `far`, must not see beyond the stop */
+    if (sim->has_stops) /* the first step, which is estimated from `far`, must not see beyond the
+                           stop */
         far = fmin(far, sim->stops->next);
     ws->failure = CVode(ws->cvode, far, ws->y, &sim->t, CV_ONE_STEP);
     if (ws->failure < 0)
@@ -275,11 +284,12 @@ static const double *state_before(struct workspace *ws)
 
 static bool is_by_sizes(const struct workspace *ws)
 {
-    return ws->failure == FAILURE_STUCK || ws->failure == CV_ERR_FAILURE || ws->failure == CV_CONV_FAILURE ||
-           ws->failure == CV_TOO_MUCH_ACC;
+    return ws->failure == FAILURE_STUCK || ws->failure == CV_ERR_FAILURE ||
+           ws->failure == CV_CONV_FAILURE || ws->failure == CV_TOO_MUCH_ACC;
 }
 
-/* Without the companion, which may have caused the failure: the model's Jacobian may be wrong or not computable. */
+/* Without the companion, which may have caused the failure: the model's Jacobian may be wrong or
+ * not computable. */
 static bool end_or_go_on(struct workspace *ws)
 {
     if (ws->failure == FAILURE_STUCK)
@@ -291,11 +301,12 @@ static bool end_or_go_on(struct workspace *ws)
     return true;
 }
 
-/* The passes of an evaluation with an adjoint, a step at a time: forward, with answers and a record of the steps; backward; and
- * forward again over a chunk whose record was dropped. It has no stops. */
+/* The passes of an evaluation with an adjoint, a step at a time: forward, with answers and a
+ * record of the steps; backward; and forward again over a chunk whose record was dropped. It has
+ * no stops. */
 
-/* Answers the rows of all times until t_now: from the initial state in y or, after a step, by interpolation. False: it is
- * finished. If begins_anew is set, the rest is not answered. */
+/* Answers the rows of all times until t_now: from the initial state in y or, after a step, by
+ * interpolation. False: it is finished. If begins_anew is set, the rest is not answered. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
     struct simulation *sim = &ws->sim;
@@ -308,13 +319,15 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
             return false;
         if (!adjoint_keep(ws, sim->rows.i_time, initial))
             return adjoint_fail_memory(ws);
-        if (ws->pass == PASS_FORWARD && !observation_answer(sim, sim->n_state ? sim->y : NULL, initial))
+        if (ws->pass == PASS_FORWARD &&
+            !observation_answer(sim, sim->n_state ? sim->y : NULL, initial))
             return outcome_model_failed(sim);
         sim->rows.i_time += !sim->begins_anew;
         if (!initial && sim->tolerance.grows)
             tolerance_look(sim, sim->y);
     }
-    return sim->begins_anew || ws->pass == PASS_REPLAY || sim->rows.i_time < task->n_time || adjoint_turn(ws);
+    return sim->begins_anew || ws->pass == PASS_REPLAY || sim->rows.i_time < task->n_time ||
+           adjoint_turn(ws);
 }
 
 static bool begin_passes(struct workspace *ws)
@@ -390,18 +403,26 @@ static bool pass_step(struct workspace *ws)
     return ws->tape ? record(ws) : answer_until(ws, sim->t, false);
 }
 
-static struct workspace *workspace_of(struct batch *batch) { return (struct workspace *)batch->seat[0]; }
+static struct workspace *workspace_of(struct batch *batch)
+{
+    return (struct workspace *)batch->seat[0];
+}
 
-static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options, struct error *error)
+static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options,
+                      struct error *error)
 {
     return linear_plan_new(abi, options->linear_solver, error);
 }
 
 static void plan_free(void *plan) { linear_plan_free(plan); }
 
-static const char *linear_solver(const void *plan) { return linear_solver_word[linear_plan_kind(plan)]; }
+static const char *linear_solver(const void *plan)
+{
+    return linear_solver_word[linear_plan_kind(plan)];
+}
 
-static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi,
+                                         const struct ode_options *options)
 {
     struct workspace *workspace = workspace_new(abi, options, plan);
     return workspace ? &workspace->sim : NULL;
@@ -442,8 +463,11 @@ static struct integrator_events attempt(struct batch *b)
     bool is_plain = !sim->has_stops && positive_is_plain(sim, sim->y);
     if (is_plain)
         sim->evaluation->t_reached = sim->t;
-    return (struct integrator_events){.moved = 1, .fell = !is_plain, .exhausted = evaluation->n_step >= evaluation->max_steps,
-                                      .measured = sim->rows.i_time < task->n_time && task->time[sim->rows.i_time] <= sim->t};
+    return (struct integrator_events){.moved = 1,
+                                      .fell = !is_plain,
+                                      .exhausted = evaluation->n_step >= evaluation->max_steps,
+                                      .measured = sim->rows.i_time < task->n_time &&
+                                                  task->time[sim->rows.i_time] <= sim->t};
 }
 
 static const double *inside(struct batch *b, int k, double t)
@@ -472,9 +496,16 @@ static bool rhs(void *context, double *ydot)
 static bool look_for_steady_state(struct batch *b, int k)
 {
     struct workspace *ws = workspace_of(b);
-    struct look look = {.ws = ws, .f = vector_new(ws->bank), .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
-    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look, .is_sparse = ws->sparse,
-                                         .change = vector_data(look.ahead), .weight = vector_data(look.weights)};
+    struct look look = {.ws = ws,
+                        .f = vector_new(ws->bank),
+                        .ahead = vector_new(ws->bank),
+                        .weights = vector_new(ws->bank)};
+    const struct steady_solver solver = {.linear = ws->linear,
+                                         .rhs = rhs,
+                                         .context = &look,
+                                         .is_sparse = ws->sparse,
+                                         .change = vector_data(look.ahead),
+                                         .weight = vector_data(look.weights)};
     bool has_arrived = steady_look(b->seat[k], ws->sim.y, &solver);
     N_VDestroy(look.f);
     N_VDestroy(look.ahead);

@@ -1,4 +1,5 @@
-/* The dense LU: the same code is compiled once for each small size, with unrolled loops, and once for any size.
+/* The dense LU: the same code is compiled once for each small size, with unrolled loops, and
+ * once for any size.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/dense.h"
 
@@ -43,7 +44,8 @@ INLINE bool factor(double *restrict a, size_t n, int *restrict pivot)
 }
 
 /* m <= 4 right-hand sides at once: each entry of the factors is read only once. */
-INLINE void solve_few(const double *restrict a, size_t n, const int *restrict pivot, double *restrict b, size_t m)
+INLINE void solve_few(const double *restrict a, size_t n, const int *restrict pivot,
+                      double *restrict b, size_t m)
 {
     double head[4];
     for (size_t k = 0; k < n; k++)

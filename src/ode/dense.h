@@ -1,5 +1,5 @@
-/* LU factorisation with partial pivoting for small dense matrices, column-major. For a dozen states a library call
- * costs more than the arithmetic; larger systems use LAPACK (linear.h).
+/* LU factorisation with partial pivoting for small dense matrices, column-major. For a dozen
+ * states a library call costs more than the arithmetic; larger systems use LAPACK (linear.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -22,8 +22,8 @@ static inline double dense_dot(const double *restrict a, const double *restrict 
     return (s0 + s1) + (s2 + s3);
 }
 
-/* Overwrites a (n x n) with its factors; the diagonal of U is stored as reciprocals. Row k was exchanged with row pivot[k] >=
- * k. False: a pivot is 0 or not finite. */
+/* Overwrites a (n x n) with its factors; the diagonal of U is stored as reciprocals. Row k was
+ * exchanged with row pivot[k] >= k. False: a pivot is 0 or not finite. */
 bool dense_factor(double *a, size_t n, int *pivot);
 /* Solves in place for n_column right-hand sides of n numbers each, stored contiguously. */
 void dense_solve(const double *a, size_t n, const int *pivot, double *b, size_t n_column);

@@ -1,6 +1,6 @@
-/* The model's functions: the plugin's own, with checks, or difference quotients in place of missing derivatives. Quotients are
- * one-sided if the model cannot be evaluated on the other side; for the right-hand side also if a switch lies there, whose jump
- * is no derivative.
+/* The model's functions: the plugin's own, with checks, or difference quotients in place of
+ * missing derivatives. Quotients are one-sided if the model cannot be evaluated on the other
+ * side; for the right-hand side also if a switch lies there, whose jump is no derivative.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/derivatives.h"
 
@@ -12,8 +12,8 @@
 /* The results to check: all, only the observables in d->wanted, or none. */
 enum rows { ROWS_ALL, ROWS_WANTED, ROWS_NONE };
 
-/* One difference quotient, from the values on both sides or on one. `base` is computed at most once per matrix, if have_base is
- * false. */
+/* One difference quotient, from the values on both sides or on one. `base` is computed at most
+ * once per matrix, if have_base is false. */
 struct quotient {
     stiffit_function *function;
     const char *where;
@@ -24,14 +24,17 @@ struct quotient {
 };
 
 /* Records a failure; STIFFIT_RECOVERABLE, or STIFFIT_FATAL. */
-static int model_fail(struct derivatives *d, const char *where, double t, bool not_finite, bool fatal)
+static int model_fail(struct derivatives *d, const char *where, double t, bool not_finite,
+                      bool fatal)
 {
-    d->failure = (struct model_failure){.where = where, .t = t, .not_finite = not_finite, .fatal = fatal};
+    d->failure =
+        (struct model_failure){.where = where, .t = t, .not_finite = not_finite, .fatal = fatal};
     return fatal ? STIFFIT_FATAL : STIFFIT_RECOVERABLE;
 }
 
 /* Whether the wanted numbers of a column are finite. */
-static bool column_finite(const struct derivatives *d, enum rows rows, const double *column, size_t n_row)
+static bool column_finite(const struct derivatives *d, enum rows rows, const double *column,
+                          size_t n_row)
 {
     if (rows == ROWS_ALL)
         return all_finite(column, n_row);
@@ -44,8 +47,8 @@ static bool column_finite(const struct derivatives *d, enum rows rows, const dou
 }
 
 /* Calls a function at the point d->at, which fills n_column columns. */
-static int model_call(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows, double *out,
-                size_t n_row, size_t n_column)
+static int model_call(struct derivatives *d, stiffit_function *function, const char *where,
+                      enum rows rows, double *out, size_t n_row, size_t n_column)
 {
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
@@ -59,8 +62,8 @@ static int model_call(struct derivatives *d, stiffit_function *function, const c
 }
 
 /* Calls a function that fills a matrix by parameter. */
-static int model_call_by_parameter(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows,
-                             double *out, size_t n_row)
+static int model_call_by_parameter(struct derivatives *d, stiffit_function *function,
+                                   const char *where, enum rows rows, double *out, size_t n_row)
 {
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
@@ -131,20 +134,22 @@ static void take_signs(struct derivatives *d)
         memset(d->signs, 0, d->abi->n_switching * sizeof(double));
 }
 
-/* Calls the function of a difference quotient at a moved point. A point beyond a switch has another right-hand side and fails.
+/* Calls the function of a difference quotient at a moved point. A point beyond a switch has
+ * another right-hand side and fails.
  * */
 static int call_moved(struct derivatives *d, const struct quotient *q, double *out)
 {
     size_t n = minds_switches(d, q) ? d->abi->n_switching : 0;
     if (n > 0 && d->abi->switching(&d->at, d->signs + n) == STIFFIT_OK)
         for (size_t i = 0; i < n; i++)
-            if ((d->signs[i] < 0) != (d->signs[n + i] < 0) && !isnan(d->signs[i]) && !isnan(d->signs[n + i]))
+            if ((d->signs[i] < 0) != (d->signs[n + i] < 0) && !isnan(d->signs[i]) &&
+                !isnan(d->signs[n + i]))
                 return STIFFIT_RECOVERABLE;
     return model_call(d, q->function, q->where, q->rows, out, q->n_out, 1);
 }
 
-static int combine(struct derivatives *d, struct quotient *q, int up, int down, double h_up, double h_down,
-                   double *column)
+static int combine(struct derivatives *d, struct quotient *q, int up, int down, double h_up,
+                   double h_down, double *column)
 {
     if (up == STIFFIT_FATAL || down == STIFFIT_FATAL)
         return STIFFIT_FATAL;
@@ -163,20 +168,24 @@ static int combine(struct derivatives *d, struct quotient *q, int up, int down, 
     double width = h_up + h_down;
     for (size_t i = 0; i < q->n_out; i++)
         column[i] = (high[i] - low[i]) / width;
-    return column_finite(d, q->rows, column, q->n_out) ? STIFFIT_OK : model_fail(d, q->where, d->at.t, true, false);
+    return column_finite(d, q->rows, column, q->n_out)
+               ? STIFFIT_OK
+               : model_fail(d, q->where, d->at.t, true, false);
 }
 
-/* The step that is actually made, y + h - y in floating point; the compiler must not simplify it. */
+/* The step that is actually made, y + h - y in floating point; the compiler must not simplify
+ * it. */
 static double exact_step(double x, double h)
 {
     volatile double moved = x + h;
     return fabs(moved - x);
 }
 
-static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
-                        double *column)
+static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j,
+                        bool rough, double *column)
 {
-    double floor = d->floor > 0 ? d->floor : SIZE_PART * fmax(d->sizes[j], d->sizes[j + d->abi->n_state]);
+    double floor =
+        d->floor > 0 ? d->floor : SIZE_PART * fmax(d->sizes[j], d->sizes[j + d->abi->n_state]);
     if (q->rows == ROWS_WANTED && d->is_relative && y[j] != 0)
         floor = 0;
     double size = fmax(fabs(y[j]), floor), original = d->y_moved[j];
@@ -195,9 +204,8 @@ static int state_column(struct derivatives *d, struct quotient *q, const double 
 }
 
 /* d function / d y by differences; `known` is the function's value at (t, y), or NULL. */
-static int quotient_by_state(struct derivatives *d, struct quotient q, double t, const double *y, const double *known,
-                    bool rough,
-                    double *out)
+static int quotient_by_state(struct derivatives *d, struct quotient q, double t, const double *y,
+                             const double *known, bool rough, double *out)
 {
     size_t n = d->abi->n_state;
     if (!model_move_to(d, q.where, t, y))
@@ -217,7 +225,8 @@ static int quotient_by_state(struct derivatives *d, struct quotient q, double t,
     return code;
 }
 
-static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, bool up, double *out)
+static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, bool up,
+                          double *out)
 {
     const double *p = d->at.p, *own_work = d->at.work;
     memcpy(d->p_moved, p, d->abi->n_parameter * sizeof(double));
@@ -226,15 +235,18 @@ static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j,
         d->at.work = (up ? d->set.work_up : d->set.work_down) + (size_t)j * d->abi->n_work;
     int code = STIFFIT_RECOVERABLE;
     d->at.p = d->p_moved;
-    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->set.has_up : d->set.has_down)[j]))
+    if (isfinite(d->p_moved[j]) &&
+        (d->abi->n_work == 0 || (up ? d->set.has_up : d->set.has_down)[j]))
         code = call_moved(d, q, out);
     d->at.p = p;
     d->at.work = own_work;
     return code;
 }
 
-/* d function / d p by differences, for the wanted parameters that enter it; the other wanted columns are 0. */
-static int quotient_by_parameter(struct derivatives *d, struct quotient q, unsigned use, double *out)
+/* d function / d p by differences, for the wanted parameters that enter it; the other wanted
+ * columns are 0. */
+static int quotient_by_parameter(struct derivatives *d, struct quotient q, unsigned use,
+                                 double *out)
 {
     if (q.function == d->abi->rhs)
         take_signs(d);
@@ -251,7 +263,8 @@ static int quotient_by_parameter(struct derivatives *d, struct quotient q, unsig
             up = parameter_side(d, &q, j, h, true, d->up);
             down = parameter_side(d, &q, j, -h, false, d->down);
         } while (frees(d, &q, up, down));
-        int code = combine(d, &q, up, down, exact_step(d->at.p[j], h), exact_step(d->at.p[j], -h), column);
+        int code =
+            combine(d, &q, up, down, exact_step(d->at.p[j], h), exact_step(d->at.p[j], -h), column);
         if (code != STIFFIT_OK)
             return code;
     }
@@ -261,7 +274,8 @@ static int quotient_by_parameter(struct derivatives *d, struct quotient q, unsig
 /* d function / d t at d->at, with inputs that move along. */
 static int quotient_by_time(struct derivatives *d, struct quotient q, double *column)
 {
-    double t = d->at.t, size = fmax(fabs(t), d->span), h = cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
+    double t = d->at.t, size = fmax(fabs(t), d->span),
+           h = cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
     model_set_time(d, t + h);
     int up = model_call(d, q.function, q.where, q.rows, d->up, q.n_out, 1);
     model_set_time(d, t - h);
@@ -271,19 +285,26 @@ static int quotient_by_time(struct derivatives *d, struct quotient q, double *co
 }
 
 /* The time at which the right-hand side is evaluated for t. */
-static double inside(const struct derivatives *d, double t) { return t < d->since ? d->since : t > d->until ? d->until : t; }
+static double inside(const struct derivatives *d, double t)
+{
+    return t < d->since ? d->since : t > d->until ? d->until : t;
+}
 
-/* The functions with derivatives by state and parameter, other than the right-hand side and the initial state. */
+/* The functions with derivatives by state and parameter, other than the right-hand side and the
+ * initial state. */
 static const struct row {
     const char *name, *name_state, *name_parameter;
-    size_t value, by_state, by_parameter, n_row; /* offsets in struct stiffit_model; 0: there is none */
+    /* offsets in struct stiffit_model; 0: there is none */
+    size_t value, by_state, by_parameter, n_row;
     enum rows rows;
     unsigned use;
 } row_of[N_POINT_FUNCTION] = {
 #define AT(field) offsetof(struct stiffit_model, field)
 #define ROW(field, n_row, rows, use) {#field, #field "_state", #field "_parameter", \
-                                      AT(field), AT(field##_state), AT(field##_parameter), AT(n_row), rows, use}
-#define ROW_OF_TIME(field, n_row) {#field, NULL, #field "_parameter", AT(field), 0, AT(field##_parameter), AT(n_row), \
+                                      AT(field), AT(field##_state), AT(field##_parameter), \
+                                      AT(n_row), rows, use}
+#define ROW_OF_TIME(field, n_row) {#field, NULL, #field "_parameter", AT(field), 0, \
+    AT(field##_parameter), AT(n_row), \
                                    ROWS_NONE, ~0u}
     [MODEL_OBSERVE] = ROW(observe, n_observable, ROWS_WANTED, STIFFIT_USE_OBSERVE),
     [MODEL_NOISE] = ROW(noise, n_observable, ROWS_WANTED, STIFFIT_USE_NOISE),
@@ -294,9 +315,10 @@ static const struct row {
     [MODEL_BIOAVAILABILITY] = ROW_OF_TIME(bioavailability, n_state),
     [MODEL_INFUSION] = ROW_OF_TIME(infusion, n_state),
     [MODEL_SWITCHING_TIME] = ROW_OF_TIME(switching_time, n_switching),
-    [MODEL_SWITCHING] = {"switching", "switching_state", "switching_slope", AT(switching), AT(switching_state),
-                         AT(switching_slope), AT(n_switching), ROWS_NONE, ~0u},
-    [MODEL_PRIORITY] = {"event_priority", NULL, NULL, AT(event_priority), 0, 0, AT(n_event), ROWS_NONE, 0},
+    [MODEL_SWITCHING] = {"switching", "switching_state", "switching_slope", AT(switching),
+                         AT(switching_state), AT(switching_slope), AT(n_switching), ROWS_NONE, ~0u},
+    [MODEL_PRIORITY] = {"event_priority", NULL, NULL, AT(event_priority), 0, 0, AT(n_event),
+                        ROWS_NONE, 0},
 };
 
 static stiffit_function *function_at(const struct stiffit_model *abi, size_t offset)
@@ -317,7 +339,8 @@ bool derivatives_is_there(const struct derivatives *d, enum point_function which
 static bool lacks_parameter_derivative(const struct stiffit_model *abi)
 {
     for (int i = 0; i < N_POINT_FUNCTION; i++)
-        if (row_of[i].use && function_at(abi, row_of[i].value) && !function_at(abi, row_of[i].by_parameter))
+        if (row_of[i].use && function_at(abi, row_of[i].value) &&
+            !function_at(abi, row_of[i].by_parameter))
             return true;
     return abi->n_state && (!abi->rhs_parameter || !abi->initial_parameter);
 }
@@ -348,8 +371,9 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
     d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
     d->signs = calloc(2 * (size_t)abi->n_switching + 1, sizeof(double));
-    return parameter_set_init(&d->set, abi) && parameter_set_init(&d->other, abi) && d->input && d->signs &&
-           d->wanted && d->p_moved && d->y_moved && d->up && d->down && d->base && d->jacobian_values;
+    return parameter_set_init(&d->set, abi) && parameter_set_init(&d->other, abi) && d->input &&
+           d->signs && d->wanted && d->p_moved && d->y_moved && d->up && d->down && d->base &&
+           d->jacobian_values;
 }
 
 static void parameter_set_fini(struct parameter_set *set)
@@ -389,8 +413,8 @@ static bool prepare_moved(struct derivatives *d, uint32_t j, double step, double
     return isfinite(d->p_moved[j]) && d->abi->prepare(&at, work) == STIFFIT_OK;
 }
 
-int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0, size_t n_sens,
-                      const uint32_t *sens)
+int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0,
+                      size_t n_sens, const uint32_t *sens)
 {
     d->at = (struct stiffit_point){.covariate = covariate};
     d->t0 = t0;
@@ -418,7 +442,8 @@ int derivatives_set(struct derivatives *d, const double *p, size_t n_sens, const
         d->at.input = abi->n_input ? d->input : NULL;
         return STIFFIT_OK;
     }
-    /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own results fail the check. */
+    /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own
+     * results fail the check. */
     int code = abi->prepare(&d->at, set->work);
     if (code != STIFFIT_OK)
         return model_fail(d, "prepare", d->t0, false, code < 0);
@@ -446,7 +471,10 @@ void derivatives_swap(struct derivatives *d)
 
 static struct quotient rhs_quotient(const struct derivatives *d)
 {
-    return (struct quotient){.function = d->abi->rhs, .where = "rhs", .n_out = d->abi->n_state, .rows = ROWS_ALL};
+    return (struct quotient){.function = d->abi->rhs,
+                             .where = "rhs",
+                             .n_out = d->abi->n_state,
+                             .rows = ROWS_ALL};
 }
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
@@ -465,11 +493,12 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
     d->n_jacobian++;
     if (!model_move_to(d, "jacobian_sparse", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    return model_call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values, d->abi->n_nonzero, 1);
+    return model_call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values,
+                      d->abi->n_nonzero, 1);
 }
 
-int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
-                         double *jacobian)
+int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f,
+                         bool rough, double *jacobian)
 {
     const struct stiffit_model *abi = d->abi;
     size_t n = abi->n_state;
@@ -491,7 +520,8 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     }
     d->n_jacobian++;
     d->n_rhs += (int64_t)(rough ? n : 2 * n);
-    return quotient_by_state(d, rhs_quotient(d), inside(d, t), y, d->is_infused ? NULL : f, rough, jacobian);
+    return quotient_by_state(d, rhs_quotient(d), inside(d, t), y, d->is_infused ? NULL : f, rough,
+                             jacobian);
 }
 
 int derivatives_inflow(struct derivatives *d, double t, const double *y, const double *amount,
@@ -532,7 +562,8 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
         return STIFFIT_RECOVERABLE;
     int code;
     if (abi->rhs_parameter) {
-        code = model_call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
+        code = model_call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out,
+                                       abi->n_state);
     } else {
         d->n_rhs += 2 * (int64_t)d->set.n_sens;
         code = quotient_by_parameter(d, rhs_quotient(d), STIFFIT_USE_RHS, out);
@@ -556,8 +587,12 @@ int derivatives_initial_parameter(struct derivatives *d, double *out)
     model_set_time(d, d->t0);
     d->at.y = NULL;
     if (abi->initial_parameter)
-        return model_call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL, out, abi->n_state);
-    const struct quotient q = {.function = abi->initial, .where = "initial", .n_out = abi->n_state, .rows = ROWS_ALL};
+        return model_call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL,
+                                       out, abi->n_state);
+    const struct quotient q = {.function = abi->initial,
+                               .where = "initial",
+                               .n_out = abi->n_state,
+                               .rows = ROWS_ALL};
     return quotient_by_parameter(d, q, STIFFIT_USE_INITIAL, out);
 }
 
@@ -584,7 +619,8 @@ static bool move_anywhere(struct derivatives *d, const char *where, double t, co
     return true;
 }
 
-int derivatives_value(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
+int derivatives_value(struct derivatives *d, enum point_function which, double t, const double *y,
+                      double *out)
 {
     struct quotient q = quotient_of(d, which);
     if (!move_anywhere(d, q.where, t, y))
@@ -596,7 +632,8 @@ int derivatives_value(struct derivatives *d, enum point_function which, double t
     return code;
 }
 
-int derivatives_by_state(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
+int derivatives_by_state(struct derivatives *d, enum point_function which, double t,
+                         const double *y, double *out)
 {
     struct quotient q = quotient_of(d, which);
     stiffit_function *analytic = function_at(d->abi, row_of[which].by_state);
@@ -608,21 +645,25 @@ int derivatives_by_state(struct derivatives *d, enum point_function which, doubl
     return model_call(d, analytic, row_of[which].name_state, q.rows, out, q.n_out, n_column);
 }
 
-int derivatives_by_state_and_time(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
+int derivatives_by_state_and_time(struct derivatives *d, enum point_function which, double t,
+                                  const double *y, double *out)
 {
     int code = derivatives_by_state(d, which, t, y, out);
     if (code != STIFFIT_OK || (function_at(d->abi, row_of[which].by_state) && d->abi->n_input == 0))
         return code;
-    return quotient_by_time(d, quotient_of(d, which), out + d->abi->n_state * row_count(d->abi, which));
+    return quotient_by_time(d, quotient_of(d, which),
+                            out + d->abi->n_state * row_count(d->abi, which));
 }
 
-int derivatives_by_parameter(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
+int derivatives_by_parameter(struct derivatives *d, enum point_function which, double t,
+                             const double *y, double *out)
 {
     struct quotient q = quotient_of(d, which);
     stiffit_function *analytic = function_at(d->abi, row_of[which].by_parameter);
     if (!move_anywhere(d, row_of[which].name_parameter, t, y))
         return STIFFIT_RECOVERABLE;
-    return analytic ? model_call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows, out, q.n_out)
+    return analytic ? model_call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows,
+                                              out, q.n_out)
                     : quotient_by_parameter(d, q, row_of[which].use, out);
 }
 

@@ -1,4 +1,5 @@
-/* Doses and infusions. Repeated doses stay compressed: each that has begun has one entry, its next repetition.
+/* Doses and infusions. Repeated doses stay compressed: each that has begun has one entry, its
+ * next repetition.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
@@ -37,7 +38,8 @@ static bool find_effect(struct simulation *sim, struct next_dose *next)
 static bool add_dose(struct simulation *sim, struct next_dose next)
 {
     struct stops *s = sim->stops;
-    struct next_dose *grown = pending_grow(s->doses.next, s->doses.n, &s->doses.max, sizeof *s->doses.next);
+    struct next_dose *grown =
+        pending_grow(s->doses.next, s->doses.n, &s->doses.max, sizeof *s->doses.next);
     if (!grown)
         return pending_no_memory(sim);
     s->doses.next = grown;
@@ -45,8 +47,10 @@ static bool add_dose(struct simulation *sim, struct next_dose next)
     return true;
 }
 
-/* Derivatives by parameter of a function that does not depend on the state; zeros if the model has no such function. */
-static bool take_parameters(struct simulation *sim, enum point_function which, double t, size_t row, double factor, double *out)
+/* Derivatives by parameter of a function that does not depend on the state; zeros if the model
+ * has no such function. */
+static bool take_parameters(struct simulation *sim, enum point_function which, double t, size_t row,
+                            double factor, double *out)
 {
     struct stops *s = sim->stops;
     memset(out, 0, sim->blocks.n * sizeof(double));
@@ -95,7 +99,8 @@ bool doses_end_infusion(struct simulation *sim, double *y, size_t i)
     return jump_travel(sim, y, NULL, s->jump.dt, -1);
 }
 
-/* One of the model's functions of doses, for a state; `otherwise` if it has none. It must be finite and at least `least`. */
+/* One of the model's functions of doses, for a state; `otherwise` if it has none. It must be
+ * finite and at least `least`. */
 static bool take_value(struct simulation *sim, enum point_function which, double t, size_t state,
                        double otherwise, double *value)
 {
@@ -107,7 +112,9 @@ static bool take_value(struct simulation *sim, enum point_function which, double
     *value = sim->stops->jump.row[state];
     if (isfinite(*value) && (which != MODEL_INFUSION || *value > 0))
         return true;
-    derivatives_fail(&sim->model, which == MODEL_INFUSION ? "infusion (rate and duration must be above 0)" : "bioavailability",
+    derivatives_fail(&sim->model,
+                     which == MODEL_INFUSION ? "infusion (rate and duration must be above 0)"
+                                             : "bioavailability",
                      t, which != MODEL_INFUSION);
     return outcome_model_failed(sim);
 }
@@ -132,7 +139,8 @@ bool doses_course(struct simulation *sim, const struct next_dose *next, struct c
     double amount = given != 0 ? dose->amount / given : dose->amount; /* is a rate, or a length */
     *course = (struct course){share * dose->amount, share * amount, given};
     for (size_t k = 0; k < n_block; k++) {
-        by[k] = amount * s->doses.by_share[k] - (given != 0 ? course->rate / given * by_given[k] : 0);
+        by[k] =
+            amount * s->doses.by_share[k] - (given != 0 ? course->rate / given * by_given[k] : 0);
         by_length[k] = by_given[k];
     }
     if (given == 0 || is_length)
@@ -144,11 +152,14 @@ bool doses_course(struct simulation *sim, const struct next_dose *next, struct c
 }
 
 /* An infusion that began at `since` and runs until later. */
-static bool begin_infusion(struct simulation *sim, const struct course *course, double since, uint32_t state)
+static bool begin_infusion(struct simulation *sim, const struct course *course, double since,
+                           uint32_t state)
 {
     struct stops *s = sim->stops;
-    double *numbers = pending_add(sim, (struct pending_item){.t = since + course->length, .is_end = true, .index = state,
-                                                      .rate = course->rate});
+    double *numbers = pending_add(sim, (struct pending_item){.t = since + course->length,
+                                                             .is_end = true,
+                                                             .index = state,
+                                                             .rate = course->rate});
     for (size_t k = 0; numbers && k < sim->blocks.n; k++) {
         numbers[k] = s->jump.dt[k] + s->doses.by_length[k];
         numbers[sim->blocks.n + k] = s->doses.by_rate[k];
@@ -163,7 +174,8 @@ static bool resume(struct simulation *sim, const struct next_dose *past, bool *r
     if (!doses_course(sim, past, &course))
         return false;
     *runs = doses_infuses(sim->stops, past->t, &course);
-    return !*runs || begin_infusion(sim, &course, past->t, sim->evaluation->task->dose[past->dose].target);
+    return !*runs ||
+           begin_infusion(sim, &course, past->t, sim->evaluation->task->dose[past->dose].target);
 }
 
 /* Adds the earlier repetitions of a steady dose that are still pending or still running. */
@@ -174,8 +186,10 @@ static bool add_past(struct simulation *sim, size_t i_dose)
     bool runs = true;
     for (struct next_dose past = {.dose = i_dose, .number = -1}; runs; past.number--) {
         if (past.number < -MOST_PAST)
-            return outcome_fail(sim, EVALUATION_MODEL_FAILED, "too many steady doses last longer than their interval");
-        if (!find_effect(sim, &past) || !(past.t >= now ? add_dose(sim, past) : resume(sim, &past, &runs)))
+            return outcome_fail(sim, EVALUATION_MODEL_FAILED,
+                                "too many steady doses last longer than their interval");
+        if (!find_effect(sim, &past) ||
+            !(past.t >= now ? add_dose(sim, past) : resume(sim, &past, &runs)))
             return false;
     }
     sum_rates(sim);
@@ -186,8 +200,10 @@ bool doses_begin(struct simulation *sim)
 {
     struct stops *s = sim->stops;
     uint8_t steady = sim->evaluation->task->dose[s->doses.i_dose].steady;
-    struct next_dose next = {.dose = s->doses.i_dose++, .is_steady = steady == DOSE_RESETS || steady == DOSE_ADDS};
-    return (steady != DOSE_CONTINUES || add_past(sim, next.dose)) && find_effect(sim, &next) && add_dose(sim, next);
+    struct next_dose next = {.dose = s->doses.i_dose++,
+                             .is_steady = steady == DOSE_RESETS || steady == DOSE_ADDS};
+    return (steady != DOSE_CONTINUES || add_past(sim, next.dose)) && find_effect(sim, &next) &&
+           add_dose(sim, next);
 }
 
 /* Removes what earlier doses and events have left to be done, but for doses from `dose` on. */
@@ -205,7 +221,8 @@ size_t doses_due(const struct stops *s)
 {
     size_t best = s->doses.n;
     for (size_t i = 0; i < s->doses.n; i++)
-        if (s->doses.next[i].t <= s->limit && (best == s->doses.n || s->doses.next[i].t < s->doses.next[best].t))
+        if (s->doses.next[i].t <= s->limit &&
+            (best == s->doses.n || s->doses.next[i].t < s->doses.next[best].t))
             best = i;
     return best;
 }
@@ -215,7 +232,8 @@ bool doses_repeat(struct simulation *sim, size_t i)
     struct stops *s = sim->stops;
     struct next_dose *next = &s->doses.next[i];
     bool is_past = next->number < 0;
-    next->number += next->is_steady ? 0 : 1; /* the states of a steady dose are followed by the dose */
+    /* the states of a steady dose are followed by the dose */
+    next->number += next->is_steady ? 0 : 1;
     next->is_steady = false;
     if (!is_past && next->number < sim->evaluation->task->dose[next->dose].count)
         return find_effect(sim, next);
@@ -228,7 +246,8 @@ static bool again(struct simulation *sim)
 {
     struct stops *s = sim->stops;
     bool good = true;
-    for (size_t i = 0; i < s->doses.n && good && derivatives_is_there(&sim->model, MODEL_LAG); i++) {
+    for (size_t i = 0; i < s->doses.n && good && derivatives_is_there(&sim->model, MODEL_LAG);
+         i++) {
         if (doses_time(sim, &s->doses.next[i]) >= sim->t)
             good = find_effect(sim, &s->doses.next[i]);
         else
@@ -243,7 +262,8 @@ static void keep_rates(struct simulation *sim)
     struct stops *s = sim->stops;
     for (size_t i = 0; i < s->pending.n; i++)
         for (size_t k = 0; k < sim->blocks.n && s->pending.entry[i].is_end; k++)
-            if (pending_numbers(s, i)[sim->blocks.n + k] != 0 && sim->blocks.parameter[k] == ODE_NONE)
+            if (pending_numbers(s, i)[sim->blocks.n + k] != 0 &&
+                sim->blocks.parameter[k] == ODE_NONE)
                 sim->evaluation->crosses = true;
     sum_rates(sim);
 }

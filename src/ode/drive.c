@@ -93,8 +93,10 @@ static bool answer_without_states(struct simulation *sim)
 static bool fail_exhausted(struct simulation *sim)
 {
     return outcome_fail(sim, EVALUATION_BUDGET,
-                        stops_await_steady_state(sim) ? "no steady state within the budget of integrator steps"
-                                                      : "the budget of integrator steps is used up");
+                        stops_await_steady_state(sim) ? "no steady state within the budget of "
+                                                        "integrator steps"
+                                                      : "the budget of integrator steps is used "
+                                                        "up");
 }
 
 void drive_set_out(struct simulation *sim, double closest)
@@ -145,11 +147,12 @@ static bool begin(struct batch *b, int k, bool is_relative)
     set_up(sim, is_relative);
     if (evaluation->adjoint && (sim->has_stops || task->n_variant)) {
         snprintf(evaluation->reason, sizeof evaluation->reason,
-                 "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
+                 "the adjoint method does not go through doses, inputs and events, nor parameters "
+                 "of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
-        STIFFIT_OK)
+    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
+                          evaluation->sens) != STIFFIT_OK)
         return outcome_model_failed(sim);
     blocks_choose(sim);
     if (integrator->prepare && !integrator->prepare(sim))
@@ -171,7 +174,8 @@ static bool begin(struct batch *b, int k, bool is_relative)
         return answer_without_states(sim);
     if (sim->has_stops && !stops_begin_state(sim, sim->y))
         return false;
-    bool goes_on = sim->has_stops ? stops_happen(sim, sim->y, true) : observation_answer_until(sim, sim->t, 1, sim->y, true);
+    bool goes_on = sim->has_stops ? stops_happen(sim, sim->y, true)
+                                  : observation_answer_until(sim, sim->t, 1, sim->y, true);
     return goes_on && start(b, k);
 }
 
@@ -269,7 +273,8 @@ static unsigned find_waiting(const struct batch *b, unsigned seats, unsigned sto
     return waiting;
 }
 
-/* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
+/* Answers the measurements in the latest steps of these seats; of those that have met a stop,
+ * the ones before it. */
 static void answer(struct batch *b, unsigned waiting, unsigned stopped)
 {
     for (;;) {
@@ -294,7 +299,8 @@ static const double *at_end(struct batch *b, int k, bool is_moved)
     return sim->y;
 }
 
-/* The state, without sensitivities, at the beginning of the latest step; NULL: it cannot be computed. */
+/* The state, without sensitivities, at the beginning of the latest step; NULL: it cannot be
+ * computed. */
 static const double *at_beginning(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
@@ -307,7 +313,8 @@ static const double *at_beginning(struct batch *b, int k)
     return is_known ? sim->y_before : NULL;
 }
 
-/* Moves the end of a step to where no state is below zero, by going a part of the way. False: it would be too short. */
+/* Moves the end of a step to where no state is below zero, by going a part of the way. False: it
+ * would be too short. */
 static bool shorten(struct batch *b, struct simulation *sim, double part)
 {
     double t = sim->t, before = sim->t_before;
@@ -320,7 +327,8 @@ static bool shorten(struct batch *b, struct simulation *sim, double part)
     return true;
 }
 
-/* Looks at a step in which a state went below zero. True: it is taken back, because the state went past a pole. */
+/* Looks at a step in which a state went below zero. True: it is taken back, because the state
+ * went past a pole. */
 static bool take_back(struct batch *b, int k, const double *y)
 {
     struct simulation *sim = b->seat[k];
@@ -338,13 +346,15 @@ static bool take_back(struct batch *b, int k, const double *y)
     return true;
 }
 
-/* Ends evaluations in which a state is impossibly far below zero. crossed: seats with a state that has just gone below it. */
+/* Ends evaluations in which a state is impossibly far below zero. crossed: seats with a state
+ * that has just gone below it. */
 static void look_for_falls(struct batch *b, unsigned seats, unsigned crossed, unsigned rooted)
 {
     EACH_SEAT(k, seats) {
         struct simulation *sim = b->seat[k];
         const double *y = at_end(b, k, rooted & bit(k));
-        const double *before = crossed & bit(k) && positive_crosses(sim, y) ? at_beginning(b, k) : NULL;
+        const double *before =
+            crossed & bit(k) && positive_crosses(sim, y) ? at_beginning(b, k) : NULL;
         if (before)
             positive_fall(sim, sim->t_before, before, y);
         size_t fallen = positive_look(sim, y);
@@ -420,13 +430,15 @@ static bool attend(struct batch *b, int k)
         count(b, k);
         return false;
     }
-    if (!b->integrator->look_for_steady_state || !steady_is_due(sim) || !b->integrator->look_for_steady_state(b, k))
+    if (!b->integrator->look_for_steady_state || !steady_is_due(sim) ||
+        !b->integrator->look_for_steady_state(b, k))
         return true;
     count(b, k);
     return observation_answer_until(sim, INFINITY, 1, sim->y, false);
 }
 
-/* No further step is possible: begins again with other sizes of states, if these may be the reason. */
+/* No further step is possible: begins again with other sizes of states, if these may be the
+ * reason. */
 static void recover(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
@@ -441,7 +453,8 @@ static void recover(struct batch *b, int k)
 }
 
 /* What follows an attempt in the seats of which it is more than a step. */
-static void follow_up(struct batch *b, struct integrator_events events, unsigned attended, unsigned stopped, unsigned rooted)
+static void follow_up(struct batch *b, struct integrator_events events, unsigned attended,
+                      unsigned stopped, unsigned rooted)
 {
     if (events.measured & b->live)
         answer(b, events.measured & b->live, stopped);
@@ -457,7 +470,8 @@ static void follow_up(struct batch *b, struct integrator_events events, unsigned
     }
 }
 
-/* Begins again where tolerances must be relative, and begins what follows an evaluation that has ended. */
+/* Begins again where tolerances must be relative, and begins what follows an evaluation that has
+ * ended. */
 static void follow_evaluations(struct batch *b, unsigned began)
 {
     EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
@@ -508,7 +522,8 @@ static void step(struct batch *b)
 {
     unsigned began = b->live;
     struct integrator_events events = b->integrator->attempt(b);
-    if (events.measured | events.fell | events.failed | events.exhausted | events.finished | (events.moved & b->attended))
+    if (events.measured | events.fell | events.failed | events.exhausted | events.finished |
+        (events.moved & b->attended))
         follow_steps(b, events);
     if (b->live != began)
         follow_evaluations(b, began);

@@ -21,7 +21,8 @@ struct batch {
     const struct integrator *integrator;
     struct simulation *seat[BATCH_WIDEST]; /* NULL: free */
     unsigned live;      /* seats whose evaluation goes on */
-    unsigned ended;     /* within a step: those whose evaluation has ended, maybe to be followed by another one */
+    /* within a step: those whose evaluation has ended, maybe to be followed by another one */
+    unsigned ended;
     unsigned finished;  /* seats whose evaluation has ended, and that the caller must clear */
     unsigned attended;  /* live seats with stops or forcing */
     uint64_t n_seat, n_held; /* as in struct engine */
@@ -39,19 +40,22 @@ struct integrator_events {
     unsigned finished; /* the integrator has ended the evaluation */
 };
 
-/* An integrator. Functions that may be NULL say so. Those that return bool return false if the evaluation is finished, unless
- * they say otherwise. */
+/* An integrator. Functions that may be NULL say so. Those that return bool return false if the
+ * evaluation is finished, unless they say otherwise. */
 struct integrator {
     const char *name;
     int width;      /* seats of a batch */
     double closest; /* the least distance, relative to the times, from the beginning of an
                      * integration to its end */
 
-    /* The plan is shared by a run; a simulation moves between batches. NULL: out of memory, unless `error` is set. */
-    void *(*plan_new)(const struct stiffit_model *abi, const struct ode_options *options, struct error *error);
+    /* The plan is shared by a run; a simulation moves between batches. NULL: out of memory,
+     * unless `error` is set. */
+    void *(*plan_new)(const struct stiffit_model *abi, const struct ode_options *options,
+                      struct error *error);
     void (*plan_free)(void *plan);
     const char *(*linear_solver)(const void *plan);
-    struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
+    struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi,
+                                         const struct ode_options *options);
     void (*simulation_free)(struct simulation *simulation);
 
     /* The beginning of an evaluation. prepare makes the integrator ready and may change the
@@ -66,14 +70,16 @@ struct integrator {
     bool (*start)(struct batch *batch, int k);
 
     struct integrator_events (*attempt)(struct batch *batch);
-    /* The state and its sensitivities at a time of the latest step, into simulation.y; and without sensitivities, valid until
-     * the next call, or NULL. */
+    /* The state and its sensitivities at a time of the latest step, into simulation.y; and
+     * without sensitivities, valid until the next call, or NULL. */
     bool (*state_at)(struct simulation *simulation, double t);
     const double *(*inside)(struct batch *batch, int k, double t);
-    /* Looks whether the steady state has come (steady.h): true, and it is in simulation.y. NULL: it never does. */
+    /* Looks whether the steady state has come (steady.h): true, and it is in simulation.y. NULL:
+     * it never does. */
     bool (*look_for_steady_state)(struct batch *batch, int k);
-    /* After a failure: puts the latest state into simulation.y, and says whether the sizes of states may be the reason. NULL:
-     * they are not. fail says whether it can start again from there. */
+    /* After a failure: puts the latest state into simulation.y, and says whether the sizes of
+     * states may be the reason. NULL: they are not. fail says whether it can start again from
+     * there. */
     bool (*may_be_sizes)(struct batch *batch, int k);
     bool (*fail)(struct batch *batch, int k);
 
@@ -99,11 +105,14 @@ struct integrator_seats {
     const double *(*at_beginning)(struct batch *batch, int k);
     /* Puts the states at simulation.t into simulation.y; rooted: those inside of the step. */
     void (*go_to)(struct batch *batch, unsigned seats, unsigned rooted);
-    /* Takes a step back of which only a part leaves all states above zero, to make a shorter one. False: it stands. */
+    /* Takes a step back of which only a part leaves all states above zero, to make a shorter
+     * one. False: it stands. */
     bool (*take_back)(struct batch *batch, int k, double part);
     void (*saw_step)(struct batch *batch, int k); /* positive.h has seen it */
-    void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it */
-    uint32_t (*cost)(const void *plan, size_t n); /* of attempts for n evaluations, as of an engine */
+    /* before the next step: what forcing.h says of it */
+    void (*attend)(struct batch *batch, int k);
+    /* of attempts for n evaluations, as of an engine */
+    uint32_t (*cost)(const void *plan, size_t n);
 };
 
 /* The beginning of an integration at simulation.t: how far it goes, and looks at steady states
@@ -131,5 +140,6 @@ void drive_discard(struct engine_pool *pool, struct evaluation *evaluation);
     {.capacity = width, .integrator = own, .refusal = own_refusal, .only_plain = is_only_plain, \
      .suits = own_suits, .pool_new = drive_pool_new, .pool_free = drive_pool_free, \
      .linear_solver = drive_linear_solver, .cost = drive_cost, .engine_new = drive_new, \
-     .engine_free = drive_free, .submit = drive_submit, .work = drive_work, .withdraw = drive_withdraw, \
+     .engine_free = drive_free, .submit = drive_submit, .work = drive_work, \
+         .withdraw = drive_withdraw, \
      .discard = drive_discard}

@@ -17,7 +17,9 @@ const char *const engine_word[N_ENGINE] = {ENGINE_LIST(ENGINE_WORD)};
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi)
 {
     const struct engine_table *table = engine_in_use[kind];
-    return !table ? "cannot be simulated by it in this program" : table->refusal ? table->refusal(abi) : NULL;
+    return !table           ? "cannot be simulated by it in this program"
+           : table->refusal ? table->refusal(abi)
+                            : NULL;
 }
 
 enum engine_kind engine_choose(const struct stiffit_model *abi, const struct engine_use *use)
@@ -300,15 +302,17 @@ static const struct engine_table both_table = {
 static enum status check_options(const struct ode_options *options, struct error *error)
 {
     if (!(options->rtol > 0 && options->rtol < 1))
-        return error_set(error, STATUS_USAGE, "rtol must be above 0 and below 1, not %g", options->rtol);
+        return error_set(error, STATUS_USAGE, "rtol must be above 0 and below 1, not %g",
+                         options->rtol);
     if (!(options->atol >= 0 && isfinite(options->atol)))
-        return error_set(error, STATUS_USAGE, "atol must be 0 (the states' own sizes) or above and finite, not %g",
+        return error_set(error, STATUS_USAGE,
+                         "atol must be 0 (the states' own sizes) or above and finite, not %g",
                          options->atol);
     return STATUS_OK;
 }
 
-struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
-                                    size_t n_worker, struct error *error)
+struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options,
+                                    size_t n_workspace, size_t n_worker, struct error *error)
 {
     bool is_reference = options->engine == ENGINE_REFERENCE;
     const struct engine_table *table = is_reference ? engine_in_use[ENGINE_REFERENCE] : &both_table;

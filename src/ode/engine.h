@@ -1,6 +1,7 @@
-/* The engine computes evaluations. A worker submits as many as the engine holds, from any fits, lets it work until some are
- * finished, and passes their answers on. An engine is a table of functions; the data that it
- * keeps for an evaluation are opaque to others. CVODES has capacity 1; lanes hold several and advance them together.
+/* The engine computes evaluations. A worker submits as many as the engine holds, from any fits,
+ * lets it work until some are finished, and passes their answers on. An engine is a table of
+ * functions; the data that it keeps for an evaluation are opaque to others. CVODES has capacity
+ * 1; lanes hold several and advance them together.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -25,20 +26,22 @@ struct engine_use {
 
 struct engine_pool; /* shared by all workers of a run */
 struct integrator;
-struct engine;      /* one worker's; not thread-safe. Evaluations may move between the engines of one pool */
+/* one worker's; not thread-safe. Evaluations may move between the engines of one pool */
+struct engine;
 
 struct engine_table {
     size_t capacity; /* evaluations that a worker's engine holds at once, at most */
     const struct integrator *integrator; /* of drive.h; or NULL */
-    /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
+    /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it
+     * takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
     bool only_plain; /* takes only tasks without steady doses and phases; no engine but the
                       * reference takes adjoints */
     /* Whether it is to be taken if none is asked for; NULL: never. */
     bool (*suits)(const struct engine_use *use);
     struct engine_pool *(*pool_new)(const struct engine_table *table, const struct model *model,
-                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
-                                    struct error *error);
+                                    const struct ode_options *options, size_t n_workspace,
+                                    size_t n_worker, struct error *error);
     void (*pool_free)(struct engine_pool *pool);
     /* What the user should know of it, at the beginning or at the end of a run. False: nothing.
      * NULL: it never tells. */
@@ -62,7 +65,8 @@ struct engine_pool {
 };
 struct engine {
     const struct engine_table *table;
-    /* Of engines that hold several evaluations: places for them at attempts at a step, and those that were taken. */
+    /* Of engines that hold several evaluations: places for them at attempts at a step, and those
+     * that were taken. */
     uint64_t n_seat, n_held;
 };
 
@@ -75,29 +79,33 @@ extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this p
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi);
 /* The engine for a run that asks for none. */
 enum engine_kind engine_choose(const struct stiffit_model *abi, const struct engine_use *use);
-/* The engine that carries an evaluation out, in a pool that has `kind` and the reference. The same for each evaluation of a
- * task. */
-static inline enum engine_kind engine_for(const struct evaluation *evaluation, enum engine_kind kind)
+/* The engine that carries an evaluation out, in a pool that has `kind` and the reference. The
+ * same for each evaluation of a task. */
+static inline enum engine_kind engine_for(const struct evaluation *evaluation,
+                                          enum engine_kind kind)
 {
     const struct ode_task *task = evaluation->task;
     bool is_plain = task->n_phase == 0 && !ode_has_periods(task);
-    bool is_taken = kind != ENGINE_REFERENCE && evaluation->engine != ENGINE_REFERENCE && !evaluation->adjoint &&
-                    (is_plain || !engine_in_use[kind]->only_plain);
+    bool is_taken = kind != ENGINE_REFERENCE && evaluation->engine != ENGINE_REFERENCE &&
+                    !evaluation->adjoint && (is_plain || !engine_in_use[kind]->only_plain);
     return is_taken ? kind : ENGINE_REFERENCE;
 }
 
 /* A pool of the reference and of options->engine: the workspaces (integrator memory, vectors,
- * scratch), each allocated once and reused. Every workspace beyond `n_worker` times the capacity lets one unfinished evaluation
- * be set aside; there are at least `n_workspace`. */
-struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
-                                    size_t n_worker, struct error *error);
+ * scratch), each allocated once and reused. Every workspace beyond `n_worker` times the capacity
+ * lets one unfinished evaluation be set aside; there are at least `n_workspace`. */
+struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options,
+                                    size_t n_workspace, size_t n_worker, struct error *error);
 static inline void engine_pool_free(struct engine_pool *pool)
 {
     if (pool)
         pool->table->pool_free(pool);
 }
 /* One of linear_solver_word. */
-static inline const char *engine_pool_linear_solver(const struct engine_pool *pool) { return pool->table->linear_solver(pool); }
+static inline const char *engine_pool_linear_solver(const struct engine_pool *pool)
+{
+    return pool->table->linear_solver(pool);
+}
 /* What it costs a worker to work on n evaluations of the pool's own engine at once, in any unit;
  * 0: they share no work. */
 static inline uint32_t engine_cost(const struct engine_pool *pool, size_t n)
@@ -141,14 +149,15 @@ static inline struct evaluation *engine_work(struct engine *engine, const struct
 {
     return engine->table->work(engine, turn);
 }
-/* Sets an unfinished evaluation aside together with its workspace, so that this engine has room for another. False: too few
- * workspaces are left, or the evaluation is finished; it must then continue here. */
+/* Sets an unfinished evaluation aside together with its workspace, so that this engine has room
+ * for another. False: too few workspaces are left, or the evaluation is finished; it must then
+ * continue here. */
 static inline bool engine_withdraw(struct engine *engine, struct evaluation *evaluation)
 {
     return engine->table->withdraw(engine, evaluation);
 }
-/* Drops an evaluation that was withdrawn and frees its workspace. Its answer is undefined. Does nothing if it was never
- * begun. */
+/* Drops an evaluation that was withdrawn and frees its workspace. Its answer is undefined. Does
+ * nothing if it was never begun. */
 static inline void engine_discard(struct engine_pool *pool, struct evaluation *evaluation)
 {
     if (evaluation->state)

@@ -1,5 +1,5 @@
-/* The engines of this program. They have a file of their own so that a program linked with another definition has other
- * engines, as the tests do (tests/engine).
+/* The engines of this program. They have a file of their own so that a program linked with
+ * another definition has other engines, as the tests do (tests/engine).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 

@@ -17,13 +17,15 @@ size_t events_next(struct simulation *sim, const double *y, unsigned kind)
         const struct pending_item *later = &s->pending.entry[i], *first = &s->pending.entry[best];
         if (!pending_is_due(s, later) || (stops_kind(s, later->index) & kind) != kind)
             continue;
-        if (ranks && !known && derivatives_value(&sim->model, MODEL_PRIORITY, sim->t, y, s->jump.row) != STIFFIT_OK)
+        if (ranks && !known &&
+            derivatives_value(&sim->model, MODEL_PRIORITY, sim->t, y, s->jump.row) != STIFFIT_OK)
             return s->pending.n + 1;
         known = true;
         double priority = ranks ? s->jump.row[later->index] : 0;
         bool is_first = best == s->pending.n || priority > best_priority;
         if (!is_first && !(priority < best_priority))
-            is_first = later->index < first->index || (later->index == first->index && later->order < first->order);
+            is_first = later->index < first->index ||
+                       (later->index == first->index && later->order < first->order);
         if (is_first) {
             best = i;
             best_priority = priority;
@@ -37,12 +39,14 @@ static bool is_early(const struct stops *s, size_t event)
     return s->abi->event_kind && s->abi->event_kind[event] & STIFFIT_EVENT_EARLY_VALUES;
 }
 
-/* The derivative of row `row` of a function whose derivatives are in by_state and by_parameter, at a time that moves by dt, for
- * block k; star: the sensitivities at that time. */
-static double total(const struct simulation *sim, const double *star, size_t n_row, size_t row, double dt, size_t k)
+/* The derivative of row `row` of a function whose derivatives are in by_state and by_parameter,
+ * at a time that moves by dt, for block k; star: the sensitivities at that time. */
+static double total(const struct simulation *sim, const double *star, size_t n_row, size_t row,
+                    double dt, size_t k)
 {
     const struct stops *s = sim->stops;
-    double sum = jump_by_block(sim, s->jump.by_parameter, n_row, row, k) + s->jump.by_state[row + sim->n_state * n_row] * dt;
+    double sum = jump_by_block(sim, s->jump.by_parameter, n_row, row, k) +
+                 s->jump.by_state[row + sim->n_state * n_row] * dt;
     for (size_t j = 0; j < sim->n_state; j++)
         if (star[j] != 0)
             sum += s->jump.by_state[row + j * n_row] * star[j];
@@ -59,7 +63,8 @@ static bool differentiate(struct simulation *sim, const double *y, enum point_fu
 }
 
 /* What event_assign makes of the state and its sensitivities at the moving time. */
-static bool assign(struct simulation *sim, const double *y, size_t event, const double *dt, double *out)
+static bool assign(struct simulation *sim, const double *y, size_t event, const double *dt,
+                   double *out)
 {
     struct stops *s = sim->stops;
     size_t n = sim->n_state;
@@ -81,7 +86,8 @@ static bool assign(struct simulation *sim, const double *y, size_t event, const 
 }
 
 /* The delay of an event that fires, and the derivatives of the time of its execution. */
-static bool take_delay(struct simulation *sim, const double *y, size_t event, const double *dt, double *delay, double *dt_out)
+static bool take_delay(struct simulation *sim, const double *y, size_t event, const double *dt,
+                       double *delay, double *dt_out)
 {
     struct stops *s = sim->stops;
     size_t n = sim->n_state;
@@ -114,7 +120,8 @@ bool events_fire(struct simulation *sim, double *y, size_t event, const double *
     if (!numbers)
         return false;
     struct pending_item *later = &s->pending.entry[s->pending.n - 1];
-    bool good = jump_travel(sim, y, NULL, dt, 1) && take_delay(sim, y, event, dt, &delay, numbers) &&
+    bool good = jump_travel(sim, y, NULL, dt, 1) &&
+                take_delay(sim, y, event, dt, &delay, numbers) &&
                 (!is_early(s, event) || assign(sim, y, event, dt, numbers + sim->blocks.n)) &&
                 jump_travel(sim, y, NULL, dt, -1);
     later->t += good ? delay : 0;
@@ -126,7 +133,9 @@ bool events_fire_later(struct simulation *sim, double *y, size_t event, const do
     struct stops *s = sim->stops;
     if (!(stops_kind(s, event) & STIFFIT_EVENT_AFTER))
         return events_fire(sim, y, event, dt);
-    double *numbers = pending_add(sim, (struct pending_item){.t = sim->t, .is_waiting = true, .index = (uint32_t)event});
+    double *numbers = pending_add(sim, (struct pending_item){.t = sim->t,
+                                                             .is_waiting = true,
+                                                             .index = (uint32_t)event});
     if (numbers)
         memcpy(numbers, dt, sim->blocks.n * sizeof(double));
     return numbers;

@@ -1,11 +1,12 @@
-/* Samples every function in each gap between two times of the task, in order. If the model bounds its functions over spans of
- * time, a span between two samples is halved until its bounds agree with them, so that nothing is hidden in between. Where a
- * function turns (rises after falling, or the reverse), the sample is a stop. Where it jumps, bisection encloses the change,
- * and the end of the enclosure is a stop. A pulse is a turn and a step is a jump, so the integrator meets each at least once;
- * its error test resolves the rest.
+/* Samples every function in each gap between two times of the task, in order. If the model
+ * bounds its functions over spans of time, a span between two samples is halved until its bounds
+ * agree with them, so that nothing is hidden in between. Where a function turns (rises after
+ * falling, or the reverse), the sample is a stop. Where it jumps, bisection encloses the change,
+ * and the end of the enclosure is a stop. A pulse is a turn and a step is a jump, so the
+ * integrator meets each at least once; its error test resolves the rest.
  *
- * Samples are taken shortly before the integrator needs them, so only the last few are kept. They depend on the task and the
- * parameters alone.
+ * Samples are taken shortly before the integrator needs them, so only the last few are kept.
+ * They depend on the task and the parameters alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/forcing.h"
 
@@ -22,18 +23,21 @@ enum { SAMPLES = 128, SAMPLES_LEAST = 4, WINDOW = 4, BISECTIONS = 32 };
 enum { DEPTH = 40, MOST_HALVINGS = 16384 };
 /* Bounds agree with the samples if they exceed them by this part of the largest value. */
 #define HIDDEN 1e-3
-/* A change below this part of the largest value is rounding. A jump is a change this many times those of its neighbours. */
+/* A change below this part of the largest value is rounding. A jump is a change this many times
+ * those of its neighbours. */
 #define ROUNDING 1e-9
 #define ABRUPT 8
 /* A step is stretched to a stop that lies at most this many times its length ahead. */
 #define NEARLY 1.01
-/* A stop closer than this, relative to the times, counts as passed: the integrator cannot make so short a step. */
+/* A stop closer than this, relative to the times, counts as passed: the integrator cannot make
+ * so short a step. */
 #define CLOSEST 1e-12
 #define BEHIND 1e-11
 /* The error test of states at rest skips this many times the distance from a jump to its stop. */
 #define WAKE 10
 
-/* A time at which a step must end. Steps shorter than half of `reach` may pass it: they see what the samples saw. */
+/* A time at which a step must end. Steps shorter than half of `reach` may pass it: they see what
+ * the samples saw. */
 struct stop {
     double t, reach;
 };
@@ -120,9 +124,11 @@ static void add_sample(struct forcing *f, double t, const double *value, bool is
     f->is_unresolved[WINDOW - 1] = is_unresolved;
 }
 
-/* Whether a function that is a at the beginning of a span and b at its end, `h` later, stays within `allowed` of the range
- * between them. Its graph lies in the parallelogram that the bounds of the slope make. */
-static bool is_seen(double a, double b, double h, double lower, double upper, double least, double most, double allowed)
+/* Whether a function that is a at the beginning of a span and b at its end, `h` later, stays
+ * within `allowed` of the range between them. Its graph lies in the parallelogram that the
+ * bounds of the slope make. */
+static bool is_seen(double a, double b, double h, double lower, double upper, double least,
+                    double most, double allowed)
 {
     double low = fmin(a, b), high = fmax(a, b);
     if (least >= 0 || most <= 0 || (lower >= low - allowed && upper <= high + allowed))
@@ -136,15 +142,16 @@ static bool is_seen(double a, double b, double h, double lower, double upper, do
 }
 
 /* Whether the samples at both ends of a span tell all about it. */
-static bool is_resolved(struct simulation *sim, double from, const double *first, double to, const double *last)
+static bool is_resolved(struct simulation *sim, double from, const double *first, double to,
+                        const double *last)
 {
     struct forcing *f = sim->forcing;
     const double *bound = f->bound;
     if (derivatives_forcing_range(&sim->model, from, to, f->bound) != STIFFIT_OK)
         return false;
     for (size_t k = 0; k < f->n; k++)
-        if (!is_seen(first[k], last[k], to - from, bound[k], bound[k + f->n], bound[k + 2 * f->n], bound[k + 3 * f->n],
-                     HIDDEN * f->size[k]))
+        if (!is_seen(first[k], last[k], to - from, bound[k], bound[k + f->n], bound[k + 2 * f->n],
+                     bound[k + 3 * f->n], HIDDEN * f->size[k]))
             return false;
     return true;
 }
@@ -182,8 +189,10 @@ static void sample(struct simulation *sim)
     for (;;) {
         double *last = f->ahead + (f->n_ahead - 1) * f->n, to = f->time_ahead[f->n_ahead - 1];
         double middle = from + 0.5 * (to - from);
-        is_good = !sim->model.abi->forcing_range || !(to > from) || is_resolved(sim, from, first, to, last);
-        if (is_good || f->n_ahead > DEPTH || f->n_halving == MOST_HALVINGS || !(middle - from > BEHIND * fabs(middle)))
+        is_good = !sim->model.abi->forcing_range || !(to > from) ||
+                  is_resolved(sim, from, first, to, last);
+        if (is_good || f->n_ahead > DEPTH || f->n_halving == MOST_HALVINGS ||
+            !(middle - from > BEHIND * fabs(middle)))
             break;
         f->n_halving++;
         f->time_ahead[f->n_ahead++] = middle;
@@ -194,14 +203,16 @@ static void sample(struct simulation *sim)
 }
 
 /* Encloses the largest change of function k between two times; returns the end of the enclosure. */
-static double enclose(struct simulation *sim, size_t k, double from, double to, double low, double high)
+static double enclose(struct simulation *sim, size_t k, double from, double to, double low,
+                      double high)
 {
     struct forcing *f = sim->forcing;
     double whole = fabs(high - low);
     int i = 0;
     for (; i < BISECTIONS && fabs(high - low) > 0.5 * whole; i++) {
         double middle = from + 0.5 * (to - from);
-        if (derivatives_forcing(&sim->model, middle, f->between) != STIFFIT_OK || !isfinite(f->between[k]))
+        if (derivatives_forcing(&sim->model, middle, f->between) != STIFFIT_OK ||
+            !isfinite(f->between[k]))
             break;
         if (fabs(f->between[k] - low) > fabs(high - f->between[k])) {
             to = middle;
@@ -215,8 +226,9 @@ static double enclose(struct simulation *sim, size_t k, double from, double to, 
     return i < BISECTIONS ? to : to + fmax(to - from, BEHIND * fabs(to));
 }
 
-/* Changes of function k in the cells before and after the window's second one, as they compare with the change in this. With
- * cells of equal length they are the changes; otherwise it takes slopes. */
+/* Changes of function k in the cells before and after the window's second one, as they compare
+ * with the change in this. With cells of equal length they are the changes; otherwise it takes
+ * slopes. */
 static bool is_abrupt(const struct forcing *f, size_t k)
 {
     double slope[WINDOW - 1];

@@ -1,5 +1,5 @@
-/* Scans time-dependent inputs before the integration, so that the integrator does not step over a pulse between two evaluations
- * of the right-hand side.
+/* Scans time-dependent inputs before the integration, so that the integrator does not step over
+ * a pulse between two evaluations of the right-hand side.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -13,8 +13,9 @@ struct forcing;
 struct forcing *forcing_new(const struct stiffit_model *abi);
 void forcing_free(struct forcing *forcing); /* NULL is legal */
 
-/* Call this when the integrator has been started at simulation.t; it may pass any later time of the task. */
+/* Call this when the integrator has been started at simulation.t; it may pass any later time of
+ * the task. */
 void forcing_begin(struct simulation *simulation);
-/* Call this before a step of about the length `step`: returns the time at which an input jumps or turns, or an earlier one,
- * where the step must end; INFINITY: none is near. */
+/* Call this before a step of about the length `step`: returns the time at which an input jumps
+ * or turns, or an earlier one, where the step must end; INFINITY: none is near. */
 double forcing_bound(struct simulation *simulation, double step);

@@ -32,9 +32,12 @@ bool jump_travel(struct simulation *sim, double *y, const double *f, const doubl
     return true;
 }
 
-double jump_by_block(const struct simulation *sim, const double *matrix, size_t n_row, size_t row, size_t k)
+double jump_by_block(const struct simulation *sim, const double *matrix, size_t n_row, size_t row,
+                     size_t k)
 {
-    return sim->blocks.is_pace || sim->blocks.parameter[k] == ODE_NONE ? 0 : matrix[row + sim->blocks.parameter[k] * n_row];
+    return sim->blocks.is_pace || sim->blocks.parameter[k] == ODE_NONE
+               ? 0
+               : matrix[row + sim->blocks.parameter[k] * n_row];
 }
 
 bool jump_fixed(struct simulation *sim, const double *y, size_t i, double *dt)

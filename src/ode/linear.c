@@ -1,4 +1,5 @@
-/* Chooses a model's linear solver; the interface common to all solvers; the two dense ones (our own LU, LAPACK).
+/* Chooses a model's linear solver; the interface common to all solvers; the two dense ones (our
+ * own LU, LAPACK).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear.h"
 
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Microseconds of linear algebra in a step with 10 sensitivities (measured by scripts/bench/bench_ode_crossover.c; AMD EPYC,
- * OpenBLAS 0.3.21, KLU 1.3.8). KLU: random patterns; fill is the number of entries of the factors over n^2. KLU's limits are in
- * sparse.c.
+/* Microseconds of linear algebra in a step with 10 sensitivities (measured by
+ * scripts/bench/bench_ode_crossover.c; AMD EPYC, OpenBLAS 0.3.21, KLU 1.3.8). KLU: random
+ * patterns; fill is the number of entries of the factors over n^2. KLU's limits are in sparse.c.
  *
  *      n   dense  lapack    klu (fill)
  *      8    0.51    0.83    0.47 (53 %)
@@ -23,12 +24,15 @@
  *    256     728     395    38.3  (9 %)      437 (36 %)     1225 (62 %) */
 enum { LAPACK_FROM = 72 };
 
-typedef void lapack_factor_function(const int *m, const int *n, double *a, const int *lda, int *pivot, int *info);
-typedef void lapack_solve_function(const char *trans, const int *n, const int *nrhs, const double *a, const int *lda,
-                                   const int *pivot, double *b, const int *ldb, int *info, size_t trans_length);
-typedef void blas_multiply_function(const char *ta, const char *tb, const int *m, const int *n, const int *k,
-                                    const double *alpha, const double *a, const int *lda, const double *b,
-                                    const int *ldb, const double *beta, double *c, const int *ldc, size_t ta_length,
+typedef void lapack_factor_function(const int *m, const int *n, double *a, const int *lda,
+                                    int *pivot, int *info);
+typedef void lapack_solve_function(const char *trans, const int *n, const int *nrhs,
+                                   const double *a, const int *lda, const int *pivot, double *b,
+                                   const int *ldb, int *info, size_t trans_length);
+typedef void blas_multiply_function(const char *ta, const char *tb, const int *m, const int *n,
+                                    const int *k, const double *alpha, const double *a,
+                                    const int *lda, const double *b, const int *ldb,
+                                    const double *beta, double *c, const int *ldc, size_t ta_length,
                                     size_t tb_length);
 
 /* OpenBLAS, for a plan that uses it. */
@@ -39,14 +43,16 @@ struct lapack {
     blas_multiply_function *dgemm;
 };
 
-/* ISO C does not convert between object and function pointers; POSIX guarantees the same representation. */
+/* ISO C does not convert between object and function pointers; POSIX guarantees the same
+ * representation. */
 #define ASSIGN_FUNCTION(target, address) \
     do { \
         void *address_ = (address); \
         memcpy(&(target), &address_, sizeof address_); \
     } while (0)
 
-static enum status lapack_plan(struct linear_plan *plan, const struct stiffit_model *abi, struct error *error)
+static enum status lapack_plan(struct linear_plan *plan, const struct stiffit_model *abi,
+                               struct error *error)
 {
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
     struct lapack *lapack = plan->own = calloc(1, sizeof *lapack);
@@ -61,7 +67,8 @@ static enum status lapack_plan(struct linear_plan *plan, const struct stiffit_mo
     ASSIGN_FUNCTION(lapack->dgetrs, shared_object_symbol(lapack->library, "dgetrs_"));
     ASSIGN_FUNCTION(lapack->dgemm, shared_object_symbol(lapack->library, "dgemm_"));
     if (!lapack->dgetrf || !lapack->dgetrs || !lapack->dgemm)
-        return error_set(error, STATUS_SYSTEM, "libopenblas has no dgetrf, dgetrs or dgemm: use --linear-solver dense");
+        return error_set(error, STATUS_SYSTEM,
+                         "libopenblas has no dgetrf, dgetrs or dgemm: use --linear-solver dense");
     return STATUS_OK;
 }
 
@@ -98,7 +105,8 @@ static void put_matrix(struct linear *linear, double gamma)
 static enum linear_result own_factor(struct linear *linear, double gamma)
 {
     put_matrix(linear, gamma);
-    return dense_factor(linear->factors, linear->plan->n, linear->pivot) ? LINEAR_OK : LINEAR_SINGULAR;
+    return dense_factor(linear->factors, linear->plan->n, linear->pivot) ? LINEAR_OK
+                                                                         : LINEAR_SINGULAR;
 }
 
 static enum linear_result own_solve(struct linear *linear, double *b, size_t n_column)
@@ -107,7 +115,8 @@ static enum linear_result own_solve(struct linear *linear, double *b, size_t n_c
     return LINEAR_OK;
 }
 
-static enum linear_result own_solve_transposed(const struct linear *linear, const double *factors, const int *pivot, double *b)
+static enum linear_result own_solve_transposed(const struct linear *linear, const double *factors,
+                                               const int *pivot, double *b)
 {
     dense_solve_transposed(factors, linear->plan->n, pivot, b);
     return LINEAR_OK;
@@ -141,7 +150,8 @@ static enum linear_result lapack_solve(struct linear *linear, double *b, size_t 
     return info == 0 ? LINEAR_OK : LINEAR_SINGULAR;
 }
 
-static enum linear_result lapack_solve_transposed(const struct linear *linear, const double *factors, const int *pivot,
+static enum linear_result lapack_solve_transposed(const struct linear *linear,
+                                                  const double *factors, const int *pivot,
                                                   double *b)
 {
     const struct lapack *lapack = linear->plan->own;
@@ -150,22 +160,32 @@ static enum linear_result lapack_solve_transposed(const struct linear *linear, c
     return info == 0 ? LINEAR_OK : LINEAR_SINGULAR;
 }
 
-static void lapack_multiply(const struct linear *linear, const double *x, double *y, size_t n_column)
+static void lapack_multiply(const struct linear *linear, const double *x, double *y,
+                            size_t n_column)
 {
     const struct lapack *lapack = linear->plan->own;
     int size = (int)linear->plan->n, columns = (int)n_column;
     const double one = 1, zero = 0;
-    lapack->dgemm("N", "N", &size, &columns, &size, &one, linear->jacobian, &size, x, &size, &zero, y, &size, 1, 1);
+    lapack->dgemm("N", "N", &size, &columns, &size, &one, linear->jacobian, &size, x, &size, &zero,
+                  y, &size, 1, 1);
 }
 
-const struct linear_solver dense_solver = {
-    .new = dense_new, .factor = own_factor, .solve = own_solve, .solve_transposed = own_solve_transposed,
-    .multiply = own_multiply, .multiply_transposed = own_multiply_transposed};
+const struct linear_solver dense_solver = {.new = dense_new,
+                                           .factor = own_factor,
+                                           .solve = own_solve,
+                                           .solve_transposed = own_solve_transposed,
+                                           .multiply = own_multiply,
+                                           .multiply_transposed = own_multiply_transposed};
 
-const struct linear_solver lapack_solver = {
-    .suits = lapack_suits, .plan = lapack_plan, .plan_fini = lapack_plan_fini, .new = dense_new, .factor = lapack_factor,
-    .solve = lapack_solve, .solve_transposed = lapack_solve_transposed, .multiply = lapack_multiply,
-    .multiply_transposed = own_multiply_transposed};
+const struct linear_solver lapack_solver = {.suits = lapack_suits,
+                                            .plan = lapack_plan,
+                                            .plan_fini = lapack_plan_fini,
+                                            .new = dense_new,
+                                            .factor = lapack_factor,
+                                            .solve = lapack_solve,
+                                            .solve_transposed = lapack_solve_transposed,
+                                            .multiply = lapack_multiply,
+                                            .multiply_transposed = own_multiply_transposed};
 
 #define ROW(id, word, row) [LINEAR_##id] = &(row),
 #define WORD(id, word, row) [LINEAR_##id] = word,
@@ -182,7 +202,8 @@ static void plan_reset(struct linear_plan *plan, int kind)
     plan->n_jacobian = plan->n * plan->n;
 }
 
-static enum status choose(struct linear_plan *plan, const struct stiffit_model *abi, int requested, struct error *error)
+static enum status choose(struct linear_plan *plan, const struct stiffit_model *abi, int requested,
+                          struct error *error)
 {
     for (int kind = N_LINEAR_SOLVER - 1; plan->n > 0 && kind > LINEAR_DENSE; kind--) {
         const struct linear_solver *solver = solvers[kind];
@@ -198,7 +219,8 @@ static enum status choose(struct linear_plan *plan, const struct stiffit_model *
     return STATUS_OK;
 }
 
-struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int requested, struct error *error)
+struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int requested,
+                                    struct error *error)
 {
     struct linear_plan *plan = calloc(1, sizeof *plan);
     if (!plan) {
@@ -220,7 +242,10 @@ void linear_plan_free(struct linear_plan *plan)
     free(plan);
 }
 
-bool linear_plan_is_sparse(const struct linear_plan *plan) { return solvers[plan->kind]->is_sparse; }
+bool linear_plan_is_sparse(const struct linear_plan *plan)
+{
+    return solvers[plan->kind]->is_sparse;
+}
 
 double linear_plan_fill(const struct linear_plan *plan) { return plan->fill; }
 
@@ -260,7 +285,10 @@ void linear_begin(struct linear *linear)
 
 double *linear_jacobian(struct linear *linear) { return linear->jacobian; }
 
-enum linear_result linear_factor(struct linear *linear, double gamma) { return linear->solver->factor(linear, gamma); }
+enum linear_result linear_factor(struct linear *linear, double gamma)
+{
+    return linear->solver->factor(linear, gamma);
+}
 
 enum linear_result linear_solve(struct linear *linear, double *b, size_t n_column)
 {
@@ -285,10 +313,12 @@ void linear_keep(const struct linear *linear, double *kept)
     memcpy(kept + n * n, linear->pivot, n * sizeof(int));
 }
 
-enum linear_result linear_solve_transposed_kept(const struct linear *linear, const double *kept, double *b)
+enum linear_result linear_solve_transposed_kept(const struct linear *linear, const double *kept,
+                                                double *b)
 {
     size_t n = linear->plan->n;
-    return linear->solver->solve_transposed(linear, kept, (const int *)(const void *)(kept + n * n), b);
+    return linear->solver->solve_transposed(linear, kept, (const int *)(const void *)(kept + n * n),
+                                            b);
 }
 
 void linear_multiply(struct linear *linear, const double *x, double *y, size_t n_column)

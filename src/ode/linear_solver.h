@@ -1,5 +1,5 @@
-/* A linear solver as a row of functions, for the files that have one. A new one is a file with its row, and
- * a line of LINEAR_SOLVER_LIST (evaluation.h).
+/* A linear solver as a row of functions, for the files that have one. A new one is a file with
+ * its row, and a line of LINEAR_SOLVER_LIST (evaluation.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -21,12 +21,16 @@ struct linear {
     void *own;
 };
 
-/* The functions `new` to the multiplications do what linear.h says of those names. NULL: nothing to do. */
+/* The functions `new` to the multiplications do what linear.h says of those names. NULL: nothing
+ * to do. */
 struct linear_solver {
     bool is_sparse; /* J is the values of the model's pattern */
-    bool (*suits)(const struct stiffit_model *abi); /* whether a plan is worth trying; called if no solver was requested */
-    /* Fills n_jacobian, fill and own if they differ from those of dense matrices. STATUS_SYSTEM: a library is missing. */
-    enum status (*plan)(struct linear_plan *plan, const struct stiffit_model *abi, struct error *error);
+    /* whether a plan is worth trying; called if no solver was requested */
+    bool (*suits)(const struct stiffit_model *abi);
+    /* Fills n_jacobian, fill and own if they differ from those of dense matrices. STATUS_SYSTEM:
+     * a library is missing. */
+    enum status (*plan)(struct linear_plan *plan, const struct stiffit_model *abi,
+                        struct error *error);
     bool (*pays)(const struct linear_plan *plan); /* whether it is faster than the others */
     void (*plan_fini)(struct linear_plan *plan);
     bool (*new)(struct linear *linear); /* false: out of memory */
@@ -34,7 +38,8 @@ struct linear_solver {
     void (*begin)(struct linear *linear);
     enum linear_result (*factor)(struct linear *linear, double gamma);
     enum linear_result (*solve)(struct linear *linear, double *b, size_t n_column);
-    enum linear_result (*solve_transposed)(const struct linear *linear, const double *factors, const int *pivot, double *b);
+    enum linear_result (*solve_transposed)(const struct linear *linear, const double *factors,
+                                           const int *pivot, double *b);
     void (*multiply)(const struct linear *linear, const double *x, double *y, size_t n_column);
     void (*multiply_transposed)(const struct linear *linear, const double *x, double *y);
 };

@@ -1,11 +1,14 @@
-/* The corrector of a BDF step for the state and its sensitivities together: our own nonlinear solver for CVODES.
+/* The corrector of a BDF step for the state and its sensitivities together: our own nonlinear
+ * solver for CVODES.
  *
- * Newton's iteration finds the state. Then the Jacobian and df/dp are evaluated at the converged state, and one linear solve
- * gives all sensitivities exactly, since their equations are linear once y is known. So they are the sensitivities of the
- * discrete solution, and no stale matrix affects their error estimate: on Robertson's problem this halves the number of steps
- * compared with a matrix kept over several steps. Newton's iteration starts with the factors of the last step's sensitivities,
- * which saves a factorisation per step (10 % of the time with 3 states, 12 % with 20) at the same error. It factors at the
- * prediction if it does not converge with them or if gamma has changed much.
+ * Newton's iteration finds the state. Then the Jacobian and df/dp are evaluated at the converged
+ * state, and one linear solve gives all sensitivities exactly, since their equations are linear
+ * once y is known. So they are the sensitivities of the discrete solution, and no stale matrix
+ * affects their error estimate: on Robertson's problem this halves the number of steps compared
+ * with a matrix kept over several steps. Newton's iteration starts with the factors of the last
+ * step's sensitivities, which saves a factorisation per step (10 % of the time with 3 states, 12
+ * % with 20) at the same error. It factors at the prediction if it does not converge with them
+ * or if gamma has changed much.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/cvodes.h"
 
@@ -13,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-/* As in CVODE: the maximum number of iterations, the factor by which the estimated rate may decrease, and the growth of a
- * correction that counts as divergence. */
+/* As in CVODE: the maximum number of iterations, the factor by which the estimated rate may
+ * decrease, and the growth of a correction that counts as divergence. */
 enum { MAX_ITERATION = 4 };
 /* Factors are kept for this many steps and these changes of gamma, as in CVODE. */
 enum { MAX_AGE = 20 };
@@ -88,7 +91,8 @@ static int iterate(struct workspace *ws, const struct system *s)
 }
 
 /* Newton's iteration from the prediction; ws->sim.f is the right-hand side there. */
-static int converge(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
+static int converge(struct workspace *ws, const struct system *s, const double *weights,
+                    double tolerance)
 {
     double rate = 1, last = 0;
     for (int m = 0; m < MAX_ITERATION; m++) {
@@ -115,7 +119,8 @@ static bool factors_will_do(const struct workspace *ws, const struct system *s)
            fabs(s->gamma / ws->factor_gamma - 1) < MAX_GAMMA_CHANGE;
 }
 
-static int solve_state(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
+static int solve_state(struct workspace *ws, const struct system *s, const double *weights,
+                       double tolerance)
 {
     size_t n = ws->sim.n_state;
     bool kept = factors_will_do(ws, s);
@@ -145,13 +150,15 @@ static const double *rhs_column(struct workspace *ws, size_t k)
     if (ws->sim.blocks.is_pace)
         return ws->probe_column;
     if (!ws->probe)
-        return ws->sim.blocks.in_rhs[k] ? ws->rhs_parameter + ws->sim.blocks.parameter[k] * ws->sim.n_state : NULL;
+        return ws->sim.blocks.in_rhs[k]
+                   ? ws->rhs_parameter + ws->sim.blocks.parameter[k] * ws->sim.n_state
+                   : NULL;
     probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
     return ws->probe_column;
 }
 
-/* (I - gamma J) s_k = predicted_k - rl1 zn1_k + gamma df/dp_k: the corrector's equation of block k, solved for the sensitivity
- * itself, which avoids the product J s_k. */
+/* (I - gamma J) s_k = predicted_k - rl1 zn1_k + gamma df/dp_k: the corrector's equation of block
+ * k, solved for the sensitivity itself, which avoids the product J s_k. */
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
     size_t n = ws->sim.n_state;
@@ -169,7 +176,8 @@ static int solve_sensitivities(struct workspace *ws, const struct system *s)
         const double *by_parameter = rhs_column(ws, k);
         double *column = ws->sim.columns + k * n;
         for (size_t i = 0; i < n; i++)
-            column[i] = predicted[i] - s->rl1 * zn1[i] + (by_parameter ? s->gamma * by_parameter[i] : 0);
+            column[i] =
+                predicted[i] - s->rl1 * zn1[i] + (by_parameter ? s->gamma * by_parameter[i] : 0);
     }
     enum linear_result result = linear_solve(ws->linear, ws->sim.columns, ws->sim.blocks.n);
     if (result != LINEAR_OK)
@@ -183,15 +191,16 @@ static int solve_sensitivities(struct workspace *ws, const struct system *s)
     return 0;
 }
 
-static int op_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector correction, N_Vector weights,
-                    sunrealtype tolerance, sunbooleantype call_setup, void *cvode)
+static int op_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector correction,
+                    N_Vector weights, sunrealtype tolerance, sunbooleantype call_setup, void *cvode)
 {
     struct workspace *ws = solver->content;
     struct system s = {.predicted = vector_data(predicted), .correction = vector_data(correction)};
     N_Vector zn0, y, f, zn1;
     void *user_data;
     (void)call_setup;
-    if (CVodeGetNonlinearSystemData(cvode, &s.t, &zn0, &y, &f, &s.gamma, &s.rl1, &zn1, &user_data) != CV_SUCCESS)
+    if (CVodeGetNonlinearSystemData(cvode, &s.t, &zn0, &y, &f, &s.gamma, &s.rl1, &zn1,
+                                    &user_data) != CV_SUCCESS)
         return -1;
     s.zn1 = vector_data(zn1);
     int code = solve_state(ws, &s, vector_data(weights), tolerance);

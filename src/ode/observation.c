@@ -1,4 +1,5 @@
-/* Computes predictions, noise and their derivatives from the state and its sensitivities at a measurement time.
+/* Computes predictions, noise and their derivatives from the state and its sensitivities at a
+ * measurement time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
 
@@ -10,14 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest error of a prediction that may come from the absolute part of the states' tolerances: relative to sigma; if that
- * is unknown, to rtol times the largest prediction so far, since all rows then have the same weight. Without measurements, each
- * observable has its own largest prediction. */
+/* The largest error of a prediction that may come from the absolute part of the states'
+ * tolerances: relative to sigma; if that is unknown, to rtol times the largest prediction so
+ * far, since all rows then have the same weight. Without measurements, each observable has its
+ * own largest prediction. */
 static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 
-bool rows_init(struct rows *rows, const struct stiffit_model *abi, const struct ode_options *options)
+bool rows_init(struct rows *rows, const struct stiffit_model *abi,
+               const struct ode_options *options)
 {
-    size_t n = abi->n_state, n_observable = abi->n_observable, n_parameter = abi->n_parameter + options->n_none;
+    size_t n = abi->n_state, n_observable = abi->n_observable,
+           n_parameter = abi->n_parameter + options->n_none;
     rows->seen = calloc(n * (2 + blocks_most(abi, options)) + 1, sizeof(double));
     rows->h = calloc(n_observable + 1, sizeof(double));
     rows->h_state = calloc(n_observable * n + 1, sizeof(double));
@@ -26,14 +30,14 @@ bool rows_init(struct rows *rows, const struct stiffit_model *abi, const struct 
     rows->h_row = calloc(n_observable * n_parameter + 1, sizeof(double));
     rows->is_wanted = calloc(n_observable + 1, sizeof *rows->is_wanted);
     rows->h_largest = calloc(n_observable + 1, sizeof(double));
-    return rows->seen && rows->h && rows->h_state && rows->term && rows->h_parameter && rows->h_row && rows->is_wanted &&
-           rows->h_largest;
+    return rows->seen && rows->h && rows->h_state && rows->term && rows->h_parameter &&
+           rows->h_row && rows->is_wanted && rows->h_largest;
 }
 
 void rows_fini(struct rows *rows)
 {
-    void *const arrays[] = {rows->seen, rows->h, rows->h_state, rows->term, rows->h_parameter, rows->h_row, rows->is_wanted,
-                            rows->h_largest};
+    void *const arrays[] = {rows->seen,        rows->h,     rows->h_state,   rows->term,
+                            rows->h_parameter, rows->h_row, rows->is_wanted, rows->h_largest};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -42,13 +46,16 @@ void rows_fini(struct rows *rows)
 static int differentiate_by_state(struct simulation *sim, bool noise, double t, const double *y)
 {
     const struct derivatives *d = &sim->model;
-    int code = derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_state);
+    int code = derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y,
+                                    sim->rows.h_state);
     const double *column = sim->rows.h_state;
     sim->rows.n_term = 0;
-    for (size_t i = 0; code == STIFFIT_OK && i < sim->n_state; i++, column += sim->abi->n_observable)
+    for (size_t i = 0; code == STIFFIT_OK && i < sim->n_state;
+         i++, column += sim->abi->n_observable)
         for (size_t w = 0; w < d->n_wanted; w++)
             if (column[d->wanted[w]] != 0)
-                sim->rows.term[sim->rows.n_term++] = (struct row_term){d->wanted[w], (uint32_t)i, column[d->wanted[w]]};
+                sim->rows.term[sim->rows.n_term++] =
+                    (struct row_term){d->wanted[w], (uint32_t)i, column[d->wanted[w]]};
     return code;
 }
 
@@ -59,8 +66,10 @@ static double time_of(const struct simulation *sim, size_t i_time)
     return t == INFINITY ? sim->t : t;
 }
 
-/* The derivatives of the wanted observables by parameter, if any of these is in use directly, and by state. */
-static int differentiate(struct simulation *sim, bool noise, double t, const double *y, bool *is_direct)
+/* The derivatives of the wanted observables by parameter, if any of these is in use directly,
+ * and by state. */
+static int differentiate(struct simulation *sim, bool noise, double t, const double *y,
+                         bool *is_direct)
 {
     const struct evaluation *evaluation = sim->evaluation;
     bool by_state = sim->blocks.n && !sim->blocks.is_pace;
@@ -69,14 +78,16 @@ static int differentiate(struct simulation *sim, bool noise, double t, const dou
         used |= derivatives_use(sim->abi, sim->blocks.sens[k]) & use;
     *is_direct = used;
     enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
-    int code = used ? derivatives_by_parameter(&sim->model, which, t, y, sim->rows.h_parameter) : STIFFIT_OK;
+    int code = used ? derivatives_by_parameter(&sim->model, which, t, y, sim->rows.h_parameter)
+                    : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
         code = differentiate_by_state(sim, noise, t, y);
     sim->rows.has_terms = code == STIFFIT_OK && by_state && !noise && sim->abi->observe_state;
     return code;
 }
 
-/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into sim->rows.h_row (n_observable x n_sens). */
+/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into sim->rows.h_row (n_observable
+ * x n_sens). */
 static void add_up(struct simulation *sim, bool noise, const double *y)
 {
     size_t n = sim->n_state, n_observable = sim->abi->n_observable;
@@ -91,19 +102,21 @@ static void add_up(struct simulation *sim, bool noise, const double *y)
         if (sim->blocks.of_sens[k] < 0)
             continue;
         const double *s = y + ((size_t)sim->blocks.of_sens[k] + 1) * n;
-        for (const struct row_term *term = sim->rows.term; term < sim->rows.term + sim->rows.n_term; term++)
+        for (const struct row_term *term = sim->rows.term; term < sim->rows.term + sim->rows.n_term;
+             term++)
             row[term->observable] += term->value * s[term->state];
     }
 }
 
-/* The same for the most frequent case, and faster: each of n_row rows has an observable of its own, which depends on one state
- * and on no parameter directly. False: it is another case. */
+/* The same for the most frequent case, and faster: each of n_row rows has an observable of its
+ * own, which depends on one state and on no parameter directly. False: it is another case. */
 static bool add_up_single(struct simulation *sim, size_t n_row, const double *y, double *derivative,
                           size_t stride, bool *finite)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct row_term *term = sim->rows.term;
-    bool single = sim->rows.has_terms && !evaluation->column && sim->rows.n_term == n_row && sim->model.n_wanted == n_row;
+    bool single = sim->rows.has_terms && !evaluation->column && sim->rows.n_term == n_row &&
+                  sim->model.n_wanted == n_row;
     for (size_t i = 0; single && i < n_row; i++)
         single = term[i].observable == sim->model.wanted[i];
     for (size_t k = 0; single && k < evaluation->n_sens; k++)
@@ -121,9 +134,13 @@ static bool add_up_single(struct simulation *sim, size_t n_row, const double *y,
     return single;
 }
 
-static bool has_sigma(const struct ode_task *task, size_t i) { return task->row_sigma && !isnan(task->row_sigma[i]); }
+static bool has_sigma(const struct ode_task *task, size_t i)
+{
+    return task->row_sigma && !isnan(task->row_sigma[i]);
+}
 
-/* Sets the observables that rows first..last-1 need. For noise, rows with a sigma of their own need none. */
+/* Sets the observables that rows first..last-1 need. For noise, rows with a sigma of their own
+ * need none. */
 static void choose_wanted(struct simulation *sim, bool noise, size_t first, size_t last)
 {
     const struct ode_task *task = sim->evaluation->task;
@@ -140,7 +157,8 @@ static void choose_wanted(struct simulation *sim, bool noise, size_t first, size
 }
 
 /* Fills (prediction, d_prediction) or (noise, d_noise) for rows first..last-1. */
-static bool fill_values(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y, double *value)
+static bool fill_values(struct simulation *sim, bool noise, size_t first, size_t last, double t,
+                        const double *y, double *value)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
@@ -162,8 +180,8 @@ static bool fill_values(struct simulation *sim, bool noise, size_t first, size_t
     return true;
 }
 
-static bool fill_derivatives(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y,
-                             double *derivative)
+static bool fill_derivatives(struct simulation *sim, bool noise, size_t first, size_t last,
+                             double t, const double *y, double *derivative)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
@@ -172,7 +190,8 @@ static bool fill_derivatives(struct simulation *sim, bool noise, size_t first, s
     bool is_direct = false, finite = true;
     if (sim->model.n_wanted > 0 && differentiate(sim, noise, t, y, &is_direct) != STIFFIT_OK)
         return false;
-    bool done = !is_direct && add_up_single(sim, last - first, y, derivative + first, stride, &finite);
+    bool done =
+        !is_direct && add_up_single(sim, last - first, y, derivative + first, stride, &finite);
     if (!done && sim->model.n_wanted > 0)
         add_up(sim, noise, y);
     for (size_t k = 0; column && k < evaluation->n_sens; k++)
@@ -181,7 +200,8 @@ static bool fill_derivatives(struct simulation *sim, bool noise, size_t first, s
     for (size_t k = 0; !done && k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++) {
             bool own = noise && has_sigma(task, i);
-            double derived = own ? 0 : sim->rows.h_row[task->row_observable[i] + k * sim->abi->n_observable];
+            double derived =
+                own ? 0 : sim->rows.h_row[task->row_observable[i] + k * sim->abi->n_observable];
             if (column)
                 derivative[i + column[k] * stride] += derived;
             else
@@ -189,13 +209,14 @@ static bool fill_derivatives(struct simulation *sim, bool noise, size_t first, s
             finite = finite && isfinite(derived);
         }
     if (!finite)
-        sim->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t,
-                                                   .not_finite = true};
+        sim->model.failure = (struct model_failure){.where = "derivatives of the observables",
+                                                    .t = t,
+                                                    .not_finite = true};
     return finite;
 }
 
-static bool fill(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y, double *value,
-                 double *derivative)
+static bool fill(struct simulation *sim, bool noise, size_t first, size_t last, double t,
+                 const double *y, double *value, double *derivative)
 {
     const struct evaluation *evaluation = sim->evaluation;
     choose_wanted(sim, noise, first, last);
@@ -232,8 +253,9 @@ size_t observation_mark(const struct simulation *sim, bool *is_wanted)
     return end;
 }
 
-/* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its sensitivities at that
- * time (contiguous blocks). NULL if there are no states. False: the model failed. */
+/* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state
+ * and its sensitivities at that time (contiguous blocks). NULL if there are no states. False:
+ * the model failed. */
 static bool fill_rows(struct simulation *sim, size_t i_time, const double *y)
 {
     const struct evaluation *evaluation = sim->evaluation;
@@ -259,18 +281,20 @@ static bool fill_rows(struct simulation *sim, size_t i_time, const double *y)
     return good;
 }
 
-/* The errors of all observables that are due to the integrator's absolute tolerances. States still close to 0 at an early time,
- * which will grow, do not count. */
+/* The errors of all observables that are due to the integrator's absolute tolerances. States
+ * still close to 0 at an early time, which will grow, do not count. */
 static void excesses(const struct simulation *sim, double *excess)
 {
     memset(excess, 0, sim->abi->n_observable * sizeof *excess);
-    for (const struct row_term *term = sim->rows.term; term < sim->rows.term + sim->rows.n_term; term++)
+    for (const struct row_term *term = sim->rows.term; term < sim->rows.term + sim->rows.n_term;
+         term++)
         if (sim->tolerance.sizes[term->state + sim->n_state] == 0)
             excess[term->observable] += fabs(term->value) * sim->tolerance.beyond[term->state];
 }
 
 /* Whether rows first..last-1, of one variant, do. */
-static bool asks_relative(struct simulation *sim, size_t first, size_t last, size_t i_time, const double *y)
+static bool asks_relative(struct simulation *sim, size_t first, size_t last, size_t i_time,
+                          const double *y)
 {
     bool known = sim->rows.has_terms;
     if (!known) {
@@ -345,8 +369,9 @@ bool observation_would_ask(const struct evaluation *evaluation, double rtol, dou
     return asks;
 }
 
-/* Call this after fill_rows, but not at the initial time. Whether these rows need more accurate states than the states' sizes
- * give: for example, the logarithm of a state that has decayed far. */
+/* Call this after fill_rows, but not at the initial time. Whether these rows need more accurate
+ * states than the states' sizes give: for example, the logarithm of a state that has decayed
+ * far. */
 static bool time_asks_relative(struct simulation *sim, size_t i_time, const double *y)
 {
     const struct ode_task *task = sim->evaluation->task;
@@ -386,19 +411,23 @@ bool observation_answer(struct simulation *sim, const double *y, bool initial)
     if (sim->blocks.n && !sim->blocks.is_pace)
         seen = tolerance_drop_vanished(sim, y, sim->rows.seen);
     bool good = fill_rows(sim, sim->rows.i_time, seen);
-    if (sim->evaluation->end && sim->n_state && sim->rows.i_time + 1 == sim->evaluation->task->n_time)
+    if (sim->evaluation->end && sim->n_state &&
+        sim->rows.i_time + 1 == sim->evaluation->task->n_time)
         give_end(sim, y);
     bool relative = initial || sim->tolerance.atol > 0 || sim->tolerance.is_relative;
     sim->begins_anew = !relative && (!good || time_asks_relative(sim, sim->rows.i_time, y));
     return good || sim->begins_anew;
 }
 
-bool observation_answer_until(struct simulation *sim, double t, int side, const double *y, bool initial)
+bool observation_answer_until(struct simulation *sim, double t, int side, const double *y,
+                              bool initial)
 {
     const struct ode_task *task = sim->evaluation->task;
-    for (; sim->rows.i_time < task->n_time && !sim->begins_anew; sim->rows.i_time += !sim->begins_anew) {
+    for (; sim->rows.i_time < task->n_time && !sim->begins_anew;
+         sim->rows.i_time += !sim->begins_anew) {
         int own_side = task->time_side ? task->time_side[sim->rows.i_time] : 0;
-        if (task->time[sim->rows.i_time] > t || (task->time[sim->rows.i_time] == t && own_side > side))
+        if (task->time[sim->rows.i_time] > t ||
+            (task->time[sim->rows.i_time] == t && own_side > side))
             return true;
         if (!observation_answer(sim, y, initial))
             return outcome_model_failed(sim);
@@ -407,8 +436,8 @@ bool observation_answer_until(struct simulation *sim, double t, int side, const 
 }
 
 /* Adds the same rows' share of the gradient. */
-static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y,
-                  const double *weights, double *by_state, double *gradient)
+static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last, double t,
+                  const double *y, const double *weights, double *by_state, double *gradient)
 {
     const struct evaluation *evaluation = sim->evaluation;
     size_t n = sim->n_state, n_observable = sim->abi->n_observable;
@@ -425,7 +454,8 @@ static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last,
         return true;
     choose_wanted(sim, noise, first, last);
     const struct derivatives *d = &sim->model;
-    if (derivatives_by_parameter(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_parameter) != STIFFIT_OK ||
+    if (derivatives_by_parameter(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y,
+                                 sim->rows.h_parameter) != STIFFIT_OK ||
         (by_state && derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y,
                                           sim->rows.h_state) != STIFFIT_OK))
         return false;
@@ -433,15 +463,18 @@ static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last,
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         size_t j = evaluation->sens[k];
         for (size_t w = 0; derivatives_use(sim->abi, j) & use && w < d->n_wanted; w++)
-            gradient[k] += weight[d->wanted[w]] * sim->rows.h_parameter[d->wanted[w] + j * n_observable];
+            gradient[k] +=
+                weight[d->wanted[w]] * sim->rows.h_parameter[d->wanted[w] + j * n_observable];
     }
     for (size_t i = 0; by_state && i < n; i++)
         for (size_t w = 0; w < d->n_wanted; w++)
-            by_state[i] += weight[d->wanted[w]] * sim->rows.h_state[d->wanted[w] + i * n_observable];
+            by_state[i] +=
+                weight[d->wanted[w]] * sim->rows.h_state[d->wanted[w] + i * n_observable];
     return true;
 }
 
-bool observation_weigh(struct simulation *sim, size_t i_time, const double *y, double *by_state, double *gradient)
+bool observation_weigh(struct simulation *sim, size_t i_time, const double *y, double *by_state,
+                       double *gradient)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
@@ -452,7 +485,8 @@ bool observation_weigh(struct simulation *sim, size_t i_time, const double *y, d
     if (first == last || evaluation->n_sens == 0)
         return true;
     double t = time_of(sim, i_time);
-    return weigh(sim, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state, gradient) &&
+    return weigh(sim, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state,
+                 gradient) &&
            (!evaluation->noise || !sim->abi->noise ||
             weigh(sim, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));
 }

@@ -1,19 +1,23 @@
-/* The measurements of an evaluation: which one is the next, and their rows from the state at their time.
+/* The measurements of an evaluation: which one is the next, and their rows from the state at
+ * their time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "ode/simulation.h"
 
 /* False: out of memory; rows_fini is legal then. */
-bool rows_init(struct rows *rows, const struct stiffit_model *abi, const struct ode_options *options);
+bool rows_init(struct rows *rows, const struct stiffit_model *abi,
+               const struct ode_options *options);
 void rows_fini(struct rows *rows);
 
-/* Answers the rows of the next task time from the state and its sensitivities there (blocks; NULL if there are no states).
- * False: they cannot be computed. If begins_anew is set, the evaluation must be begun again, with relative tolerances. */
+/* Answers the rows of the next task time from the state and its sensitivities there (blocks;
+ * NULL if there are no states). False: they cannot be computed. If begins_anew is set, the
+ * evaluation must be begun again, with relative tolerances. */
 bool observation_answer(struct simulation *simulation, const double *y, bool initial);
-/* Answers all measurements before t, and those at t up to a side, from the state at t. If begins_anew is set, the rest is not
- * answered. False: the evaluation is finished. */
-bool observation_answer_until(struct simulation *simulation, double t, int side, const double *y, bool initial);
+/* Answers all measurements before t, and those at t up to a side, from the state at t. If
+ * begins_anew is set, the rest is not answered. False: the evaluation is finished. */
+bool observation_answer_until(struct simulation *simulation, double t, int side, const double *y,
+                              bool initial);
 
 /* For integrators that compute rows themselves: whether rows first ... last - 1 need more accurate
  * states than the states' sizes give, from the errors of their observables (n_observable, each
@@ -28,7 +32,8 @@ bool observation_would_ask(const struct evaluation *evaluation, double rtol, dou
 #define OBSERVATION_NOT_ASKED (-1.0)
 /* Marks the observables of the rows of the next time, and returns the end of these rows. */
 size_t observation_mark(const struct simulation *simulation, bool *is_wanted);
-/* For the backward pass, from the last time to the first: adds the derivatives of these rows, weighted as in
- * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to
- * gradient (n_sens). */
-bool observation_weigh(struct simulation *simulation, size_t i_time, const double *y, double *by_state, double *gradient);
+/* For the backward pass, from the last time to the first: adds the derivatives of these rows,
+ * weighted as in evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is
+ * wanted), the direct ones by parameter to gradient (n_sens). */
+bool observation_weigh(struct simulation *simulation, size_t i_time, const double *y,
+                       double *by_state, double *gradient);

@@ -22,17 +22,22 @@ bool pending_no_memory(struct simulation *sim)
     return outcome_fail(sim, EVALUATION_NO_MEMORY, "no memory for doses and events");
 }
 
-double *pending_numbers(const struct stops *s, size_t i) { return s->pending.number + i * s->pending.stride; }
+double *pending_numbers(const struct stops *s, size_t i)
+{
+    return s->pending.number + i * s->pending.stride;
+}
 
 double *pending_add(struct simulation *sim, struct pending_item later)
 {
     struct stops *s = sim->stops;
     size_t most = s->pending.max;
-    struct pending_item *grown = pending_grow(s->pending.entry, s->pending.n, &most, sizeof *s->pending.entry);
+    struct pending_item *grown =
+        pending_grow(s->pending.entry, s->pending.n, &most, sizeof *s->pending.entry);
     if (grown)
         s->pending.entry = grown;
-    double *numbers = grown && most > s->pending.max ? realloc(s->pending.number, most * s->pending.stride * sizeof *numbers)
-                                                   : s->pending.number;
+    double *numbers = grown && most > s->pending.max
+                          ? realloc(s->pending.number, most * s->pending.stride * sizeof *numbers)
+                          : s->pending.number;
     if (!grown || !numbers) {
         pending_no_memory(sim);
         return NULL;
@@ -56,13 +61,15 @@ void pending_remove(struct stops *s, size_t i)
 
 bool pending_is_due(const struct stops *s, const struct pending_item *later)
 {
-    return !later->is_end && later->t <= s->limit && !later->is_waiting && (s->is_late || !later->is_late);
+    return !later->is_end && later->t <= s->limit && !later->is_waiting &&
+           (s->is_late || !later->is_late);
 }
 
 void pending_cancel(struct stops *s, size_t event)
 {
     bool can_lapse = stops_kind(s, event) & STIFFIT_EVENT_CAN_LAPSE;
     for (size_t i = s->pending.n; i-- > 0;)
-        if (!s->pending.entry[i].is_end && s->pending.entry[i].index == event && (can_lapse || s->pending.entry[i].is_waiting))
+        if (!s->pending.entry[i].is_end && s->pending.entry[i].index == event &&
+            (can_lapse || s->pending.entry[i].is_waiting))
             pending_remove(s, i);
 }

@@ -10,19 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The factor of the integrator's accuracy, up to the LEAST rtol that it surely reaches: a state that forgets 1/300 of itself in
- * an interval adds up the errors of 300. */
+/* The factor of the integrator's accuracy, up to the LEAST rtol that it surely reaches: a state
+ * that forgets 1/300 of itself in an interval adds up the errors of 300. */
 #define TIGHTER 100
 #define LEAST 1e-11
-/* Steps, relative to the states' largest values, that end Newton's method: at once, and if the one before was NEAR. It also
- * ends where an interval changes the states by no more than NOISE times rtol. */
+/* Steps, relative to the states' largest values, that end Newton's method: at once, and if the
+ * one before was NEAR. It also ends where an interval changes the states by no more than NOISE
+ * times rtol. */
 #define ARRIVED 1e-8
 #define ARRIVED_AGAIN 1e-4
 #define NEAR 1e-5
 #define NOISE 3
-/* A linear system with I - (1 - DISCOUNT) M instead of I - M is regular, and solutions are refined with I - M. With a smaller
- * number rounding errors would change conserved totals. What forgets less than a hundredth of this in an interval accumulates
- * for ever. */
+/* A linear system with I - (1 - DISCOUNT) M instead of I - M is regular, and solutions are
+ * refined with I - M. With a smaller number rounding errors would change conserved totals. What
+ * forgets less than a hundredth of this in an interval accumulates for ever. */
 #define DISCOUNT 1e-3
 enum { MOST_REFINED = 3000 };
 #define REFINED 1e-10
@@ -38,14 +39,16 @@ struct period {
     struct evaluation inner;   /* over an interval, or n_interval of them */
     struct ode_task task;
     struct dose dose;
-    double time, end_time;     /* of the steady dose; of the intervals, which end before anything happens at `time` */
+    /* of the steady dose; of the intervals, which end before anything happens at `time` */
+    double time, end_time;
     struct input *input;       /* n_input constants */
     double *knot;              /* 2 n_input */
     size_t n_own;              /* parameters of the outer evaluation */
     size_t i_dose, n_found;
     int n_pass;
     uint32_t n_interval;
-    int n_newton;              /* steps of Newton's method from the simulated trajectory to the present state */
+    /* steps of Newton's method from the simulated trajectory to the present state */
+    int n_newton;
     bool was_near;             /* the last one was small */
     int64_t n_step;
     bool crosses;
@@ -65,8 +68,9 @@ void period_free(struct period *p)
 {
     if (!p)
         return;
-    void *const arrays[] = {p->input, p->knot, p->sens, p->begin, p->end, p->reached, p->by_own, p->size, p->step, p->rest,
-                            p->matrix, p->square, p->pivot, p->found, p};
+    void *const arrays[] = {p->input,   p->knot,   p->sens,  p->begin, p->end,
+                            p->reached, p->by_own, p->size,  p->step,  p->rest,
+                            p->matrix,  p->square, p->pivot, p->found, p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -77,10 +81,12 @@ static struct period *period_new(const struct stiffit_model *abi)
     if (!p)
         return NULL;
     size_t n = abi->n_state, n_column = 1 + n + abi->n_parameter, n_input = abi->n_input;
-    const struct { double **at; size_t n; } arrays[] = {
-        {&p->knot, 2 * n_input}, {&p->begin, n * n_column}, {&p->end, n * n_column}, {&p->reached, n},
-        {&p->by_own, n * abi->n_parameter}, {&p->size, n}, {&p->step, n}, {&p->rest, n * n_column}, {&p->matrix, n * n},
-        {&p->square, 2 * n * n}};
+    const struct { double **at; size_t n;
+    } arrays[] =
+        {{&p->knot, 2 * n_input}, {&p->begin, n * n_column},          {&p->end, n * n_column},
+         {&p->reached, n},        {&p->by_own, n * abi->n_parameter}, {&p->size, n},
+         {&p->step, n},           {&p->rest, n * n_column},           {&p->matrix, n * n},
+         {&p->square, 2 * n * n}};
     bool complete = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         complete = (*arrays[i].at = calloc(arrays[i].n + 1, sizeof(double))) && complete;
@@ -107,9 +113,13 @@ static bool fail(struct simulation *sim, enum evaluation_outcome outcome, const 
     return outcome_set(sim, outcome);
 }
 
-static bool fail_memory(struct simulation *sim) { return fail(sim, EVALUATION_NO_MEMORY, "no memory for steady doses"); }
+static bool fail_memory(struct simulation *sim)
+{
+    return fail(sim, EVALUATION_NO_MEMORY, "no memory for steady doses");
+}
 
-/* Evaluates n_interval intervals from the state at the beginning of `begin`; first: from the model's. */
+/* Evaluates n_interval intervals from the state at the beginning of `begin`; first: from the
+ * model's. */
 static bool pass(struct simulation *sim, bool is_first)
 {
     struct period *p = sim->period;
@@ -122,11 +132,19 @@ static bool pass(struct simulation *sim, bool is_first)
     memset(p->begin + n, 0, n * (p->n_own + n) * sizeof(double));
     for (size_t i = 0; i < n; i++)
         p->begin[(1 + p->n_own + i) * n + i] = 1;
-    p->inner = (struct evaluation){.engine = outer->engine, .task = &p->task, .p = outer->p, .sens = p->sens,
-                                   .n_sens = p->n_own + (is_first ? 0 : n), .begin = is_first ? NULL : p->begin, .end = p->end,
-                                   .max_steps = outer->max_steps - p->n_step, .deadline_ns = INT64_MAX,
-                                   .tighter = tighter * fmax(1, fmin(TIGHTER, sim->options.rtol / tighter / LEAST)),
-                                   .named = outer->named};
+    p->inner =
+        (struct evaluation){.engine = outer->engine,
+                            .task = &p->task,
+                            .p = outer->p,
+                            .sens = p->sens,
+                            .n_sens = p->n_own + (is_first ? 0 : n),
+                            .begin = is_first ? NULL : p->begin,
+                            .end = p->end,
+                            .max_steps = outer->max_steps - p->n_step,
+                            .deadline_ns = INT64_MAX,
+                            .tighter = tighter *
+                                       fmax(1, fmin(TIGHTER, sim->options.rtol / tighter / LEAST)),
+                            .named = outer->named};
     p->n_pass++;
     sim->evaluation = &p->inner;
     sim->n_factor = 0;
@@ -134,15 +152,18 @@ static bool pass(struct simulation *sim, bool is_first)
 }
 
 /* The value of an input at the dose's time stays for ever. */
-static void hold_inputs(struct period *p, const struct stiffit_model *abi, const struct input *input)
+static void hold_inputs(struct period *p, const struct stiffit_model *abi,
+                        const struct input *input)
 {
     for (uint32_t i = 0; i < abi->n_input; i++) {
         size_t k = 0;
         while (k + 1 < input[i].n && input[i].time[k + 1] <= p->time)
             k++;
         double value = input[i].value[k], *knot = p->knot + 2 * i;
-        if (abi->input_linear && abi->input_linear[i] && k + 1 < input[i].n && input[i].time[k] < p->time)
-            value += (input[i].value[k + 1] - value) * (p->time - input[i].time[k]) / (input[i].time[k + 1] - input[i].time[k]);
+        if (abi->input_linear && abi->input_linear[i] && k + 1 < input[i].n &&
+            input[i].time[k] < p->time)
+            value += (input[i].value[k + 1] - value) * (p->time - input[i].time[k]) /
+                     (input[i].time[k + 1] - input[i].time[k]);
         knot[0] = p->time;
         knot[1] = value;
         p->input[i] = (struct input){1, knot, knot + 1};
@@ -158,15 +179,20 @@ static bool next_period(struct simulation *sim)
     while (p->i_dose < task->n_dose && !task->dose[p->i_dose].steady)
         p->i_dose++;
     if (p->i_dose < task->n_dose && task->n_phase && task->dose[p->i_dose].time >= task->phase[0])
-        return fail(sim, EVALUATION_MODEL_FAILED, "a steady dose after a change of parameters is not supported");
+        return fail(sim, EVALUATION_MODEL_FAILED,
+                    "a steady dose after a change of parameters is not supported");
     if (p->i_dose < task->n_dose) {
         p->dose = task->dose[p->i_dose++];
         p->dose.steady = DOSE_CONTINUES;
         p->time = p->dose.time;
         hold_inputs(p, sim->abi, task->input);
         p->end_time = p->time - doses_slack(&p->dose);
-        p->task = (struct ode_task){.covariate = task->covariate, .n_dose = 1, .dose = &p->dose, .input = p->input,
-                                    .n_time = 1, .time = &p->end_time};
+        p->task = (struct ode_task){.covariate = task->covariate,
+                                    .n_dose = 1,
+                                    .dose = &p->dose,
+                                    .input = p->input,
+                                    .n_time = 1,
+                                    .time = &p->end_time};
         p->n_pass = 0;
         p->n_interval = 1;
         p->n_newton = 0;
@@ -214,10 +240,11 @@ bool period_begin(struct simulation *sim)
     return next_period(sim);
 }
 
-/* x += (I - M)^-1 (b - (I - M) x) for n_column columns, where (I - M) may be singular, with an error that is small beside x or
- * `unit`, in states' sizes. False: some grow for ever; *worst is the state that does so most. */
-static bool solve(struct period *p, size_t n, const double *m, const double *b, double *x, size_t n_column, double unit,
-                  size_t *worst)
+/* x += (I - M)^-1 (b - (I - M) x) for n_column columns, where (I - M) may be singular, with an
+ * error that is small beside x or `unit`, in states' sizes. False: some grow for ever; *worst is
+ * the state that does so most. */
+static bool solve(struct period *p, size_t n, const double *m, const double *b, double *x,
+                  size_t n_column, double unit, size_t *worst)
 {
     double *rest = p->rest;
     bool done = n_column == 0;
@@ -259,7 +286,8 @@ static bool is_stable(struct period *p, size_t n, const double *m)
     return true;
 }
 
-/* A solution with negative states that the simulated trajectory does not have, as behind the pole of y / (K + y), is none. */
+/* A solution with negative states that the simulated trajectory does not have, as behind the
+ * pole of y / (K + y), is none. */
 static bool is_elsewhere(const struct period *p, size_t n, const double *y)
 {
     for (size_t i = 0; i < n; i++)
@@ -282,8 +310,11 @@ static bool simulate_on(struct simulation *sim)
 static bool fail_to_converge(struct simulation *sim, size_t state, double change)
 {
     char why[150];
-    snprintf(why, sizeof why, "no periodic state of the steady doses at t = %.6g: from one interval to the next, %.40s changes "
-             "by %.3g", sim->period->time, sim->abi->state_name[state], change / sim->period->n_interval);
+    snprintf(why, sizeof why,
+             "no periodic state of the steady doses at t = %.6g: from one interval to the next, "
+             "%.40s changes "
+             "by %.3g",
+             sim->period->time, sim->abi->state_name[state], change / sim->period->n_interval);
     return fail(sim, EVALUATION_ODE_FAILED, why);
 }
 
@@ -292,8 +323,11 @@ static bool fail_like_inner(struct simulation *sim)
     char why[sizeof sim->period->inner.reason + 20];
     const struct evaluation *inner = &sim->period->inner;
     bool is_budget = inner->outcome == EVALUATION_BUDGET;
-    snprintf(why, sizeof why, is_budget ? "%sno periodic state of the steady doses within the budget of integrator steps"
-                                        : "steady doses: %s", is_budget ? "" : inner->reason);
+    snprintf(why, sizeof why,
+             is_budget ? "%sno periodic state of the steady doses within the budget of integrator "
+                         "steps"
+                       : "steady doses: %s",
+             is_budget ? "" : inner->reason);
     return fail(sim, inner->outcome, why);
 }
 
@@ -304,7 +338,8 @@ static bool iterate(struct simulation *sim)
     size_t n = sim->n_state, n_own = p->n_own, worst = 0;
     double *y = p->begin, *step = p->step;
     const double *phi = p->end, *by_own = p->end + n, *m = by_own + n * n_own;
-    double *change = p->begin + n, largest_change = 0, length = 0; /* the columns of `begin` are not needed any more */
+    /* the columns of `begin` are not needed any more */
+    double *change = p->begin + n, largest_change = 0, length = 0;
     for (size_t i = 0; i < n; i++) {
         p->size[i] = fmax(p->size[i], sim->tolerance.sizes[i]);
         p->size[i] = p->size[i] > 0 ? p->size[i] : 1;
@@ -353,7 +388,8 @@ bool period_next(struct simulation *sim)
     bool has_failed = inner->outcome != EVALUATION_OK;
     p->n_step += inner->n_step;
     p->crosses = inner->crosses; /* of the last one */
-    if (has_failed && p->n_newton && inner->outcome != EVALUATION_BUDGET && inner->outcome != EVALUATION_NO_MEMORY)
+    if (has_failed && p->n_newton && inner->outcome != EVALUATION_BUDGET &&
+        inner->outcome != EVALUATION_NO_MEMORY)
         return simulate_on(sim);
     if (has_failed)
         return fail_like_inner(sim);

@@ -1,6 +1,7 @@
-/* A state cannot fall through zero if its slope at zero is not negative. A numerical solution can: in x' = -V x / (K + x) with
- * K far below x, a step passes the pole at -K, and x goes on falling beyond it. Tighter tolerances do the same, so comparing
- * tolerances does not reveal it. Such a step is repeated, shorter; a trajectory that falls all the same, because K is below the
+/* A state cannot fall through zero if its slope at zero is not negative. A numerical solution
+ * can: in x' = -V x / (K + x) with K far below x, a step passes the pole at -K, and x goes on
+ * falling beyond it. Tighter tolerances do the same, so comparing tolerances does not reveal it.
+ * Such a step is repeated, shorter; a trajectory that falls all the same, because K is below the
  * tolerance, must not count as a solution.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size
- * or its reach (tolerance.c) is no such error. */
+/* Within its tolerance, and within that of what could drive it, a state may be below zero. This
+ * many times rtol times its size or its reach (tolerance.c) is no such error. */
 #define FAR 1000
 /* A repeated step goes this part of the way to zero. */
 #define AS_FAR 0.9
@@ -112,7 +113,8 @@ void positive_fall(struct simulation *sim, double t_before, const double *before
 {
     unsigned char *side = sim->positive->side;
     for (size_t i = 0; i < sim->n_state; i++)
-        if (y[i] < 0 && side[i] == ABOVE && cannot_fall(sim, i, t_before, before) && cannot_fall(sim, i, sim->t, y))
+        if (y[i] < 0 && side[i] == ABOVE && cannot_fall(sim, i, t_before, before) &&
+            cannot_fall(sim, i, sim->t, y))
             side[i] = FALLEN;
     set_watched(sim);
 }
@@ -130,7 +132,8 @@ static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
     if (derivatives_rhs(&sim->model, sim->t, y, sim->f) != STIFFIT_OK)
         return true;
     double slope = sim->f[i];
-    if (!(-slope * fabs(sim->t - sim->evaluation->task->t0) >= -y[i]) || !cannot_fall(sim, i, sim->t, y))
+    if (!(-slope * fabs(sim->t - sim->evaluation->task->t0) >= -y[i]) ||
+        !cannot_fall(sim, i, sim->t, y))
         return false;
     for (size_t j = 0; j < n; j++)
         tolerance[j] = sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j];
@@ -154,7 +157,8 @@ size_t positive_look(struct simulation *sim, const double *y)
             p->side[i] = BELOW;
         double size = fmax(p->size[i], fmax(sim->tolerance.sizes[i], sim->tolerance.reach[i]));
         double allowed = sim->tolerance.rtol * size + sim->tolerance.atol;
-        if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, sim->tolerance.beyond[i]) && goes_on_falling(sim, i, y))
+        if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, sim->tolerance.beyond[i]) &&
+            goes_on_falling(sim, i, y))
             fallen = i;
     }
     set_watched(sim);

@@ -1,6 +1,7 @@
-/* Times that depend on the trajectory: roots of switching functions and of events' triggers. Each step is examined at its
- * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
- * enclosed by bisection on the integrator's polynomial.
+/* Times that depend on the trajectory: roots of switching functions and of events' triggers.
+ * Each step is examined at its quarters, and where the parabola through three values of a
+ * function has an extremum of another sign. The first change is enclosed by bisection on the
+ * integrator's polynomial.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
@@ -11,16 +12,17 @@
 #include <math.h>
 #include <string.h>
 
-/* The smallest jump of the right-hand side at which the integrator stops, as a part of its rate. Where a switch turns the
- * right-hand side without a jump, the error test suffices. */
+/* The smallest jump of the right-hand side at which the integrator stops, as a part of its rate.
+ * Where a switch turns the right-hand side without a jump, the error test suffices. */
 #define JUMP 1e-8
-/* How far, in units of rounding, an end of the interval around a root may move from numbers that are exactly 0. */
+/* How far, in units of rounding, an end of the interval around a root may move from numbers that
+ * are exactly 0. */
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
-/* A root is near to a mark (a stop or a measurement) if the trigger's value there is within so many tolerances of 0, and the
- * time between them within a part of the step. Over a whole integration the errors of steps add up to about 100 tolerances
- * (CVODES, x' = -5x until t = 1). */
+/* A root is near to a mark (a stop or a measurement) if the trigger's value there is within so
+ * many tolerances of 0, and the time between them within a part of the step. Over a whole
+ * integration the errors of steps add up to about 100 tolerances (CVODES, x' = -5x until t = 1). */
 #define NEAR 200
 #define NEAR_PART 1e-2
 /* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
@@ -47,7 +49,8 @@ void root_evaluate(struct simulation *sim, double t, const double *y, double *va
 
 bool root_differs(const struct stops *s, size_t i)
 {
-    return s->roots.is_watched[i] && !isnan(s->roots.value[i]) && root_is_true(s, i, s->roots.value[i]) != s->roots.is_true[i];
+    return s->roots.is_watched[i] && !isnan(s->roots.value[i]) &&
+           root_is_true(s, i, s->roots.value[i]) != s->roots.is_true[i];
 }
 
 void root_take(struct stops *s, size_t i)
@@ -86,7 +89,8 @@ static void take_all(struct stops *s)
         root_take(s, i);
 }
 
-static void evaluate_at(struct simulation *sim, const struct latest_step *step, double t, double *value)
+static void evaluate_at(struct simulation *sim, const struct latest_step *step, double t,
+                        double *value)
 {
     const double *y = step->state_at(step->context, t);
     for (size_t i = 0; i < sim->stops->n_function; i++)
@@ -104,9 +108,10 @@ static size_t add_point(double *point, size_t n, double t)
     return n + 1;
 }
 
-/* Whether a trigger may have more changes of its sign between the five values: four of them bend more than they are away from
- * 0, or, if its sign changes, than half of the largest. Where the step is long and the trigger is not as smooth as the states,
- * as sin(x), the parabola does not show it. */
+/* Whether a trigger may have more changes of its sign between the five values: four of them bend
+ * more than they are away from 0, or, if its sign changes, than half of the largest. Where the
+ * step is long and the trigger is not as smooth as the states, as sin(x), the parabola does not
+ * show it. */
 static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
 {
     for (size_t i = s->abi->n_switching; i < s->n_function; i++)
@@ -123,9 +128,11 @@ static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
     return false;
 }
 
-/* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0: it must be examined in parts.
- */
-static size_t choose_points(struct simulation *sim, const struct latest_step *step, double from, double to, bool may_divide)
+/* The times at which a stretch of the step is examined: each quarter, and the extrema between.
+ * 0: it must be examined in parts.
+ * */
+static size_t choose_points(struct simulation *sim, const struct latest_step *step, double from,
+                            double to, bool may_divide)
 {
     struct stops *s = sim->stops;
     size_t n = s->n_function, n_point = 0;
@@ -143,16 +150,18 @@ static size_t choose_points(struct simulation *sim, const struct latest_step *st
             double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
             double a = 0.5 * (low + high) - middle, b = 0.5 * (high - low), x = -b / (2 * a);
             bool sign = middle >= 0, is_steady = (low >= 0) == sign && (high >= 0) == sign;
-            if (s->roots.is_watched[i] && is_steady && fabs(x) < 1 && (middle + 0.5 * b * x >= 0) != sign)
+            if (s->roots.is_watched[i] && is_steady && fabs(x) < 1 &&
+                (middle + 0.5 * b * x >= 0) != sign)
                 n_point = add_point(s->roots.point, n_point, from + ((double)k + x) * part);
         }
     memcpy(s->roots.last, at[STOPS_PARTS], n * sizeof(double));
     return n_point;
 }
 
-/* Moves the ends of an interval together around its first change that matters; the signs become those at its beginning, the
- * values those at its end. */
-static void enclose(struct simulation *sim, const struct latest_step *step, double *from, double *to)
+/* Moves the ends of an interval together around its first change that matters; the signs become
+ * those at its beginning, the values those at its end. */
+static void enclose(struct simulation *sim, const struct latest_step *step, double *from,
+                    double *to)
 {
     struct stops *s = sim->stops;
     for (;;) {
@@ -170,11 +179,13 @@ static void enclose(struct simulation *sim, const struct latest_step *step, doub
     evaluate_at(sim, step, *to, s->roots.value);
 }
 
-/* Whether the functions have the signs of s->roots.value (after their change), or those before, and none that changes is 0. */
+/* Whether the functions have the signs of s->roots.value (after their change), or those before,
+ * and none that changes is 0. */
 static bool is_beside(const struct stops *s, const double *value, bool after)
 {
     for (size_t i = 0; i < s->n_function; i++) {
-        bool changes = root_differs(s, i), sign = after ? root_is_true(s, i, s->roots.value[i]) : s->roots.is_true[i];
+        bool changes = root_differs(s, i),
+             sign = after ? root_is_true(s, i, s->roots.value[i]) : s->roots.is_true[i];
         if (s->roots.is_watched[i] && !isnan(s->roots.value[i]) &&
             (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
             return false;
@@ -182,13 +193,17 @@ static bool is_beside(const struct stops *s, const double *value, bool after)
     return true;
 }
 
-/* Moves an end of the interval away from numbers where a function that changes is exactly 0: the right-hand side may have the
- * value of the other side there, or a third one, as sign(0). States that change slowly stay there for many times. */
-static void leave_zero(struct simulation *sim, const struct latest_step *step, double *end, double limit, bool after)
+/* Moves an end of the interval away from numbers where a function that changes is exactly 0: the
+ * right-hand side may have the value of the other side there, or a third one, as sign(0). States
+ * that change slowly stay there for many times. */
+static void leave_zero(struct simulation *sim, const struct latest_step *step, double *end,
+                       double limit, bool after)
 {
     struct stops *s = sim->stops;
-    double *value = s->roots.sample, unit = DBL_EPSILON * fabs(*end) + DBL_MIN, way = after ? 1 : -1, t = *end;
-    for (double by = unit; way * (limit - t) >= 0 && by <= FARTHEST * unit; t = *end + way * by, by *= 2) {
+    double *value = s->roots.sample, unit = DBL_EPSILON * fabs(*end) + DBL_MIN,
+           way = after ? 1 : -1, t = *end;
+    for (double by = unit; way * (limit - t) >= 0 && by <= FARTHEST * unit;
+         t = *end + way * by, by *= 2) {
         evaluate_at(sim, step, t, value);
         if (!is_beside(s, value, after))
             continue;
@@ -216,7 +231,8 @@ static bool jumps(struct simulation *sim, const struct latest_step *step, double
     return !known || change > JUMP;
 }
 
-static bool has_root(struct simulation *sim, const struct latest_step *step, double from, double to, bool *is_jump)
+static bool has_root(struct simulation *sim, const struct latest_step *step, double from, double to,
+                     bool *is_jump)
 {
     struct stops *s = sim->stops;
     bool is_root = false;
@@ -238,11 +254,14 @@ static bool stop_at(struct simulation *sim, const struct latest_step *step, doub
     return s->roots.is_root = true;
 }
 
-/* The errors of the integration move roots, so that rounding would decide on the order of events and measurements of one time.
- * Therefore a trigger becomes true at a stop or a measurement that its root is near to, and together with others whose roots
- * are near. */
+/* The errors of the integration move roots, so that rounding would decide on the order of events
+ * and measurements of one time. Therefore a trigger becomes true at a stop or a measurement that
+ * its root is near to, and together with others whose roots are near. */
 
-static double reach_of(const struct examined *examined) { return NEAR_PART * (examined->end - examined->begin); }
+static double reach_of(const struct examined *examined)
+{
+    return NEAR_PART * (examined->end - examined->begin);
+}
 
 /* The derivatives of all triggers, the right-hand side (s->jump.f) and the sizes of the states in
  * the step (s->jump.y_new) at time t; false: they cannot be computed. */
@@ -261,10 +280,12 @@ static bool look_at(struct examined *examined, double t)
     if (y)
         root_evaluate(sim, t, y, s->roots.value);
     return y && derivatives_rhs(&sim->model, t, y, s->jump.f) == STIFFIT_OK &&
-           derivatives_by_state_and_time(&sim->model, MODEL_WHEN, t, y, s->jump.by_state) == STIFFIT_OK;
+           derivatives_by_state_and_time(&sim->model, MODEL_WHEN, t, y, s->jump.by_state) ==
+               STIFFIT_OK;
 }
 
-/* The slope of an event's trigger along the trajectory at the time of look_at, and the size of a value that is near 0. */
+/* The slope of an event's trigger along the trajectory at the time of look_at, and the size of a
+ * value that is near 0. */
 static double width_of(const struct examined *examined, size_t event, double t, double *slope)
 {
     const struct simulation *sim = examined->sim;
@@ -275,12 +296,15 @@ static double width_of(const struct examined *examined, size_t event, double t, 
     *slope = by[n * n_row];
     for (size_t j = 0; j < n; j++) {
         *slope += by[j * n_row] * s->jump.f[j];
-        tolerance += fabs(by[j * n_row]) * (sim->tolerance.rtol * size[j] + sim->tolerance.beyond[j]);
+        tolerance +=
+            fabs(by[j * n_row]) * (sim->tolerance.rtol * size[j] + sim->tolerance.beyond[j]);
     }
-    return fmin(NEAR * tolerance, fabs(*slope) * reach_of(examined)) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
+    return fmin(NEAR * tolerance, fabs(*slope) * reach_of(examined)) +
+           fabs(*slope) * STOPS_CLOSEST * fabs(t);
 }
 
-/* The mark that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
+/* The mark that a root at `t` is moved to, if it is within `reach`: the next stop, or else a
+ * measurement. */
 static double near_mark(const struct examined *examined, double t, double reach)
 {
     const struct simulation *sim = examined->sim;
@@ -288,7 +312,8 @@ static double near_mark(const struct examined *examined, double t, double reach)
     double next = sim->stops->next, best = t, distance = reach;
     if (fabs(next - t) <= reach && next <= examined->end)
         return next;
-    for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= fmin(t + reach, examined->end); i++)
+    for (size_t i = sim->rows.i_time;
+         i < task->n_time && task->time[i] <= fmin(t + reach, examined->end); i++)
         if (task->time[i] > examined->begin && fabs(task->time[i] - t) <= distance) {
             best = task->time[i];
             distance = fabs(best - t);
@@ -322,13 +347,15 @@ static void move_root(struct examined *examined, double *t, bool is_jump)
         return;
     for (size_t i = n; i < s->n_function; i++) {
         double slope, width = width_of(examined, i - n, *t, &slope);
-        s->roots.sample[i] = root_matters(s, i) && root_is_true(s, i, s->roots.value[i]) ? width : 0;
+        s->roots.sample[i] =
+            root_matters(s, i) && root_is_true(s, i, s->roots.value[i]) ? width : 0;
         if (s->roots.sample[i] > 0)
             reach = fmax(reach, width / fabs(slope));
     }
     mark = reach > 0 ? near_mark(examined, *t, reach) : *t;
     for (size_t i = n; i < s->n_function && mark != *t; i++)
-        s->roots.near[i] = fmax(s->roots.near[i], 2 * s->roots.sample[i]); /* the trigger need not be straight */
+        s->roots.near[i] =
+            fmax(s->roots.near[i], 2 * s->roots.sample[i]); /* the trigger need not be straight */
     if (mark != *t && !look_at(examined, mark))
         return;
     if (mark != *t && !is_jump)
@@ -346,10 +373,12 @@ static bool is_measured(const struct simulation *sim, double t)
     return i < task->n_time && task->time[i] == t;
 }
 
-/* Whether a trigger may be near its root at the end of the examined step: a cheap look at its last two samples. */
+/* Whether a trigger may be near its root at the end of the examined step: a cheap look at its
+ * last two samples. */
 static bool may_be_near(const struct stops *s)
 {
-    const double *end = s->roots.sample + (STOPS_PARTS - 1) * s->n_function, *before = end - s->n_function;
+    const double *end = s->roots.sample + (STOPS_PARTS - 1) * s->n_function,
+                 *before = end - s->n_function;
     for (size_t i = s->abi->n_switching; i < s->n_function; i++)
         if (s->roots.is_watched[i] && !s->roots.is_true[i] && end[i] < 0 &&
             -end[i] <= 2 * STOPS_PARTS * NEAR_PART * (end[i] - before[i]))
@@ -361,7 +390,8 @@ static bool look_at_end(struct examined *examined)
 {
     struct stops *s = examined->sim->stops;
     bool is_mark = examined->end >= s->next || is_measured(examined->sim, examined->end);
-    if (!is_mark || !may_be_near(s) || !look_at(examined, examined->end) || !take_near(examined, examined->end))
+    if (!is_mark || !may_be_near(s) || !look_at(examined, examined->end) ||
+        !take_near(examined, examined->end))
         return false;
     memcpy(s->jump.f_left, s->jump.f, examined->sim->n_state * sizeof *s->jump.f);
     return true;
@@ -443,7 +473,8 @@ void root_look(struct simulation *sim, const struct latest_step *step, double fr
     while (root_find(sim, step, from)) {
         for (size_t i = 0; i < s->n_function; i++)
             for (size_t k = 0; k < evaluation->n_sens && root_differs(s, i); k++)
-                if (!s->abi->switching_parameter || s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
+                if (!s->abi->switching_parameter ||
+                    s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
                     sim->evaluation->crosses = true;
         take_all(s);
         memcpy(s->roots.last, s->roots.value, s->n_function * sizeof(double));
@@ -454,16 +485,17 @@ void root_look(struct simulation *sim, const struct latest_step *step, double fr
     }
 }
 
-/* The second derivative of function i along the trajectory before its root, from its slope and a slope a little earlier, by
- * the gradient at the root. */
-static double curvature(struct simulation *sim, const double *y, const double *by_state, size_t n_row, const double *f,
-                        double slope)
+/* The second derivative of function i along the trajectory before its root, from its slope and a
+ * slope a little earlier, by the gradient at the root. */
+static double curvature(struct simulation *sim, const double *y, const double *by_state,
+                        size_t n_row, const double *f, double slope)
 {
     struct stops *s = sim->stops;
     size_t n = sim->n_state;
     double back = INFINITY, earlier = by_state[n * n_row], since = sim->model.since;
     for (size_t j = 0; j < n; j++)
-        back = fmin(back, 1e-7 * (fabs(y[j]) + sim->tolerance.beyond[j] / sim->tolerance.rtol) / fabs(f[j]));
+        back = fmin(back, 1e-7 * (fabs(y[j]) + sim->tolerance.beyond[j] / sim->tolerance.rtol) /
+                              fabs(f[j]));
     if (!(back > 0 && isfinite(back)))
         return 0;
     for (size_t j = 0; j < n; j++)
@@ -478,25 +510,29 @@ static double curvature(struct simulation *sim, const double *y, const double *b
     return (slope - earlier) / back;
 }
 
-bool root_differentiate(struct simulation *sim, const double *y, size_t i, const double *f, double *dt, double *slope)
+bool root_differentiate(struct simulation *sim, const double *y, size_t i, const double *f,
+                        double *dt, double *slope)
 {
     struct stops *s = sim->stops;
     size_t n = sim->n_state, n_switching = s->abi->n_switching;
     enum point_function which = i < n_switching ? MODEL_SWITCHING : MODEL_WHEN;
-    size_t n_row = which == MODEL_WHEN ? s->abi->n_event : n_switching, row = which == MODEL_WHEN ? i - n_switching : i;
+    size_t n_row = which == MODEL_WHEN ? s->abi->n_event : n_switching,
+           row = which == MODEL_WHEN ? i - n_switching : i;
     const double *by_state = s->jump.by_state + row;
     double tolerance = 0;
     memset(dt, 0, sim->blocks.n * sizeof(double));
     *slope = 0;
-    if (derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->jump.by_state) != STIFFIT_OK ||
+    if (derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->jump.by_state) !=
+            STIFFIT_OK ||
         (sim->blocks.n && !sim->blocks.is_pace &&
-         derivatives_by_parameter(&sim->model, which, sim->t, y,
-                                  s->jump.by_parameter) != STIFFIT_OK))
+         derivatives_by_parameter(&sim->model, which, sim->t, y, s->jump.by_parameter) !=
+             STIFFIT_OK))
         return outcome_model_failed(sim);
     *slope = by_state[n * n_row];
     for (size_t j = 0; j < n; j++) {
         *slope += by_state[j * n_row] * f[j];
-        tolerance += fabs(by_state[j * n_row]) * (sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j]);
+        tolerance += fabs(by_state[j * n_row]) *
+                     (sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j]);
     }
     for (size_t k = 0; k < sim->blocks.n; k++) {
         double sum = jump_by_block(sim, s->jump.by_parameter, n_row, row, k);
@@ -508,7 +544,8 @@ bool root_differentiate(struct simulation *sim, const double *y, size_t i, const
     if (grazes)
         memset(dt, 0, sim->blocks.n * sizeof(double));
     else if (sim->blocks.n && !sim->blocks.is_pace)
-        grazes = *slope * *slope <= 2 * GRAZE * tolerance * fabs(curvature(sim, y, by_state, n_row, f, *slope));
+        grazes = *slope * *slope <=
+                 2 * GRAZE * tolerance * fabs(curvature(sim, y, by_state, n_row, f, *slope));
     sim->evaluation->crosses = sim->evaluation->crosses || grazes;
     return true;
 }

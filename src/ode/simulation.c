@@ -13,12 +13,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-bool simulation_init(struct simulation *sim, const struct stiffit_model *abi, const struct ode_options *options)
+bool simulation_init(struct simulation *sim, const struct stiffit_model *abi,
+                     const struct ode_options *options)
 {
     size_t n = abi->n_state, n_parameter = abi->n_parameter + options->n_none;
     sim->abi = abi;
     sim->options = *options;
-    sim->max_step = fmin(options->max_step > 0 ? options->max_step : INFINITY, abi->max_step > 0 ? abi->max_step : INFINITY);
+    sim->max_step = fmin(options->max_step > 0 ? options->max_step : INFINITY,
+                         abi->max_step > 0 ? abi->max_step : INFINITY);
     sim->n_state = n;
     sim->f = calloc(n + 1, sizeof(double));
     sim->y_before = calloc(n + 1, sizeof(double));
@@ -26,7 +28,8 @@ bool simulation_init(struct simulation *sim, const struct stiffit_model *abi, co
     sim->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     sim->positive = positive_new(n);
     sim->stops = stops_new(abi, blocks_most(abi, options));
-    bool complete = derivatives_init(&sim->model, abi), has_forcing = sim->forcing || !n || !abi->n_forcing;
+    bool complete = derivatives_init(&sim->model, abi),
+         has_forcing = sim->forcing || !n || !abi->n_forcing;
     complete = tolerance_init(&sim->tolerance, abi) && complete;
     complete = blocks_init(&sim->blocks, abi, options) && complete;
     complete = rows_init(&sim->rows, abi, options) && complete;

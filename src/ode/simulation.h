@@ -1,5 +1,6 @@
-/* One evaluation under way: the state of everything that does not depend on the integrator. Each struct in it belongs to the
- * module that is named beside it, which alone changes it; an integrator's own simulation begins with this one.
+/* One evaluation under way: the state of everything that does not depend on the integrator. Each
+ * struct in it belongs to the module that is named beside it, which alone changes it; an
+ * integrator's own simulation begins with this one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,11 +10,13 @@
 /* tolerance.c: how accurate the evaluation is, and the sizes of states that this follows. */
 struct tolerance {
     double rtol, atol;          /* atol 0: from the states' sizes */
-    double fraction;            /* the floor of the magnitude used for a state's tolerance, as a part of the state's size */
+    /* the floor of the magnitude used for a state's tolerance, as a part of the state's size */
+    double fraction;
     bool is_relative;           /* each state's tolerance is rtol times its present value */
     bool grows;                 /* some states may be far from their reach */
     int n_rescue;               /* of this evaluation: see tolerance_rescue */
-    /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
+    /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after
+     * the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double *born;               /* n_state: since when the state may be young */
     double *reach;              /* n_state: what a state that was at rest can become
@@ -21,23 +24,31 @@ struct tolerance {
     double *noise;              /* n_state: what rounding errors of its rate make of such a state
                                  * (tolerance.c) */
     double *beyond;             /* n_state: tolerance minus rtol |y| */
-    double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
+    /* tolerance of states at zero, in their guessed sizes, while an input jumps */
+    double at_rest;
     double *scratch;            /* 9 n_state */
     double *jacobian;           /* n_state x n_state, or the values of the model's pattern */
     bool *is_at_rest;           /* n_state: scratch */
-    bool *is_idle;              /* n_state: it was zero, and nothing drove it at the latest estimate */
+    /* n_state: it was zero, and nothing drove it at the latest estimate */
+    bool *is_idle;
 };
 
-/* blocks.c: the state, and a block for each wanted parameter that enters the right-hand side or the initial state. */
+/* blocks.c: the state, and a block for each wanted parameter that enters the right-hand side or
+ * the initial state. */
 struct blocks {
     size_t n;                   /* of sensitivities */
-    uint32_t *parameter;        /* n_parameter + options.n_none places; its parameter in this phase or ODE_NONE */
+    /* n_parameter + options.n_none places; its parameter in this phase or ODE_NONE */
+    uint32_t *parameter;
     bool *in_rhs;               /* whether it enters the right-hand side */
-    double *unit;               /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
+    /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
+    double *unit;
     int32_t *of_sens;           /* block of each wanted parameter, or -1 */
-    bool is_pace;               /* the one block is the dependence of the states on the unit of time (probe.c) */
-    const uint32_t *sens;       /* n_sens: evaluation.sens of this phase, or of the variant of the latest rows */
-    uint32_t variant;           /* the one whose parameters derivatives.other has, or EXPERIMENT_NONE */
+    /* the one block is the dependence of the states on the unit of time (probe.c) */
+    bool is_pace;
+    /* n_sens: evaluation.sens of this phase, or of the variant of the latest rows */
+    const uint32_t *sens;
+    /* the one whose parameters derivatives.other has, or EXPERIMENT_NONE */
+    uint32_t variant;
     const uint32_t *phase_sens; /* that of the phase meanwhile */
     uint32_t *variant_sens;     /* n_parameter + options.n_none places: its sens, */
     double *variant_p;          /* and its parameters */
@@ -48,7 +59,8 @@ struct rows {
     size_t i_time, i_row;       /* the next to be answered */
     double *seen;               /* n_state (1 + most blocks): the state of an answer */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
-    size_t n_term;              /* entries of h_state in use: of wanted observables, not 0, by state */
+    /* entries of h_state in use: of wanted observables, not 0, by state */
+    size_t n_term;
     struct row_term {
         uint32_t observable, state;
         double value;
@@ -56,7 +68,8 @@ struct rows {
     bool has_terms;             /* they are those of the latest rows, exact */
     double *h_row;              /* n_observable x n_parameter: total derivatives */
     bool *is_wanted;            /* n_observable */
-    double *h_largest;          /* n_observable: the largest absolute prediction so far (of all: the first entry) */
+    /* n_observable: the largest absolute prediction so far (of all: the first entry) */
+    double *h_largest;
 };
 
 /* steady.c: the search for a steady state. */
@@ -87,14 +100,17 @@ struct simulation {
     struct evaluation *request; /* what is to be evaluated, */
     struct evaluation *evaluation; /* and the current evaluation for it (period.h) */
     bool has_stops;             /* of this evaluation */
-    bool begins_anew;           /* restarts with relative tolerances, because an observable needs them */
+    /* restarts with relative tolerances, because an observable needs them */
+    bool begins_anew;
     double *y;                  /* the integrator's: the state and its sensitivities, as blocks */
     double t_before, t;         /* the latest step */
-    double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
+    /* the last time: gives the integrator direction and scale, but no stop time */
+    double t_far;
     int64_t n_factor;
     double *f, *y_before, *columns; /* scratch: n_state, n_state, n_state x n_parameter */
 };
 
 /* False: out of memory. simulation_fini is legal then, and for a simulation that is all zero. */
-bool simulation_init(struct simulation *simulation, const struct stiffit_model *abi, const struct ode_options *options);
+bool simulation_init(struct simulation *simulation, const struct stiffit_model *abi,
+                     const struct ode_options *options);
 void simulation_fini(struct simulation *simulation);

@@ -1,11 +1,13 @@
-/* A motion may be so slow that it does not show within the time so far, and still lead far away. What keeps its value for ever
- * is not known by its size, but by its equations: a total is conserved if the rows of the Jacobian, weighted by it, add up to
- * zero, up to rounding errors of the very numbers that cancel. A slow mode's numbers do not cancel, however small they are.
+/* A motion may be so slow that it does not show within the time so far, and still lead far away.
+ * What keeps its value for ever is not known by its size, but by its equations: a total is
+ * conserved if the rows of the Jacobian, weighted by it, add up to zero, up to rounding errors
+ * of the very numbers that cancel. A slow mode's numbers do not cancel, however small they are.
  *
- * So the matrix is eliminated with a bound of the rounding error beside each entry (running error analysis: Wilkinson, Error
- * analysis revisited, IMA Bulletin 22, 1986; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3), states being
- * scaled by their tolerances and rows by their largest entries. An entry within its bound is zero. What is left over are the
- * weights of the conserved totals, which take the places of the missing equations.
+ * So the matrix is eliminated with a bound of the rounding error beside each entry (running
+ * error analysis: Wilkinson, Error analysis revisited, IMA Bulletin 22, 1986; Higham, Accuracy
+ * and Stability of Numerical Algorithms, section 3.3), states being scaled by their tolerances
+ * and rows by their largest entries. An entry within its bound is zero. What is left over are
+ * the weights of the conserved totals, which take the places of the missing equations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/slow.h"
 
@@ -19,7 +21,8 @@ struct bounded {
     double value, error;
 };
 
-/* The equations: n rows of n coefficients, n_column right-hand sides, and n weights of the original equations. */
+/* The equations: n rows of n coefficients, n_column right-hand sides, and n weights of the
+ * original equations. */
 struct system {
     size_t n, n_column, width, rank;
     struct bounded *entry; /* n x width, by rows */
@@ -43,8 +46,9 @@ static void subtract(struct bounded *target, struct bounded factor, struct bound
 {
     double product = factor.value * from.value;
     target->value -= product;
-    target->error += fabs(factor.value) * from.error + factor.error * (fabs(from.value) + from.error)
-                     + DBL_EPSILON * (fabs(product) + fabs(target->value));
+    target->error += fabs(factor.value) * from.error +
+                     factor.error * (fabs(from.value) + from.error) +
+                     DBL_EPSILON * (fabs(product) + fabs(target->value));
 }
 
 /* Puts the largest entry from row and column k on onto the diagonal. False: all are zero. */
@@ -125,7 +129,8 @@ static void conserve(struct system *s, size_t i, const double *weight)
         largest = fmax(largest, fabs(total[j].value * s->scale[j] / weight[j]));
     for (size_t j = 0; j < s->n; j++) {
         size_t state = s->order[j];
-        row[j] = (struct bounded){total[state].value * s->scale[state] / weight[state] / largest, 0};
+        row[j] =
+            (struct bounded){total[state].value * s->scale[state] / weight[state] / largest, 0};
         row[j].error = DBL_EPSILON * fabs(row[j].value);
     }
     for (size_t c = 0; c < s->n_column; c++)
@@ -149,8 +154,10 @@ static bool solve(struct system *s, const double *weight)
     }
     for (size_t k = n; k-- > 1;)
         for (size_t i = 0; i < k; i++) {
-            struct bounded *row = row_of(s, i), *pivot = row_of(s, k), factor = {row[k].value / pivot[k].value, 0};
-            factor.error = (row[k].error + fabs(factor.value) * pivot[k].error) / fabs(pivot[k].value);
+            struct bounded *row = row_of(s, i), *pivot = row_of(s, k),
+                           factor = {row[k].value / pivot[k].value, 0};
+            factor.error =
+                (row[k].error + fabs(factor.value) * pivot[k].error) / fabs(pivot[k].value);
             for (size_t c = 0; c < s->n_column && row[k].value != 0; c++)
                 subtract(&row[n + c], factor, pivot[n + c]);
         }

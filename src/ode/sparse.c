@@ -1,6 +1,7 @@
-/* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool; factored with new pivots at an
- * evaluation's first set-up and when the old pivots have become bad; otherwise refactored with the same pivots. klu_factor
- * allocates, so each evaluation costs one allocation of its numeric object.
+/* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool;
+ * factored with new pivots at an evaluation's first set-up and when the old pivots have become
+ * bad; otherwise refactored with the same pivots. klu_factor allocates, so each evaluation costs
+ * one allocation of its numeric object.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear_solver.h"
 
@@ -73,16 +74,20 @@ static void add_diagonal(struct sparse_plan *plan)
     plan->n_entry = (size_t)n_entry;
 }
 
-static enum status plan_init(struct linear_plan *linear_plan, const struct stiffit_model *abi, struct error *error)
+static enum status plan_init(struct linear_plan *linear_plan, const struct stiffit_model *abi,
+                             struct error *error)
 {
     if (!abi->jacobian_sparse)
-        return error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian, and "
-                                                  "this one has none: use --linear-solver auto");
+        return error_set(error, STATUS_BAD_MODEL,
+                         "the linear solver klu needs a model with a sparse Jacobian, and "
+                         "this one has none: use --linear-solver auto");
     struct sparse_plan *plan = linear_plan->own = calloc(1, sizeof *plan);
     if (!plan)
         goto out_of_memory;
     size_t n = abi->n_state, n_nonzero = abi->n_nonzero;
-    *plan = (struct sparse_plan){.n = n, .n_jacobian = n_nonzero, .jacobian_start = abi->column_start,
+    *plan = (struct sparse_plan){.n = n,
+                                 .n_jacobian = n_nonzero,
+                                 .jacobian_start = abi->column_start,
                                  .jacobian_row = abi->row_index};
     plan->start = malloc((n + 1) * sizeof(int));
     plan->row = malloc((n + n_nonzero) * sizeof(int));
@@ -94,20 +99,31 @@ static enum status plan_init(struct linear_plan *linear_plan, const struct stiff
     klu_defaults(&plan->common);
     plan->symbolic = klu_analyze((int)n, plan->start, plan->row, &plan->common);
     if (plan->symbolic) {
-        double n_factor = plan->symbolic->lnz + plan->symbolic->unz; /* below 0 (unknown) with some orderings */
+        /* below 0 (unknown) with some orderings */
+        double n_factor = plan->symbolic->lnz + plan->symbolic->unz;
         linear_plan->n_jacobian = n_nonzero;
-        linear_plan->fill = (n_factor > 0 ? floor(n_factor) : (double)plan->n_entry) / ((double)n * (double)n);
+        linear_plan->fill =
+            (n_factor > 0 ? floor(n_factor) : (double)plan->n_entry) / ((double)n * (double)n);
         return STATUS_OK;
     }
     if (plan->common.status != KLU_OUT_OF_MEMORY)
-        return error_set(error, STATUS_BAD_MODEL, "KLU cannot analyse the pattern of the model's sparse Jacobian");
+        return error_set(error, STATUS_BAD_MODEL,
+                         "KLU cannot analyse the pattern of the model's sparse Jacobian");
 out_of_memory:
-    return error_set(error, STATUS_NO_MEMORY, "no memory to analyse the sparse Jacobian of %u states", (unsigned)abi->n_state);
+    return error_set(error, STATUS_NO_MEMORY,
+                     "no memory to analyse the sparse Jacobian of %u states",
+                     (unsigned)abi->n_state);
 }
 
-static bool suits(const struct stiffit_model *abi) { return abi->jacobian_sparse && abi->n_state >= KLU_FROM; }
+static bool suits(const struct stiffit_model *abi)
+{
+    return abi->jacobian_sparse && abi->n_state >= KLU_FROM;
+}
 
-static bool pays(const struct linear_plan *plan) { return plan->fill <= (plan->n < KLU_LARGE ? KLU_FILL : KLU_FILL_LARGE); }
+static bool pays(const struct linear_plan *plan)
+{
+    return plan->fill <= (plan->n < KLU_LARGE ? KLU_FILL : KLU_FILL_LARGE);
+}
 
 static bool sparse_new(struct linear *linear)
 {
@@ -131,14 +147,16 @@ static void sparse_fini(struct linear *linear)
     free(sparse);
 }
 
-/* The next factorisation chooses its pivots: a refactorisation would use those of an earlier evaluation. */
+/* The next factorisation chooses its pivots: a refactorisation would use those of an earlier
+ * evaluation. */
 static void begin(struct linear *linear) { ((struct sparse *)linear->own)->fresh = true; }
 
 static enum linear_result factor_anew(const struct sparse_plan *plan, struct sparse *sparse)
 {
     if (sparse->numeric)
         klu_free_numeric(&sparse->numeric, &sparse->common);
-    sparse->numeric = klu_factor(plan->start, plan->row, sparse->values, plan->symbolic, &sparse->common);
+    sparse->numeric =
+        klu_factor(plan->start, plan->row, sparse->values, plan->symbolic, &sparse->common);
     if (!sparse->numeric)
         return sparse->common.status == KLU_OUT_OF_MEMORY ? LINEAR_NO_MEMORY : LINEAR_SINGULAR;
     sparse->fresh = sparse->common.status != KLU_OK;
@@ -161,7 +179,8 @@ static enum linear_result factor(struct linear *linear, double gamma)
     if (!klu_refactor(plan->start, plan->row, values, symbolic, sparse->numeric, &sparse->common) ||
         sparse->common.status != KLU_OK)
         return factor_anew(plan, sparse);
-    /* Old pivots that have become tiny would cost digits; the limit is that of SUNDIALS' own interface to KLU. */
+    /* Old pivots that have become tiny would cost digits; the limit is that of SUNDIALS' own
+     * interface to KLU. */
     klu_rcond(symbolic, sparse->numeric, &sparse->common);
     if (sparse->common.rcond < cbrt(DBL_EPSILON) * cbrt(DBL_EPSILON))
         return factor_anew(plan, sparse);
@@ -172,16 +191,20 @@ static enum linear_result solve(struct linear *linear, double *b, size_t n_colum
 {
     const struct sparse_plan *plan = linear->plan->own;
     struct sparse *sparse = linear->own;
-    bool solved = klu_solve(plan->symbolic, sparse->numeric, (int)plan->n, (int)n_column, b, &sparse->common);
+    bool solved =
+        klu_solve(plan->symbolic, sparse->numeric, (int)plan->n, (int)n_column, b, &sparse->common);
     return solved ? LINEAR_OK : LINEAR_SINGULAR;
 }
 
-static enum linear_result solve_transposed(const struct linear *linear, const double *factors, const int *pivot, double *b)
+static enum linear_result solve_transposed(const struct linear *linear, const double *factors,
+                                           const int *pivot, double *b)
 {
     const struct sparse_plan *plan = linear->plan->own;
     struct sparse *sparse = linear->own;
     (void)factors, (void)pivot; /* its own are in `numeric` */
-    return klu_tsolve(plan->symbolic, sparse->numeric, (int)plan->n, 1, b, &sparse->common) ? LINEAR_OK : LINEAR_SINGULAR;
+    return klu_tsolve(plan->symbolic, sparse->numeric, (int)plan->n, 1, b, &sparse->common)
+               ? LINEAR_OK
+               : LINEAR_SINGULAR;
 }
 
 static void multiply(const struct linear *linear, const double *x, double *y, size_t n_column)
@@ -205,7 +228,16 @@ static void multiply_transposed(const struct linear *linear, const double *x, do
     }
 }
 
-const struct linear_solver klu_solver = {
-    .is_sparse = true, .suits = suits, .plan = plan_init, .pays = pays, .plan_fini = plan_fini, .new = sparse_new,
-    .fini = sparse_fini, .begin = begin, .factor = factor, .solve = solve, .solve_transposed = solve_transposed,
-    .multiply = multiply, .multiply_transposed = multiply_transposed};
+const struct linear_solver klu_solver = {.is_sparse = true,
+                                         .suits = suits,
+                                         .plan = plan_init,
+                                         .pays = pays,
+                                         .plan_fini = plan_fini,
+                                         .new = sparse_new,
+                                         .fini = sparse_fini,
+                                         .begin = begin,
+                                         .factor = factor,
+                                         .solve = solve,
+                                         .solve_transposed = solve_transposed,
+                                         .multiply = multiply,
+                                         .multiply_transposed = multiply_transposed};

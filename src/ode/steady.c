@@ -1,9 +1,10 @@
-/* Looks ahead with one step of the implicit Euler method, far longer than the time so far: where everything that still moves
- * decays, such a step ends at the steady state. It is one step of Newton's method on the subspace that conservation laws leave,
- * because the products of f and J with a law's weights are zero: a singular Jacobian is no trouble. The same step of the
- * sensitivities' equations gives those of the steady state. The trajectory has arrived if no number changes by more than its
- * tolerance in this step, and none would in one of infinite length (slow.h), which is longer where some mode is slower than all
- * that has happened so far.
+/* Looks ahead with one step of the implicit Euler method, far longer than the time so far: where
+ * everything that still moves decays, such a step ends at the steady state. It is one step of
+ * Newton's method on the subspace that conservation laws leave, because the products of f and J
+ * with a law's weights are zero: a singular Jacobian is no trouble. The same step of the
+ * sensitivities' equations gives those of the steady state. The trajectory has arrived if no
+ * number changes by more than its tolerance in this step, and none would in one of infinite
+ * length (slow.h), which is longer where some mode is slower than all that has happened so far.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/steady.h"
 
@@ -15,7 +16,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The step's length over the time since the beginning. More would amplify rounding errors in f along conserved directions. */
+/* The step's length over the time since the beginning. More would amplify rounding errors in f
+ * along conserved directions. */
 #define AHEAD 1e4
 /* Looks are this factor apart in time: they cost about a step each. */
 #define LATER 1.5
@@ -26,7 +28,8 @@ bool steady_is_lost(struct simulation *sim)
 {
     if (fabs(sim->t) < LAST)
         return false;
-    outcome_fail(sim, EVALUATION_ODE_FAILED, "no steady state: some state goes on changing for ever");
+    outcome_fail(sim, EVALUATION_ODE_FAILED,
+                 "no steady state: some state goes on changing for ever");
     return true;
 }
 
@@ -37,7 +40,8 @@ bool steady_is_due(const struct simulation *sim) { return sim->t > sim->steady.n
 #define ACCURACY_DIFFERENCES 1e-5
 
 /* Whether slow modes have come to rest. f is overwritten with the right-hand side. */
-static bool slow_modes_rest(struct simulation *sim, const double *y, const struct steady_solver *solver)
+static bool slow_modes_rest(struct simulation *sim, const double *y,
+                            const struct steady_solver *solver)
 {
     const struct stiffit_model *abi = sim->abi;
     size_t n = sim->n_state;
@@ -46,11 +50,19 @@ static bool slow_modes_rest(struct simulation *sim, const double *y, const struc
     bool rests = dense && f && solver->rhs(solver->context, f);
     for (size_t j = 0; rests && j < n; j++)
         for (size_t k = solver->is_sparse ? (size_t)abi->column_start[j] : j * n,
-                    end = solver->is_sparse ? (size_t)abi->column_start[j + 1] : k + n; k < end; k++)
-            dense[(solver->is_sparse ? (size_t)abi->row_index[k] : k - j * n) + j * n] = jacobian[k];
-    const struct slow_point point = {.n = n, .n_column = 1 + sim->blocks.n, .jacobian = dense, .y = y, .f = f,
+                    end = solver->is_sparse ? (size_t)abi->column_start[j + 1] : k + n;
+             k < end; k++)
+            dense[(solver->is_sparse ? (size_t)abi->row_index[k] : k - j * n) + j * n] =
+                jacobian[k];
+    const struct slow_point point = {.n = n,
+                                     .n_column = 1 + sim->blocks.n,
+                                     .jacobian = dense,
+                                     .y = y,
+                                     .f = f,
                                      .weight = solver->weight,
-                                     .accuracy = abi->jacobian || abi->jacobian_sparse ? ACCURACY : ACCURACY_DIFFERENCES};
+                                     .accuracy = abi->jacobian || abi->jacobian_sparse
+                                                     ? ACCURACY
+                                                     : ACCURACY_DIFFERENCES};
     rests = rests && slow_is_at_rest(&point);
     free(dense);
     free(f);
@@ -62,7 +74,8 @@ bool steady_look(struct simulation *sim, double *y, const struct steady_solver *
     double age = sim->t - sim->steady.since, *change = solver->change, *weight = solver->weight;
     size_t n_number = sim->n_state * (1 + sim->blocks.n);
     sim->steady.next = sim->steady.since + LATER * age;
-    if (!solver->rhs(solver->context, change) || linear_factor(solver->linear, AHEAD * age) != LINEAR_OK)
+    if (!solver->rhs(solver->context, change) ||
+        linear_factor(solver->linear, AHEAD * age) != LINEAR_OK)
         return false;
     for (size_t i = 0; i < n_number; i++)
         change[i] *= AHEAD * age;

@@ -1,6 +1,7 @@
-/* Recognises that a trajectory has arrived at a steady state: the time +infinity of a measurement, and the beginning of another
- * experiment. The steady state is the limit of the simulated trajectory; no equation is solved from afar, so that it is the one
- * which the initial state leads to, and conserved totals keep their values.
+/* Recognises that a trajectory has arrived at a steady state: the time +infinity of a
+ * measurement, and the beginning of another experiment. The steady state is the limit of the
+ * simulated trajectory; no equation is solved from afar, so that it is the one which the initial
+ * state leads to, and conserved totals keep their values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -18,9 +19,10 @@ struct steady_solver {
     double *change, *weight; /* scratch: n_state (1 + n_block) each */
 };
 
-/* Call these after a step. steady_is_lost: the trajectory never comes to rest, because some state grows for ever and the steps
- * with it; the evaluation is finished. */
+/* Call these after a step. steady_is_lost: the trajectory never comes to rest, because some
+ * state grows for ever and the steps with it; the evaluation is finished. */
 bool steady_is_lost(struct simulation *simulation);
-/* Whether a look is due. True from it: state and sensitivities have arrived; y (blocks) is moved onto the steady state. */
+/* Whether a look is due. True from it: state and sensitivities have arrived; y (blocks) is moved
+ * onto the steady state. */
 bool steady_is_due(const struct simulation *simulation);
 bool steady_look(struct simulation *simulation, double *y, const struct steady_solver *solver);

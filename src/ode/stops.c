@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* On either side of a stop, the right-hand side is evaluated at times that are ASIDE away from it at least. */
+/* On either side of a stop, the right-hand side is evaluated at times that are ASIDE away from
+ * it at least. */
 #define ASIDE (4 * DBL_EPSILON)
 /* So many executions of events, in all or at one time, never end. */
 enum { MOST_EXECUTIONS = 100000, MOST_HERE = 1000 };
@@ -27,7 +28,8 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     struct stops *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    size_t n = abi->n_state, n_function = (size_t)abi->n_switching + abi->n_event, n_row = larger(n, n_function);
+    size_t n = abi->n_state, n_function = (size_t)abi->n_switching + abi->n_event,
+           n_row = larger(n, n_function);
     size_t n_block = 1 + n_sensitivity, n_early = 0;
     for (uint32_t i = 0; i < abi->n_event && abi->event_kind; i++)
         n_early = abi->event_kind[i] & STIFFIT_EVENT_EARLY_VALUES ? n * (1 + n_block) : n_early;
@@ -38,14 +40,30 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     struct doses *doses = &s->doses;
     struct roots *roots = &s->roots;
     struct jump *jump = &s->jump;
-    const struct { double **at; size_t n; } arrays[] = {
-        {&s->fixed, n_function}, {&roots->value, n_function}, {&roots->last, n_function}, {&roots->near, n_function},
-        {&roots->sample, STOPS_PARTS * n_function}, {&roots->point, STOPS_PARTS * (1 + n_function)},
-        {&roots->y_begin, n}, {&jump->f, n}, {&jump->f_left, n}, {&jump->y_new, n}, {&jump->star, larger(n, n_block)},
-        {&jump->all, n * (1 + n_block)}, {&jump->row, n_row}, {&jump->by_state, n_row * (n + 1)},
-        {&jump->by_parameter, n_row * abi->n_parameter}, {&jump->dt, n_block}, {&jump->dt_cause, n_block},
-        {&jump->dt_switch, n_block}, {&doses->by_share, n_block}, {&doses->by_rate, n_block},
-        {&doses->by_length, n_block}, {&doses->rate, n}, {&doses->rate_parameter, n * abi->n_parameter}};
+    const struct { double **at; size_t n;
+    } arrays[] = {{&s->fixed, n_function},
+                  {&roots->value, n_function},
+                  {&roots->last, n_function},
+                  {&roots->near, n_function},
+                  {&roots->sample, STOPS_PARTS * n_function},
+                  {&roots->point, STOPS_PARTS * (1 + n_function)},
+                  {&roots->y_begin, n},
+                  {&jump->f, n},
+                  {&jump->f_left, n},
+                  {&jump->y_new, n},
+                  {&jump->star, larger(n, n_block)},
+                  {&jump->all, n * (1 + n_block)},
+                  {&jump->row, n_row},
+                  {&jump->by_state, n_row * (n + 1)},
+                  {&jump->by_parameter, n_row * abi->n_parameter},
+                  {&jump->dt, n_block},
+                  {&jump->dt_cause, n_block},
+                  {&jump->dt_switch, n_block},
+                  {&doses->by_share, n_block},
+                  {&doses->by_rate, n_block},
+                  {&doses->by_length, n_block},
+                  {&doses->rate, n},
+                  {&doses->rate_parameter, n * abi->n_parameter}};
     bool complete = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         complete = (*arrays[i].at = calloc(arrays[i].n + 1, sizeof(double))) && complete;
@@ -65,11 +83,16 @@ void stops_free(struct stops *s)
     const struct doses *doses = &s->doses;
     const struct roots *roots = &s->roots;
     const struct jump *jump = &s->jump;
-    void *const arrays[] = {s->fixed, s->i_knot, roots->value, roots->last, roots->near, roots->sample, roots->point,
-                            roots->y_begin, roots->is_watched, roots->is_true, jump->f, jump->f_left, jump->y_new,
-                            jump->star, jump->all, jump->row, jump->by_state, jump->by_parameter, jump->dt,
-                            jump->dt_cause, jump->dt_switch, doses->next, doses->by_share, doses->by_rate,
-                            doses->by_length, doses->rate, doses->rate_parameter, s->pending.entry, s->pending.number, s};
+    void *const arrays[] = {s->fixed,         s->i_knot,         roots->value,
+                            roots->last,      roots->near,       roots->sample,
+                            roots->point,     roots->y_begin,    roots->is_watched,
+                            roots->is_true,   jump->f,           jump->f_left,
+                            jump->y_new,      jump->star,        jump->all,
+                            jump->row,        jump->by_state,    jump->by_parameter,
+                            jump->dt,         jump->dt_cause,    jump->dt_switch,
+                            doses->next,      doses->by_share,   doses->by_rate,
+                            doses->by_length, doses->rate,       doses->rate_parameter,
+                            s->pending.entry, s->pending.number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -105,7 +128,8 @@ static double earliest(const struct simulation *sim)
     return next;
 }
 
-/* The stop's time, or that of a measurement from which it differs by rounding alone: 3 and 30*0.1 are one time. */
+/* The stop's time, or that of a measurement from which it differs by rounding alone: 3 and
+ * 30*0.1 are one time. */
 static double with_measurement(const struct simulation *sim, double t)
 {
     const struct ode_task *task = sim->evaluation->task;
@@ -118,18 +142,21 @@ static double with_measurement(const struct simulation *sim, double t)
         else
             high = middle;
     }
-    bool is_one = t < INFINITY && low < task->n_time && task->time[low] <= t + closest && task->time[low] > sim->stops->limit;
+    bool is_one = t < INFINITY && low < task->n_time && task->time[low] <= t + closest &&
+                  task->time[low] > sim->stops->limit;
     return is_one ? task->time[low] : t;
 }
 
-/* Sets the next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
+/* Sets the next stop after `limit`. False: a lag cannot be computed, or no memory; the
+ * evaluation is finished. */
 static bool find_next(struct simulation *sim)
 {
     struct stops *s = sim->stops;
     const struct ode_task *task = sim->evaluation->task;
     s->next = earliest(sim);
     /* A dose takes effect at its time or later. */
-    while (s->doses.i_dose < task->n_dose && task->dose[s->doses.i_dose].time <= fmax(s->next, s->limit)) {
+    while (s->doses.i_dose < task->n_dose &&
+           task->dose[s->doses.i_dose].time <= fmax(s->next, s->limit)) {
         if (!doses_begin(sim))
             return false;
         s->next = earliest(sim);
@@ -138,11 +165,18 @@ static bool find_next(struct simulation *sim)
     return true;
 }
 
-static void set_limit(struct simulation *sim) { sim->stops->limit = sim->t + STOPS_CLOSEST * fabs(sim->t); }
+static void set_limit(struct simulation *sim)
+{
+    sim->stops->limit = sim->t + STOPS_CLOSEST * fabs(sim->t);
+}
 
-/* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
+/* The times after and before `t` at which the right-hand side is that of the next and the
+ * previous stretch. */
 static double behind(double t) { return t + fmax(ASIDE * fabs(t), DBL_MIN); }
-static double ahead(double t) { return t < INFINITY ? t - fmax(ASIDE * fabs(t), DBL_MIN) : INFINITY; }
+static double ahead(double t)
+{
+    return t < INFINITY ? t - fmax(ASIDE * fabs(t), DBL_MIN) : INFINITY;
+}
 
 bool stops_begin(struct simulation *sim)
 {
@@ -168,7 +202,8 @@ static bool take_switch_times(struct simulation *sim)
     for (size_t i = 0; i < n; i++)
         s->jump.row[i] = NAN;
     if (derivatives_is_there(&sim->model, MODEL_SWITCHING_TIME) &&
-        derivatives_value(&sim->model, MODEL_SWITCHING_TIME, sim->t, NULL, s->jump.row) != STIFFIT_OK)
+        derivatives_value(&sim->model, MODEL_SWITCHING_TIME, sim->t, NULL, s->jump.row) !=
+            STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t i = 0; i < n; i++) {
         s->roots.is_watched[i] = isnan(s->jump.row[i]);
@@ -181,7 +216,8 @@ static bool take_event_times(struct simulation *sim, const double *y)
 {
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->jump.row) != STIFFIT_OK)
+    if (s->abi->n_event > 0 &&
+        derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->jump.row) != STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         bool is_timed = stops_kind(s, i) & STIFFIT_EVENT_TIMED;
@@ -203,14 +239,17 @@ bool stops_begin_state(struct simulation *sim, const double *y)
         return false;
     root_evaluate(sim, sim->t, y, s->roots.value);
     memset(s->roots.is_true, 0, s->n_function * sizeof *s->roots.is_true);
-    bool goes_on = sim->evaluation->begin; /* from a steady state, where triggers have been true or false before */
+    /* from a steady state, where triggers have been true or false before */
+    bool goes_on = sim->evaluation->begin;
     for (size_t i = 0; i < s->n_function; i++)
-        if (goes_on || i < s->abi->n_switching || !(stops_kind(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
+        if (goes_on || i < s->abi->n_switching ||
+            !(stops_kind(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
             root_take(s, i);
     return find_next(sim);
 }
 
-/* Fires the events whose triggers have become true by what has happened, at a time that moves by dt. */
+/* Fires the events whose triggers have become true by what has happened, at a time that moves by
+ * dt. */
 static bool look_at_triggers(struct simulation *sim, double *y, const double *dt)
 {
     struct stops *s = sim->stops;
@@ -256,14 +295,15 @@ static bool execute(struct simulation *sim, double *y)
     return true;
 }
 
-/* Behind a switch whose right-hand side leads back to it, the trajectory slides along it and would meet it for ever: it is no
- * longer watched, and the derivatives are not those of sliding. */
+/* Behind a switch whose right-hand side leads back to it, the trajectory slides along it and
+ * would meet it for ever: it is no longer watched, and the derivatives are not those of sliding. */
 static bool look_for_sliding(struct simulation *sim, double *y, size_t i, double slope)
 {
     struct stops *s = sim->stops;
     size_t n = sim->n_state, n_row = s->abi->n_switching;
     if (derivatives_rhs(&sim->model, sim->t, y, s->jump.f) != STIFFIT_OK ||
-        derivatives_by_state_and_time(&sim->model, MODEL_SWITCHING, sim->t, y, s->jump.by_state) != STIFFIT_OK)
+        derivatives_by_state_and_time(&sim->model, MODEL_SWITCHING, sim->t, y, s->jump.by_state) !=
+            STIFFIT_OK)
         return outcome_model_failed(sim);
     double after = s->jump.by_state[i + n * n_row];
     for (size_t j = 0; j < n; j++)
@@ -275,8 +315,8 @@ static bool look_for_sliding(struct simulation *sim, double *y, size_t i, double
     return true;
 }
 
-/* The right-hand side from now on is that behind the stop. At a root that is at this very time: a later one, with the state of
- * this one, may be on the other side again. */
+/* The right-hand side from now on is that behind the stop. At a root that is at this very time:
+ * a later one, with the state of this one, may be on the other side again. */
 static void look_ahead(struct simulation *sim)
 {
     struct stops *s = sim->stops;
@@ -286,8 +326,8 @@ static void look_ahead(struct simulation *sim)
     s->since = is_due ? behind(sim->t) : sim->t;
 }
 
-/* Goes to the other side of switches: of those whose time has come, and of those with a root. If two at one time
- * do not move alike, there is no derivative (coincidence.c). */
+/* Goes to the other side of switches: of those whose time has come, and of those with a root. If
+ * two at one time do not move alike, there is no derivative (coincidence.c). */
 static bool pass_switches(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
@@ -301,7 +341,8 @@ static bool pass_switches(struct simulation *sim, double *y)
         double *out = first == n ? dt : other;
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
-        if (is_due ? !jump_fixed(sim, y, i, out) : !root_differentiate(sim, y, i, s->jump.f_left, out, &slope))
+        if (is_due ? !jump_fixed(sim, y, i, out)
+                   : !root_differentiate(sim, y, i, s->jump.f_left, out, &slope))
             return false;
         s->has_switch = s->has_switch || is_root;
         slope_of_first = first == n ? slope : slope_of_first;
@@ -319,7 +360,8 @@ static bool pass_switches(struct simulation *sim, double *y)
            (!s->roots.is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
 }
 
-/* Executes the events that come first at this time; the triggers and values of the others are evaluated after them. */
+/* Executes the events that come first at this time; the triggers and values of the others are
+ * evaluated after them. */
 static bool happen_first(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
@@ -328,7 +370,8 @@ static bool happen_first(struct simulation *sim, double *y)
         if (!(stops_kind(s, i) & STIFFIT_EVENT_FIRST) || !(s->fixed[n + i] <= s->limit))
             continue;
         s->fixed[n + i] = INFINITY;
-        if (!jump_fixed(sim, y, n + i, s->jump.dt_cause) || !events_fire(sim, y, i, s->jump.dt_cause))
+        if (!jump_fixed(sim, y, n + i, s->jump.dt_cause) ||
+            !events_fire(sim, y, i, s->jump.dt_cause))
             return false;
     }
     while ((i = events_next(sim, y, STIFFIT_EVENT_FIRST)) < s->pending.n) {
@@ -340,8 +383,8 @@ static bool happen_first(struct simulation *sim, double *y)
     return i == s->pending.n || outcome_model_failed(sim);
 }
 
-/* Fires events that the task calls, timed ones that are due, and those whose triggers have a root. The derivatives of their
- * times are those before any is executed. */
+/* Fires events that the task calls, timed ones that are due, and those whose triggers have a
+ * root. The derivatives of their times are those before any is executed. */
 static bool fire(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
@@ -368,9 +411,11 @@ static bool fire(struct simulation *sim, double *y)
             memset(dt, 0, sim->blocks.n * sizeof(double));
         else if (is_root && s->has_switch) /* behind the switch, the trigger may be constant */
             memcpy(dt, s->jump.dt_switch, sim->blocks.n * sizeof(double));
-        else if (!is_due && sim->blocks.n && derivatives_rhs(&sim->model, sim->t, y, s->jump.f_left) != STIFFIT_OK)
+        else if (!is_due && sim->blocks.n &&
+                 derivatives_rhs(&sim->model, sim->t, y, s->jump.f_left) != STIFFIT_OK)
             return outcome_model_failed(sim);
-        else if (is_due ? !jump_fixed(sim, y, i, dt) : !root_differentiate(sim, y, i, s->jump.f_left, dt, &slope))
+        else if (is_due ? !jump_fixed(sim, y, i, dt)
+                        : !root_differentiate(sim, y, i, s->jump.f_left, dt, &slope))
             return false;
         if (!events_fire_later(sim, y, i - n, dt))
             return false;
@@ -383,7 +428,8 @@ static bool move_event_times(struct simulation *sim, const double *y)
 {
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->jump.row) != STIFFIT_OK)
+    if (s->abi->n_event > 0 &&
+        derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->jump.row) != STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         double *fixed = &s->fixed[n + i];
@@ -480,7 +526,8 @@ static bool happen_after(struct simulation *sim, double *y)
         return false;
     for (size_t i; (i = doses_due(s)) < s->doses.n;) {
         s->restarts = true;
-        if (s->doses.next[i].is_steady ? !doses_give_steady(sim, y, i) : !doses_give(sim, y, i) || !doses_repeat(sim, i))
+        if (s->doses.next[i].is_steady ? !doses_give_steady(sim, y, i)
+                                       : !doses_give(sim, y, i) || !doses_repeat(sim, i))
             return false;
         memcpy(s->jump.dt_cause, s->jump.dt, sim->blocks.n * sizeof(double));
         if (!look_at_triggers(sim, y, s->jump.dt_cause) || !execute(sim, y))
@@ -493,7 +540,8 @@ bool stops_happen(struct simulation *sim, double *y, bool initial)
 {
     struct stops *s = sim->stops;
     set_limit(sim);
-    /* The very state in which the root was found: by rounding, another way to interpolate may not be beyond it. */
+    /* The very state in which the root was found: by rounding, another way to interpolate may
+     * not be beyond it. */
     if (s->roots.is_root && s->roots.has_state)
         memcpy(y, s->roots.y_begin, sim->n_state * sizeof *y);
     if (!coincidence_look(sim, y))

@@ -1,4 +1,5 @@
-/* The few names that differ between SUNDIALS 6.4 and 7.x. Everything else in ode/ is written against 7's names.
+/* The few names that differ between SUNDIALS 6.4 and 7.x. Everything else in ode/ is written
+ * against 7's names.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -20,7 +21,8 @@
 
 #if SUNDIALS_VERSION_MAJOR < 7
 
-static inline void sundials_ignore_error(int code, const char *module, const char *function, char *message, void *data)
+static inline void sundials_ignore_error(int code, const char *module, const char *function,
+                                         char *message, void *data)
 {
     (void)code, (void)module, (void)function, (void)message, (void)data;
 }
@@ -42,8 +44,9 @@ static inline int sundials_silence(void *cvode_memory)
 
 #include <sundials/sundials_core.h>
 
-static inline void sundials_ignore_error(int line, const char *function, const char *file, const char *message,
-                                         SUNErrCode code, void *data, SUNContext context)
+static inline void sundials_ignore_error(int line, const char *function, const char *file,
+                                         const char *message, SUNErrCode code, void *data,
+                                         SUNContext context)
 {
     (void)line, (void)function, (void)file, (void)message, (void)code, (void)data, (void)context;
 }

@@ -26,8 +26,8 @@ static int compare(const void *left, const void *right)
 }
 
 /* NULL: out of memory. */
-static struct timed *sort(const struct measurements *given, const uint32_t *variant, size_t n, size_t *n_row,
-                          struct arena *arena)
+static struct timed *sort(const struct measurements *given, const uint32_t *variant, size_t n,
+                          size_t *n_row, struct arena *arena)
 {
     struct timed *rows = arena_alloc(arena, (n + 1) * sizeof *rows);
     /* Rows of one time have one of their own. */
@@ -55,8 +55,8 @@ static unsigned columns_of(const struct measurements *given)
     return columns & MEASUREMENT_FITTED;
 }
 
-bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct measurements *given, size_t n,
-                   const enum error_kind *error, struct arena *arena)
+bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct measurements *given,
+                   size_t n, const enum error_kind *error, struct arena *arena)
 {
     size_t n_row, n_time = 0;
     const struct timed *sorted = sort(given, task->row_variant, n, &n_row, arena);

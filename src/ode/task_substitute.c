@@ -1,4 +1,5 @@
-/* Phases and variants of a task: the times at which parameters change, and the rows that have some of their own.
+/* Phases and variants of a task: the times at which parameters change, and the rows that have
+ * some of their own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/task.h"
 
@@ -20,8 +21,10 @@ static int compare_times(const void *left, const void *right)
 
 static int compare_rows(const void *left, const void *right)
 {
-    const struct substitute *a = *(const struct substitute *const *)left, *b = *(const struct substitute *const *)right;
-    return a->row != b->row ? (a->row < b->row ? -1 : 1) : (a->parameter > b->parameter) - (a->parameter < b->parameter);
+    const struct substitute *a = *(const struct substitute *const *)left,
+                            *b = *(const struct substitute *const *)right;
+    return a->row != b->row ? (a->row < b->row ? -1 : 1)
+                            : (a->parameter > b->parameter) - (a->parameter < b->parameter);
 }
 
 static int compare_lists(const void *left, const void *right)
@@ -41,7 +44,8 @@ static int compare_lists(const void *left, const void *right)
     return 0;
 }
 
-static bool find_phases(struct ode_task *task, size_t n, const struct substitute *substitute, struct arena *arena)
+static bool find_phases(struct ode_task *task, size_t n, const struct substitute *substitute,
+                        struct arena *arena)
 {
     size_t n_time = 0;
     double *time = arena_alloc(arena, (n + 1) * sizeof *time);
@@ -59,12 +63,14 @@ static bool find_phases(struct ode_task *task, size_t n, const struct substitute
 }
 
 /* Rows with the same substitutes are one variant. `own`: those of single rows, n. */
-static bool find_variants(struct ode_task *task, const struct substitute *substitute, size_t n, const struct substitute **own,
-                          size_t n_row, struct arena *arena)
+static bool find_variants(struct ode_task *task, const struct substitute *substitute, size_t n,
+                          const struct substitute **own, size_t n_row, struct arena *arena)
 {
     struct list *list = arena_alloc(arena, (n + 1) * sizeof *list);
-    size_t *first = arena_alloc(arena, (n + 1) * sizeof *first), n_list = 0, n_variant = 0, n_entry = 0;
-    uint32_t *parameter = arena_alloc(arena, (n + 1) * sizeof *parameter), *index = arena_alloc(arena, (n + 1) * sizeof *index);
+    size_t *first = arena_alloc(arena, (n + 1) * sizeof *first), n_list = 0, n_variant = 0,
+           n_entry = 0;
+    uint32_t *parameter = arena_alloc(arena, (n + 1) * sizeof *parameter),
+             *index = arena_alloc(arena, (n + 1) * sizeof *index);
     uint32_t *row_variant = arena_alloc(arena, (n_row + 1) * sizeof *row_variant);
     if (!list || !first || !parameter || !index || !row_variant)
         return false;
@@ -95,8 +101,8 @@ static bool find_variants(struct ode_task *task, const struct substitute *substi
     return true;
 }
 
-bool ode_task_substitute(struct ode_task *task, size_t n, const struct substitute *substitute, size_t n_row,
-                         struct arena *arena)
+bool ode_task_substitute(struct ode_task *task, size_t n, const struct substitute *substitute,
+                         size_t n_row, struct arena *arena)
 {
     bool has_times = false;
     size_t n_own = 0;

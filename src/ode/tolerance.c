@@ -1,13 +1,16 @@
 /* How accurate an evaluation is: the weights of the integrator's error test.
  *
- * Without atol, the tolerance of state i follows its own size S_i, the largest |y_i| so far in this evaluation:
+ * Without atol, the tolerance of state i follows its own size S_i, the largest |y_i| so far in
+ * this evaluation:
  *
  *     rtol max(|y_i|^(3/4) S_i^(1/4), FRACTION S_i)
  *
- * So the choice of units does not matter, the relative error of a decaying state grows slowly (32 rtol six decades below S_i),
- * and a state never becomes so small that its error goes unchecked (e5, whose states span 20 decades). Over the example models
- * and twelve reaction networks, at rtol 1e-7, compared with an atol of 1e-10, which suits states of size 1: 0.90 of the steps
- * for 1.6 times the error, including STEP_GROWTH of cvodes.c; pollu's error falls from 4000 rtol to 1.
+ * So the choice of units does not matter, the relative error of a decaying state grows slowly
+ * (32 rtol six decades below S_i), and a state never becomes so small that its error goes
+ * unchecked (e5, whose states span 20 decades). Over the example models and twelve reaction
+ * networks, at rtol 1e-7, compared with an atol of 1e-10, which suits states of size 1: 0.90 of
+ * the steps for 1.6 times the error, including STEP_GROWTH of cvodes.c; pollu's error falls from
+ * 4000 rtol to 1.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/tolerance.h"
 
@@ -57,11 +60,14 @@ bool tolerance_init(struct tolerance *tolerance, const struct stiffit_model *abi
     tolerance->reach = calloc(n + 1, sizeof(double));
     tolerance->noise = calloc(n + 1, sizeof(double));
     tolerance->scratch = calloc(9 * n + 1, sizeof(double));
-    tolerance->jacobian = calloc((!abi->jacobian && abi->jacobian_sparse ? abi->n_nonzero : n * n) + 1, sizeof(double));
+    tolerance->jacobian =
+        calloc((!abi->jacobian && abi->jacobian_sparse ? abi->n_nonzero : n * n) + 1,
+               sizeof(double));
     tolerance->is_at_rest = calloc(n + 1, sizeof *tolerance->is_at_rest);
     tolerance->is_idle = calloc(n + 1, sizeof *tolerance->is_idle);
-    return tolerance->sizes && tolerance->beyond && tolerance->born && tolerance->reach && tolerance->noise &&
-           tolerance->scratch && tolerance->jacobian && tolerance->is_at_rest && tolerance->is_idle;
+    return tolerance->sizes && tolerance->beyond && tolerance->born && tolerance->reach &&
+           tolerance->noise && tolerance->scratch && tolerance->jacobian && tolerance->is_at_rest &&
+           tolerance->is_idle;
 }
 
 void tolerance_fini(struct tolerance *tolerance)
@@ -79,7 +85,8 @@ void tolerance_fini(struct tolerance *tolerance)
 
 double tolerance_rtol(const struct ode_options *options, double tighter)
 {
-    return fmax(options->rtol / (tighter > 0 ? tighter : 1), fmin(options->rtol, 100 * DBL_EPSILON));
+    return fmax(options->rtol / (tighter > 0 ? tighter : 1),
+                fmin(options->rtol, 100 * DBL_EPSILON));
 }
 
 void tolerance_set(struct simulation *sim, bool is_relative)
@@ -87,27 +94,33 @@ void tolerance_set(struct simulation *sim, bool is_relative)
     const struct ode_options *options = &sim->options;
     double by = sim->evaluation->tighter > 0 ? sim->evaluation->tighter : 1;
     sim->tolerance.rtol = tolerance_rtol(options, sim->evaluation->tighter);
-    sim->tolerance.atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TOLERANCE_TINY)) : 0;
+    sim->tolerance.atol =
+        options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TOLERANCE_TINY)) : 0;
     sim->tolerance.is_relative = sim->model.is_relative = is_relative;
     sim->model.floor = sim->tolerance.atol / sim->tolerance.rtol;
-    sim->tolerance.fraction = is_relative ? FRACTION_RELATIVE : TOLERANCE_FRACTION / fmax(1, by * by);
+    sim->tolerance.fraction =
+        is_relative ? FRACTION_RELATIVE : TOLERANCE_FRACTION / fmax(1, by * by);
 }
 
-/* Whether state i is at rest: zero, or no larger than what rounding errors make of what could drive it. */
+/* Whether state i is at rest: zero, or no larger than what rounding errors make of what could
+ * drive it. */
 static bool rests(const struct simulation *sim, size_t i)
 {
-    return sim->tolerance.is_idle[i] || sim->tolerance.sizes[i] <= TOLERANCE_REST * sim->tolerance.reach[i];
+    return sim->tolerance.is_idle[i] ||
+           sim->tolerance.sizes[i] <= TOLERANCE_REST * sim->tolerance.reach[i];
 }
 
-/* Copies y to `copy`, without the rounding errors of idle states. An idle state was zero, and nothing drove it at the latest
- * estimate. It would remain exactly zero, but where the linear algebra has to swap rows, it gets rounding errors of others. */
+/* Copies y to `copy`, without the rounding errors of idle states. An idle state was zero, and
+ * nothing drove it at the latest estimate. It would remain exactly zero, but where the linear
+ * algebra has to swap rows, it gets rounding errors of others. */
 static void copy_without_idle(const struct simulation *sim, const double *y, double *copy)
 {
     for (size_t i = 0; i < sim->n_state; i++)
         copy[i] = sim->tolerance.is_idle[i] ? 0 : y[i];
 }
 
-/* Idle states are no longer idle if their rates are not zero at y, where they are zero themselves. */
+/* Idle states are no longer idle if their rates are not zero at y, where they are zero
+ * themselves. */
 static void look_at_idle(struct simulation *sim, const double *y)
 {
     double *at = sim->tolerance.scratch, *f = at + sim->n_state;
@@ -140,8 +153,9 @@ static bool find_drive(struct simulation *sim, const double *y, double span, boo
     struct derivatives *d = &sim->model;
     size_t n = sim->n_state;
     double *f = sim->f, *inflow = decay + n, *first = inflow + n;
-    if (derivatives_inflow(d, sim->t + span, y, y, sim->tolerance.jacobian, inflow, decay) != STIFFIT_OK
-        || derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
+    if (derivatives_inflow(d, sim->t + span, y, y, sim->tolerance.jacobian, inflow, decay) !=
+            STIFFIT_OK ||
+        derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
         return false;
     for (size_t i = 0; i < n; i++)
         drive[i] = first[i] + decay[i] * y[i];
@@ -237,13 +251,15 @@ static void estimate_reach(struct simulation *sim, const double *y, double span,
             noise[i] = smaller(found[i] / (per_span + decay[i]), reach[i]);
 }
 
-/* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
- * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
- * `part` of their reach count as at rest. */
+/* Estimates from the rate of change at y, and from all that drives it, how large a state at rest
+ * becomes until the next measurement. The guess may be far too large, which costs its fourth
+ * root in accuracy while the state is young. States up to `part` of their reach count as at
+ * rest. */
 static void guess_sizes(struct simulation *sim, const double *state, double span, double part)
 {
     size_t n = sim->n_state;
-    double *guess = sim->tolerance.sizes + n, largest = 0, *f = sim->f, *y = sim->tolerance.scratch + 8 * n;
+    double *guess = sim->tolerance.sizes + n, largest = 0, *f = sim->f,
+           *y = sim->tolerance.scratch + 8 * n;
     copy_without_idle(sim, state, y);
     for (size_t i = 0; i < n; i++)
         sim->tolerance.sizes[i] = sim->tolerance.is_idle[i] ? 0 : sim->tolerance.sizes[i];
@@ -258,7 +274,8 @@ static void guess_sizes(struct simulation *sim, const double *state, double span
         sim->tolerance.is_idle[i] = y[i] == 0 && sim->tolerance.is_at_rest[i] && reach[i] == 0;
         if (!sim->tolerance.is_at_rest[i])
             continue;
-        sim->tolerance.is_at_rest[i] = sim->tolerance.is_idle[i] || sim->tolerance.sizes[i] <= part * reach[i] ||
+        sim->tolerance.is_at_rest[i] = sim->tolerance.is_idle[i] ||
+                                       sim->tolerance.sizes[i] <= part * reach[i] ||
                                        sim->tolerance.sizes[i] == 0;
         sim->tolerance.reach[i] = sim->tolerance.is_at_rest[i] ? reach[i] : 0;
         sim->tolerance.noise[i] = sim->tolerance.is_at_rest[i] ? noise[i] : 0;
@@ -271,7 +288,8 @@ static void guess_sizes(struct simulation *sim, const double *state, double span
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         sim->tolerance.born[i] = sim->t;
         double reached = sim->tolerance.reach[i];
-        guess[i] = fmin(by_rate > TOLERANCE_GROWN * reached ? by_rate : LATE * reached, DBL_MAX * DBL_EPSILON);
+        guess[i] = fmin(by_rate > TOLERANCE_GROWN * reached ? by_rate : LATE * reached,
+                        DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         sim->tolerance.grows = sim->tolerance.grows || sim->tolerance.reach[i] > 0;
@@ -295,7 +313,8 @@ static double span_after(const struct simulation *sim, double t, double later)
     return span > 0 ? span : INFINITY;
 }
 
-/* Whether the tolerance of some growing state depends, or may depend until the end of the span, on an estimate. */
+/* Whether the tolerance of some growing state depends, or may depend until the end of the span,
+ * on an estimate. */
 static bool is_due(const struct simulation *sim, const double *y, double span)
 {
     for (size_t i = 0; i < sim->n_state; i++) {
@@ -332,14 +351,16 @@ void tolerance_look(struct simulation *sim, const double *y)
 
 void tolerance_wake(struct simulation *sim, double t, double width)
 {
-    double now = sim->t, span = span_after(sim, t, t + SOON * (sim->t_far - sim->evaluation->task->t0));
+    double now = sim->t,
+           span = span_after(sim, t, t + SOON * (sim->t_far - sim->evaluation->task->t0));
     bool any = false;
     for (size_t i = 0; i < sim->n_state; i++)
         any = any || rests(sim, i);
     if (!any || sim->tolerance.atol > 0 || !(span < INFINITY))
         return;
     sim->t = t;
-    guess_sizes(sim, sim->tolerance.sizes + 2 * sim->n_state, span, TOLERANCE_REST); /* at the state after the latest step */
+    /* at the state after the latest step */
+    guess_sizes(sim, sim->tolerance.sizes + 2 * sim->n_state, span, TOLERANCE_REST);
     sim->t = now;
     sim->tolerance.at_rest = width / span;
 }
@@ -360,7 +381,8 @@ void tolerance_jump(struct simulation *sim, const double *y)
     size_t n = sim->n_state;
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        sim->tolerance.is_idle[i] = sim->tolerance.is_idle[i] && y[i] == sim->tolerance.sizes[i + 2 * n];
+        sim->tolerance.is_idle[i] =
+            sim->tolerance.is_idle[i] && y[i] == sim->tolerance.sizes[i + 2 * n];
         bool at_rest = rests(sim, i);
         sim->tolerance.sizes[i] = at_rest ? fabs(y[i]) : fmax(sim->tolerance.sizes[i], fabs(y[i]));
         if (at_rest && !rests(sim, i))
@@ -380,14 +402,16 @@ bool tolerance_rescue(struct simulation *sim, const double *y)
 {
     double largest = 0;
     bool any = false;
-    if (sim->tolerance.atol > 0 || sim->tolerance.n_rescue == MOST_RESCUES || sim->evaluation->adjoint)
+    if (sim->tolerance.atol > 0 || sim->tolerance.n_rescue == MOST_RESCUES ||
+        sim->evaluation->adjoint)
         return false;
     sim->tolerance.n_rescue++;
     for (size_t i = 0; i < sim->n_state; i++)
         largest = fmax(largest, sim->tolerance.sizes[i]);
     guess_sizes(sim, y, span_after(sim, sim->t, sim->t), SUDDEN);
     for (size_t i = 0; i < sim->n_state; i++) {
-        /* A state that is not small beside all others has grown to where it is: it fails at a pole, not at rest. */
+        /* A state that is not small beside all others has grown to where it is: it fails at a
+         * pole, not at rest. */
         bool is_small = sim->tolerance.sizes[i] <= SMALL * largest;
         any = any || (sim->tolerance.is_at_rest[i] && is_small &&
                       sim->tolerance.sizes[i] < SUDDEN * sim->tolerance.sizes[i + sim->n_state]);
@@ -429,8 +453,9 @@ void tolerance_follow(struct simulation *sim, const double *y)
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = sim->tolerance.fraction;
         size[i] = larger(size[i], magnitude);
-        if (guess[i] > 0 && h > 0 && size[i] > TOLERANCE_REST * reach[i]
-            && !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >= TOLERANCE_YOUNG * h * magnitude)) {
+        if (guess[i] > 0 && h > 0 && size[i] > TOLERANCE_REST * reach[i] &&
+            !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >=
+              TOLERANCE_YOUNG * h * magnitude)) {
             if (sim->tolerance.is_idle[i] && !looked) {
                 look_at_idle(sim, y);
                 looked = true;
@@ -474,7 +499,8 @@ void tolerance_weigh(struct simulation *sim, const double *y, double *weight)
         y += n;
         weight += n;
         for (size_t i = 0; i < n; i++)
-            weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TOLERANCE_TINY);
+            weight[i] =
+                1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TOLERANCE_TINY);
     }
 }
 

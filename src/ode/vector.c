@@ -1,5 +1,5 @@
-/* The operations of our N_Vector as plain loops. They differ from SUNDIALS' own in two things: the length is the bank's active
- * one, and the weighted norm is the maximum over the blocks.
+/* The operations of our N_Vector as plain loops. They differ from SUNDIALS' own in two things:
+ * the length is the bank's active one, and the weighted norm is the maximum over the blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/vector.h"
 
@@ -229,7 +229,8 @@ WIDE static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs
 }
 
 /* z_j = a_j x + y_j */
-WIDE static int op_scale_add_multi(int n_vector, sunrealtype *a, N_Vector xv, N_Vector *ys, N_Vector *zs)
+WIDE static int op_scale_add_multi(int n_vector, sunrealtype *a, N_Vector xv, N_Vector *ys,
+                                   N_Vector *zs)
 {
     const double *x = vector_data(xv);
     size_t n = whole_of(xv);
@@ -249,7 +250,8 @@ static int op_scale_array(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector *
     return 0;
 }
 
-/* The operations that CVODES needs without sensitivities, quadratures and constraints of its own. */
+/* The operations that CVODES needs without sensitivities, quadratures and constraints of its
+ * own. */
 static void set_operations(N_Vector_Ops ops)
 {
     ops->nvgetvectorid = op_id;
@@ -271,14 +273,16 @@ static void set_operations(N_Vector_Ops ops)
     ops->nvscalevectorarray = op_scale_array;
 }
 
-struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n_block, size_t n_vector)
+struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n_block,
+                                    size_t n_vector)
 {
     struct vector_bank *bank = calloc(1, sizeof *bank);
     if (!bank)
         return NULL;
     size_t per_line = ALIGNMENT / sizeof(double), limit = SIZE_MAX / 16 / sizeof(double);
     bool possible = n_state && n_block && n_vector && n_state <= limit / n_block / n_vector;
-    size_t stride = (n_state * n_block + n_vector + VECTOR_N_EVENT + per_line - 1) / per_line * per_line;
+    size_t stride =
+        (n_state * n_block + n_vector + VECTOR_N_EVENT + per_line - 1) / per_line * per_line;
     bank->n_state = n_state;
     bank->n_block_max = n_block;
     bank->n_vector = n_vector;
@@ -332,7 +336,13 @@ void vector_bank_trace(struct vector_bank *bank, bool on)
 }
 
 size_t vector_bank_n_vector(const struct vector_bank *bank) { return bank->n_vector; }
-size_t vector_bank_n_tracer(const struct vector_bank *bank) { return bank->n_vector + VECTOR_N_EVENT; }
-double *vector_bank_tracers(struct vector_bank *bank, size_t i) { return vector_tracers(&bank->vectors[i].base); }
+size_t vector_bank_n_tracer(const struct vector_bank *bank)
+{
+    return bank->n_vector + VECTOR_N_EVENT;
+}
+double *vector_bank_tracers(struct vector_bank *bank, size_t i)
+{
+    return vector_tracers(&bank->vectors[i].base);
+}
 double *vector_tracers(N_Vector v) { return vector_data(v) + bank_of(v)->length; }
 size_t vector_index(N_Vector v) { return (size_t)((struct vector *)v - bank_of(v)->vectors); }

@@ -1,5 +1,6 @@
-/* Coroutines: the switch between stacks, the stacks, the functions that they run, and annotations for the sanitizers. A stack
- * serves many functions one after another, because making one costs system calls (and milliseconds under ThreadSanitizer).
+/* Coroutines: the switch between stacks, the stacks, the functions that they run, and
+ * annotations for the sanitizers. A stack serves many functions one after another, because
+ * making one costs system calls (and milliseconds under ThreadSanitizer).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine.h"
 
@@ -40,10 +41,12 @@
 #define MAP_STACK 0
 #endif
 
-/* The switch between two stacks: hand-written for the processors whose ABI we know (System V on x86-64, AAPCS64; a few
- * nanoseconds); elsewhere, and with -DSTIFFIT_UCONTEXT, by ucontext (two system calls for the signal mask). A shadow stack
- * (x86 CET, ARM GCS) must be switched as well, which only libc can do. */
-#if !defined(STIFFIT_UCONTEXT) && ((defined(__x86_64__) && !defined(__ILP32__) && !(defined(__CET__) && (__CET__ & 2))) || \
+/* The switch between two stacks: hand-written for the processors whose ABI we know (System V on
+ * x86-64, AAPCS64; a few nanoseconds); elsewhere, and with -DSTIFFIT_UCONTEXT, by ucontext (two
+ * system calls for the signal mask). A shadow stack (x86 CET, ARM GCS) must be switched as well,
+ * which only libc can do. */
+#if !defined(STIFFIT_UCONTEXT) && \
+    ((defined(__x86_64__) && !defined(__ILP32__) && !(defined(__CET__) && (__CET__ & 2))) || \
     (defined(__aarch64__) && !defined(__ARM_FEATURE_GCS_DEFAULT))) && defined(__ELF__)
 #define SWITCH_OWN 1
 struct context {
@@ -59,8 +62,19 @@ struct context {
 
 #if SWITCH_OWN && defined(__x86_64__)
 
-/* Saved from the stack pointer up: mxcsr and x87 control word, r15, r14, r13, r12, rbx, rbp, return address. */
-enum { FRAME_CONTROL, FRAME_R15, FRAME_R14, FRAME_R13, FRAME_R12, FRAME_RBX, FRAME_RBP, FRAME_RETURN, FRAME_WORDS };
+/* Saved from the stack pointer up: mxcsr and x87 control word, r15, r14, r13, r12, rbx, rbp,
+ * return address. */
+enum {
+    FRAME_CONTROL,
+    FRAME_R15,
+    FRAME_R14,
+    FRAME_R13,
+    FRAME_R12,
+    FRAME_RBX,
+    FRAME_RBP,
+    FRAME_RETURN,
+    FRAME_WORDS
+};
 
 __asm__(".text\n"
         ".p2align 4\n"
@@ -90,7 +104,8 @@ __asm__(".text\n"
         "    popq %rbp\n"
         "    ret\n"
         ".size stiffit_switch_stack, .-stiffit_switch_stack\n"
-        /* The bottom frame of a coroutine: the call aligns the stack; unwinders are told that nothing is above. */
+        /* The bottom frame of a coroutine: the call aligns the stack; unwinders are told that
+         * nothing is above. */
         ".p2align 4\n"
         ".hidden stiffit_enter_stack\n"
         ".globl stiffit_enter_stack\n"
@@ -106,8 +121,16 @@ __asm__(".text\n"
 
 #elif SWITCH_OWN && defined(__aarch64__)
 
-/* Saved from the stack pointer up: x19..x30 (x29 is the frame pointer, x30 the return address), d8..d15, fpcr, padding. */
-enum { FRAME_X19 = 0, FRAME_X20 = 1, FRAME_X29 = 10, FRAME_RETURN = 11, FRAME_CONTROL = 20, FRAME_WORDS = 22 };
+/* Saved from the stack pointer up: x19..x30 (x29 is the frame pointer, x30 the return address),
+ * d8..d15, fpcr, padding. */
+enum {
+    FRAME_X19 = 0,
+    FRAME_X20 = 1,
+    FRAME_X29 = 10,
+    FRAME_RETURN = 11,
+    FRAME_CONTROL = 20,
+    FRAME_WORDS = 22
+};
 
 __asm__(".text\n"
         ".p2align 4\n"
@@ -167,10 +190,10 @@ __asm__(".text\n"
 void stiffit_switch_stack(void **save_stack_pointer, void *stack_pointer);
 void stiffit_enter_stack(void);
 
-/* A context that will call entry(argument) on the given stack when it is first switched to; entry must not return. It starts
- * with the caller's floating-point control modes. */
-static void context_make(struct context *context, void *stack, size_t stack_bytes, void (*entry)(void *argument),
-                         void *argument)
+/* A context that will call entry(argument) on the given stack when it is first switched to;
+ * entry must not return. It starts with the caller's floating-point control modes. */
+static void context_make(struct context *context, void *stack, size_t stack_bytes,
+                         void (*entry)(void *argument), void *argument)
 {
     uintptr_t top = ((uintptr_t)stack + stack_bytes) & ~(uintptr_t)15;
     uint64_t *frame = (uint64_t *)top - FRAME_WORDS;
@@ -194,8 +217,9 @@ static void context_make(struct context *context, void *stack, size_t stack_byte
     context->stack_pointer = frame;
 }
 
-/* Saves the current context in `from` and continues with `to`. Preserves what the ABI preserves across a call, and the
- * floating-point control modes. With the hand-written switch the signal mask belongs to the thread and does not change. */
+/* Saves the current context in `from` and continues with `to`. Preserves what the ABI preserves
+ * across a call, and the floating-point control modes. With the hand-written switch the signal
+ * mask belongs to the thread and does not change. */
 static void context_switch(struct context *from, const struct context *to)
 {
     stiffit_switch_stack(&from->stack_pointer, to->stack_pointer);
@@ -204,23 +228,24 @@ static void context_switch(struct context *from, const struct context *to)
 #else
 
 /* makecontext passes ints only, so a pointer goes in two halves. */
-static void enter_halves(unsigned entry_high, unsigned entry_low, unsigned argument_high, unsigned argument_low)
+static void enter_halves(unsigned entry_high, unsigned entry_low, unsigned argument_high,
+                         unsigned argument_low)
 {
     uintptr_t entry = (uintptr_t)((uint64_t)entry_high << 32 | entry_low);
     uintptr_t argument = (uintptr_t)((uint64_t)argument_high << 32 | argument_low);
     ((void (*)(void *))entry)((void *)argument);
 }
 
-static void context_make(struct context *context, void *stack, size_t stack_bytes, void (*entry)(void *argument),
-                         void *argument)
+static void context_make(struct context *context, void *stack, size_t stack_bytes,
+                         void (*entry)(void *argument), void *argument)
 {
     uint64_t function = (uintptr_t)entry, data = (uintptr_t)argument;
     getcontext(&context->state);
     context->state.uc_stack.ss_sp = stack;
     context->state.uc_stack.ss_size = stack_bytes;
     context->state.uc_link = NULL;
-    makecontext(&context->state, (void (*)(void))enter_halves, 4, (unsigned)(function >> 32), (unsigned)function,
-                (unsigned)(data >> 32), (unsigned)data);
+    makecontext(&context->state, (void (*)(void))enter_halves, 4, (unsigned)(function >> 32),
+                (unsigned)function, (unsigned)(data >> 32), (unsigned)data);
 }
 
 static void context_switch(struct context *from, const struct context *to)
@@ -279,7 +304,8 @@ struct coroutine *coroutine_new(size_t stack_bytes)
     coroutine->fiber = __tsan_create_fiber(0);
 #endif
 #if WITH_VALGRIND
-    coroutine->valgrind_stack = VALGRIND_STACK_REGISTER(coroutine->stack, coroutine->stack + coroutine->stack_bytes);
+    coroutine->valgrind_stack =
+        VALGRIND_STACK_REGISTER(coroutine->stack, coroutine->stack + coroutine->stack_bytes);
 #endif
     return coroutine;
 }
@@ -289,20 +315,21 @@ static void switch_out(struct coroutine *coroutine, bool for_good)
 {
     (void)for_good;
 #if WITH_ASAN
-    __sanitizer_start_switch_fiber(for_good ? NULL : &coroutine->fake_stack, coroutine->resumer_stack,
-                                   coroutine->resumer_bytes);
+    __sanitizer_start_switch_fiber(for_good ? NULL : &coroutine->fake_stack,
+                                   coroutine->resumer_stack, coroutine->resumer_bytes);
 #endif
 #if WITH_TSAN
     __tsan_switch_to_fiber(coroutine->resumer_fiber, 0);
 #endif
     context_switch(&coroutine->self, &coroutine->resumer);
 #if WITH_ASAN
-    __sanitizer_finish_switch_fiber(coroutine->fake_stack, &coroutine->resumer_stack, &coroutine->resumer_bytes);
+    __sanitizer_finish_switch_fiber(coroutine->fake_stack, &coroutine->resumer_stack,
+                                    &coroutine->resumer_bytes);
 #endif
 }
 
-/* The bottom frame of the stack. It loops over functions, because ThreadSanitizer's bounded call stack allows one frame per
- * stack but not one per function. */
+/* The bottom frame of the stack. It loops over functions, because ThreadSanitizer's bounded call
+ * stack allows one frame per stack but not one per function. */
 static void serve(void *argument)
 {
     struct coroutine *coroutine = argument;

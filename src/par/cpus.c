@@ -1,7 +1,8 @@
-/* CPUs that this process may use, from the affinity mask and the quotas of its cgroups. As cgroups(7) and proc(5) describe, a
- * quota is found from the process's path in each hierarchy and the place where that hierarchy is mounted. And the share of a
- * task in a SLURM job, from its environment (srun(1), OUTPUT ENVIRONMENT VARIABLES): on clusters without enforced limits the
- * kernel does not know it.
+/* CPUs that this process may use, from the affinity mask and the quotas of its cgroups. As
+ * cgroups(7) and proc(5) describe, a quota is found from the process's path in each hierarchy
+ * and the place where that hierarchy is mounted. And the share of a task in a SLURM job, from
+ * its environment (srun(1), OUTPUT ENVIRONMENT VARIABLES): on clusters without enforced limits
+ * the kernel does not know it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/cpus.h"
 
@@ -46,7 +47,8 @@ double cpus_parse_v1(const char *quota_us, const char *period_us)
 }
 
 /* Reads the beginning of the file root + folder + "/" + name. */
-static bool read_text(const char *root, const char *folder, const char *name, char *text, size_t bytes)
+static bool read_text(const char *root, const char *folder, const char *name, char *text,
+                      size_t bytes)
 {
     char path[PATH_BYTES];
     int length = snprintf(path, sizeof path, "%s%s/%s", root, folder, name);
@@ -109,7 +111,8 @@ static void decode_octal(char *text)
 {
     char *out = text;
     for (const char *in = text; *in; in++)
-        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' && in[3] <= '7') {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' &&
+            in[3] >= '0' && in[3] <= '7') {
             *out++ = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + in[3] - '0');
             in += 3;
         } else {
@@ -118,7 +121,8 @@ static void decode_octal(char *text)
     *out = 0;
 }
 
-/* A line of mountinfo: "36 35 98:0 /root /mount options ... - type source options". False: not the cgroup wanted. */
+/* A line of mountinfo: "36 35 98:0 /root /mount options ... - type source options". False: not
+ * the cgroup wanted. */
 static bool parse_mount(char *line, bool v2, char **mount_root, char **mount)
 {
     char *tail = strstr(line, " - ");
@@ -128,7 +132,8 @@ static bool parse_mount(char *line, bool v2, char **mount_root, char **mount)
     char *save, *type = strtok_r(tail + 3, " \n", &save);
     strtok_r(NULL, " \n", &save);
     const char *options = strtok_r(NULL, " \n", &save);
-    if (!type || strcmp(type, v2 ? "cgroup2" : "cgroup") || (!v2 && (!options || !names_cpu(options))))
+    if (!type || strcmp(type, v2 ? "cgroup2" : "cgroup") ||
+        (!v2 && (!options || !names_cpu(options))))
         return false;
     char *field = strtok_r(line, " ", &save);
     for (int i = 0; field && i < 3; i++)
@@ -157,11 +162,12 @@ static double group_quota(const char *root, const char *path, bool v2)
             continue;
         if (!strcmp(mount, "/"))
             mount++;
-        /* Only groups below the mount are visible. In a cgroup namespace a path may begin with "/..": then only the mount
-         * point itself is visible. */
+        /* Only groups below the mount are visible. In a cgroup namespace a path may begin with
+         * "/..": then only the mount point itself is visible. */
         size_t length = strcmp(mount_root, "/") ? strlen(mount_root) : 0;
         const char *below = "";
-        if (!strncmp(path, mount_root, length) && (path[length] == '/' || !path[length]) && strncmp(path, "/..", 3))
+        if (!strncmp(path, mount_root, length) && (path[length] == '/' || !path[length]) &&
+            strncmp(path, "/..", 3))
             below = path + length;
         if (!strcmp(below, "/"))
             below = "";
@@ -266,6 +272,8 @@ size_t cpus_slurm(void)
     if (!getenv("SLURM_STEP_ID") || !all) /* a batch script, or no job */
         return all;
     const char *per_node = getenv("SLURM_STEP_TASKS_PER_NODE");
-    unsigned long tasks = cpus_slurm_tasks(per_node ? per_node : getenv("SLURM_TASKS_PER_NODE"), number("SLURM_NODEID"));
+    unsigned long tasks =
+        cpus_slurm_tasks(per_node ? per_node : getenv("SLURM_TASKS_PER_NODE"), number("SLURM_"
+                                                                                      "NODEID"));
     return tasks == 0 ? 0 : tasks < all ? all / tasks : 1;
 }

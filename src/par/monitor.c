@@ -1,4 +1,5 @@
-/* Mutex and condition variable on the monotonic clock, so that steps of the wall clock neither wake nor delay a thread.
+/* Mutex and condition variable on the monotonic clock, so that steps of the wall clock neither
+ * wake nor delay a thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/monitor.h"
 

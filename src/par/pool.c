@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Address space, not memory. Models may keep arrays on the stack, and the shell's limit may be small or none. */
+/* Address space, not memory. Models may keep arrays on the stack, and the shell's limit may be
+ * small or none. */
 enum { STACK_BYTES = 8 << 20 };
 
 struct pool_thread {
@@ -57,7 +58,8 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* All signals except those raised by a fault of the thread itself: if blocked, these would kill without running a handler. */
+/* All signals except those raised by a fault of the thread itself: if blocked, these would kill
+ * without running a handler. */
 static void worker_signals(sigset_t *set)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -89,7 +91,8 @@ static int create_threads(struct pool *pool, size_t n_thread)
 
 struct pool *pool_new(size_t n_thread, const char *name, struct error *error)
 {
-    struct pool *pool = n_thread < 1 << 20 ? calloc(1, sizeof *pool + n_thread * sizeof pool->thread[0]) : NULL;
+    struct pool *pool =
+        n_thread < 1 << 20 ? calloc(1, sizeof *pool + n_thread * sizeof pool->thread[0]) : NULL;
     if (!pool || !monitor_init(&pool->gate)) {
         free(pool);
         error_set(error, STATUS_NO_MEMORY, "out of memory for %zu threads", n_thread);

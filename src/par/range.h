@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct range {
-    _Alignas(64) _Atomic uint64_t word; /* first in the high half, last in the low half; empty: first >= last */
+    /* first in the high half, last in the low half; empty: first >= last */
+    _Alignas(64) _Atomic uint64_t word;
 };
 
 /* Owner: takes the first item. False: the range is empty. */

@@ -1,5 +1,5 @@
-/* Reads conditions, experiments and measurements of either version. In version 1 an experiment is a pair of conditions, before
- * and after equilibration, that some measurement names.
+/* Reads conditions, experiments and measurements of either version. In version 1 an experiment
+ * is a pair of conditions, before and after equilibration, that some measurement names.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/problem.h"
 
@@ -11,18 +11,33 @@ static const char *const condition_columns_1[] = {"conditionId", "conditionName"
 static const char *const condition_columns_2[] = {"conditionId", "targetId", "targetValue"};
 enum { EXPERIMENT, TIME_OF_PERIOD, CONDITION_OF_PERIOD };
 static const char *const experiment_columns[] = {"experimentId", "time", "conditionId"};
-enum { OBSERVABLE, EXPERIMENT_OF_ROW, TIME, MEASUREMENT, OVERRIDES, NOISE_OVERRIDES, PREEQUILIBRATION, N_MEASUREMENT_COLUMN };
-static const char *const measurement_columns_1[] = {"observableId", "simulationConditionId", "time", "measurement",
-                                                    "observableParameters", "noiseParameters", "preequilibrationConditionId"};
-static const char *const measurement_columns_2[] = {"observableId", "experimentId", "time", "measurement",
-                                                    "observableParameters", "noiseParameters"};
+enum {
+    OBSERVABLE,
+    EXPERIMENT_OF_ROW,
+    TIME,
+    MEASUREMENT,
+    OVERRIDES,
+    NOISE_OVERRIDES,
+    PREEQUILIBRATION,
+    N_MEASUREMENT_COLUMN
+};
+static const char *const measurement_columns_1[] =
+    {"observableId",    "simulationConditionId",      "time", "measurement", "observableParameters",
+     "noiseParameters", "preequilibrationConditionId"};
+static const char *const measurement_columns_2[] = {"observableId",
+                                                    "experimentId",
+                                                    "time",
+                                                    "measurement",
+                                                    "observableParameters",
+                                                    "noiseParameters"};
 
 struct reading {
     struct petab_reader *reader;
     struct petab_problem *problem;
     struct petab_table conditions, experiments, measurements;
     struct petab_index experiment_rows; /* by experimentId, in the order of the table */
-    size_t dataset_of[3];               /* the dataset column of measurements, conditions, experiments; SIZE_MAX: none */
+    /* the dataset column of measurements, conditions, experiments; SIZE_MAX: none */
+    size_t dataset_of[3];
     size_t room;
     struct petab_index made;            /* experiments by "dataset \t id" */
 };
@@ -36,13 +51,17 @@ static size_t column_of(const struct petab_table *table, const char *name)
 }
 
 /* A cell that says nothing: what is there stays. */
-static bool is_kept(const char *cell) { return !*cell || !strcasecmp(cell, "nan") || !strcmp(cell, "NA"); }
+static bool is_kept(const char *cell)
+{
+    return !*cell || !strcasecmp(cell, "nan") || !strcmp(cell, "NA");
+}
 
-static void add_change(struct reading *it, struct petab_change *change, size_t *n, size_t row, size_t column,
-                       const char *target)
+static void add_change(struct reading *it, struct petab_change *change, size_t *n, size_t row,
+                       size_t column, const char *target)
 {
     struct petab_place place = petab_cell_place(&it->conditions, row, column);
-    const struct petab_math *value = petab_math_parse(it->reader, place, it->conditions.row[row].cell[column]);
+    const struct petab_math *value =
+        petab_math_parse(it->reader, place, it->conditions.row[row].cell[column]);
     if (value)
         change[(*n)++] = (struct petab_change){target, value, place};
 }
@@ -82,7 +101,8 @@ static void take_conditions_2(struct reading *it)
     struct petab_index rows = petab_index_of(reader, id, table->n_row, sizeof *id);
     problem->condition = petab_alloc(reader, table->n_row, sizeof *problem->condition);
     for (size_t first = 0, last; first < rows.n; first = last) {
-        for (last = first; last < rows.n && !strcmp(rows.entry[first].name, rows.entry[last].name); last++)
+        for (last = first; last < rows.n && !strcmp(rows.entry[first].name, rows.entry[last].name);
+             last++)
             ;
         struct petab_condition *condition = &problem->condition[problem->n_condition++];
         struct petab_change *change = petab_alloc(reader, last - first, sizeof *change);
@@ -93,21 +113,24 @@ static void take_conditions_2(struct reading *it)
             const char *target = table->row[row].cell[TARGET];
             for (size_t k = 0; k < condition->n; k++)
                 if (!strcmp(change[k].target, target))
-                    petab_fault(reader, petab_cell_place(table, row, TARGET), "condition %s changes %s twice", condition->id,
-                                target);
+                    petab_fault(reader, petab_cell_place(table, row, TARGET),
+                                "condition %s changes %s twice", condition->id, target);
             add_change(it, change, &condition->n, row, VALUE, target);
         }
     }
-    problem->conditions = petab_index_of(reader, &problem->condition->id, problem->n_condition, sizeof *problem->condition);
+    problem->conditions = petab_index_of(reader, &problem->condition->id, problem->n_condition,
+                                         sizeof *problem->condition);
 }
 
 /* The number of a condition; SIZE_MAX after a fault. */
-static size_t need_condition(struct reading *it, const struct petab_table *table, size_t row, size_t column)
+static size_t need_condition(struct reading *it, const struct petab_table *table, size_t row,
+                             size_t column)
 {
     const char *id = table->row[row].cell[column];
     size_t i = petab_find(&it->problem->conditions, id);
     if (i == SIZE_MAX)
-        petab_fault(it->reader, petab_cell_place(table, row, column), "there is no condition '%.300s'%s", id,
+        petab_fault(it->reader, petab_cell_place(table, row, column),
+                    "there is no condition '%.300s'%s", id,
                     petab_hint(it->reader, &it->problem->conditions, id));
     return i;
 }
@@ -128,12 +151,13 @@ static void refuse_same_targets(struct reading *it, const struct petab_period *p
             for (size_t b = 0; b < other->n; b++)
                 if (!strcmp(condition->change[a].target, other->change[b].target))
                     petab_fault(it->reader, other->change[b].place,
-                                "conditions %s and %s at the same time change '%.300s' twice", condition->id, other->id,
-                                other->change[b].target);
+                                "conditions %s and %s at the same time change '%.300s' twice",
+                                condition->id, other->id, other->change[b].target);
     }
 }
 
-static void set_periods(struct reading *it, struct petab_experiment *experiment, struct petab_period *period, size_t n)
+static void set_periods(struct reading *it, struct petab_experiment *experiment,
+                        struct petab_period *period, size_t n)
 {
     qsort(period, n, sizeof *period, compare_periods);
     size_t n_period = 0;
@@ -143,7 +167,8 @@ static void set_periods(struct reading *it, struct petab_experiment *experiment,
             period[n_period++] = period[i];
             continue;
         }
-        size_t *both = petab_alloc(it->reader, last->n_condition + period[i].n_condition, sizeof *both);
+        size_t *both =
+            petab_alloc(it->reader, last->n_condition + period[i].n_condition, sizeof *both);
         for (size_t k = 0; k < period[i].n_condition; k++)
             refuse_same_targets(it, last, period[i].condition[k]);
         for (size_t k = 0; k < last->n_condition; k++)
@@ -157,7 +182,8 @@ static void set_periods(struct reading *it, struct petab_experiment *experiment,
     experiment->n_period = n_period;
 }
 
-static void add_period(struct reading *it, struct petab_period *period, size_t *n, double time, size_t condition)
+static void add_period(struct reading *it, struct petab_period *period, size_t *n, double time,
+                       size_t condition)
 {
     size_t *list = petab_alloc(it->reader, 1, sizeof *list);
     list[0] = condition;
@@ -202,9 +228,12 @@ static void make_experiment_2(struct reading *it, struct petab_experiment *exper
         size_t own = rows->entry[i].number;
         double time = petab_number(it->reader, table, own, TIME_OF_PERIOD, NAN);
         if (isnan(time) || time == INFINITY)
-            petab_fault(it->reader, petab_cell_place(table, own, TIME_OF_PERIOD), "a number or -inf is needed");
+            petab_fault(it->reader, petab_cell_place(table, own, TIME_OF_PERIOD),
+                        "a number or -inf is needed");
         add_period(it, period, &n, time,
-                   *table->row[own].cell[CONDITION_OF_PERIOD] ? need_condition(it, table, own, CONDITION_OF_PERIOD) : SIZE_MAX);
+                   *table->row[own].cell[CONDITION_OF_PERIOD]
+                       ? need_condition(it, table, own, CONDITION_OF_PERIOD)
+                       : SIZE_MAX);
     }
     if (!n)
         petab_fault(it->reader, petab_cell_place(&it->measurements, row, EXPERIMENT_OF_ROW),
@@ -223,7 +252,9 @@ static const char *dataset_of(struct reading *it, size_t row)
     bool is_1 = it->problem->files.version == 1;
     size_t column = it->dataset_of[is_1 ? 1 : 2];
     const struct petab_table *other = is_1 ? &it->conditions : &it->experiments;
-    size_t at = column == SIZE_MAX ? SIZE_MAX : petab_find(is_1 ? &it->problem->conditions : &it->experiment_rows, id);
+    size_t at = column == SIZE_MAX
+                    ? SIZE_MAX
+                    : petab_find(is_1 ? &it->problem->conditions : &it->experiment_rows, id);
     return at == SIZE_MAX ? "" : other->row[at].cell[column];
 }
 
@@ -234,16 +265,19 @@ static size_t experiment_of(struct reading *it, struct petab_keys *keys, size_t 
     const char **cell = it->measurements.row[row].cell, *dataset = dataset_of(it, row);
     const char *before = is_1 ? cell[PREEQUILIBRATION] : "";
     bool is_new;
-    size_t number = petab_key(it->reader, keys, petab_format(it->reader, "%s\t%s\t%s", dataset, before,
-                                                             cell[EXPERIMENT_OF_ROW]), &is_new);
+    size_t number =
+        petab_key(it->reader, keys,
+                  petab_format(it->reader, "%s\t%s\t%s", dataset, before, cell[EXPERIMENT_OF_ROW]),
+                  &is_new);
     if (!is_new)
         return number;
     petab_grow(it->reader, &problem->experiment, number, &it->room, sizeof *problem->experiment);
     struct petab_experiment *experiment = &problem->experiment[number];
     problem->n_experiment = number + 1;
     *experiment = (struct petab_experiment){.dataset = dataset};
-    experiment->id = *before ? petab_format(it->reader, "%s after %s", cell[EXPERIMENT_OF_ROW], before)
-                             : cell[EXPERIMENT_OF_ROW];
+    experiment->id = *before
+                         ? petab_format(it->reader, "%s after %s", cell[EXPERIMENT_OF_ROW], before)
+                         : cell[EXPERIMENT_OF_ROW];
     if (is_1)
         make_experiment_1(it, experiment, row);
     else
@@ -260,11 +294,14 @@ static void take_overrides(struct reading *it, size_t row, struct petab_measurem
     size_t at = 0;
     for (int k = 0; k < 2; k++) {
         size_t n;
-        const char **part = petab_split(it->reader, it->measurements.row[row].cell[k ? NOISE_OVERRIDES : OVERRIDES], &n);
-        struct petab_place place = petab_cell_place(&it->measurements, row, k ? NOISE_OVERRIDES : OVERRIDES);
+        const char **part =
+            petab_split(it->reader, it->measurements.row[row].cell[k ? NOISE_OVERRIDES : OVERRIDES],
+                        &n);
+        struct petab_place place =
+            petab_cell_place(&it->measurements, row, k ? NOISE_OVERRIDES : OVERRIDES);
         if (n != want[k])
-            petab_fault(it->reader, place, "%zu value%s for the %zu placeholder%s of %s", n, n == 1 ? "" : "s", want[k],
-                        want[k] == 1 ? "" : "s", observable->id);
+            petab_fault(it->reader, place, "%zu value%s for the %zu placeholder%s of %s", n,
+                        n == 1 ? "" : "s", want[k], want[k] == 1 ? "" : "s", observable->id);
         for (size_t i = 0; i < want[k]; i++)
             all[at++] = i < n ? petab_math_parse(it->reader, place, part[i]) : NULL;
     }
@@ -282,21 +319,26 @@ static void take_measurements(struct reading *it)
     for (size_t i = 0; i < table->n_row; i++) {
         struct petab_measurement *row = &problem->measurement[i];
         const char *id = table->row[i].cell[OBSERVABLE];
-        *row = (struct petab_measurement){.observable = petab_find(&problem->observables, id), .number = i,
-            .time = petab_number(reader, table, i, TIME, NAN), .value = petab_number(reader, table, i, MEASUREMENT, NAN),
-            .place = petab_cell_place(table, i, SIZE_MAX), .experiment = experiment_of(it, &keys, i)};
+        *row = (struct petab_measurement){.observable = petab_find(&problem->observables, id),
+                                          .number = i,
+                                          .time = petab_number(reader, table, i, TIME, NAN),
+                                          .value = petab_number(reader, table, i, MEASUREMENT, NAN),
+                                          .place = petab_cell_place(table, i, SIZE_MAX),
+                                          .experiment = experiment_of(it, &keys, i)};
         if (isinf(row->value))
             petab_fault(reader, petab_cell_place(table, i, MEASUREMENT), "must be finite");
         if (isnan(row->time) || row->time == -INFINITY)
             petab_fault(reader, petab_cell_place(table, i, TIME), "a number or inf is needed");
         if (row->observable == SIZE_MAX)
-            petab_fault(reader, petab_cell_place(table, i, OBSERVABLE), "there is no observable '%.300s'%s", id,
+            petab_fault(reader, petab_cell_place(table, i, OBSERVABLE),
+                        "there is no observable '%.300s'%s", id,
                         petab_hint(reader, &problem->observables, id));
         else
             take_overrides(it, i, row);
     }
     if (!table->n_row)
-        petab_fault(reader, (struct petab_place){problem->files.list[PETAB_MEASUREMENTS].path[0], 0, NULL},
+        petab_fault(reader,
+                    (struct petab_place){problem->files.list[PETAB_MEASUREMENTS].path[0], 0, NULL},
                     "there are no measurements");
 }
 
@@ -305,13 +347,15 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
     struct reading it = {.reader = reader, .problem = problem};
     bool is_1 = problem->files.version == 1;
     const struct petab_list *list = problem->files.list;
-    petab_table_read(reader, &it.conditions, &list[PETAB_CONDITIONS], is_1 ? condition_columns_1 : condition_columns_2,
-                     is_1 ? 2 : 3, is_1 ? 1 : 3);
+    petab_table_read(reader, &it.conditions, &list[PETAB_CONDITIONS],
+                     is_1 ? condition_columns_1 : condition_columns_2, is_1 ? 2 : 3, is_1 ? 1 : 3);
     petab_table_read(reader, &it.experiments, &list[PETAB_EXPERIMENTS], experiment_columns, 3, 3);
-    petab_table_read(reader, &it.measurements, &list[PETAB_MEASUREMENTS], is_1 ? measurement_columns_1 : measurement_columns_2,
+    petab_table_read(reader, &it.measurements, &list[PETAB_MEASUREMENTS],
+                     is_1 ? measurement_columns_1 : measurement_columns_2,
                      is_1 ? N_MEASUREMENT_COLUMN : PREEQUILIBRATION, MEASUREMENT + 1);
     if (!is_1)
-        petab_table_refuse(reader, &it.measurements, &measurement_columns_1[PREEQUILIBRATION], 1, 1);
+        petab_table_refuse(reader, &it.measurements, &measurement_columns_1[PREEQUILIBRATION], 1,
+                           1);
     const struct petab_table *const tables[] = {&it.measurements, &it.conditions, &it.experiments};
     bool there = !problem->dataset_column;
     for (int k = 0; k < 3; k++) {
@@ -319,8 +363,11 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
         there = there || it.dataset_of[k] != SIZE_MAX;
     }
     if (!there)
-        petab_leave(reader, STATUS_USAGE, "--dataset-column: no table of measurements, conditions or experiments has a column "
-                    "'%.300s'", problem->dataset_column);
+        petab_leave(reader, STATUS_USAGE,
+                    "--dataset-column: no table of measurements, conditions or experiments has a "
+                    "column "
+                    "'%.300s'",
+                    problem->dataset_column);
     const char **id = petab_alloc(reader, it.experiments.n_row, sizeof *id);
     for (size_t i = 0; i < it.experiments.n_row; i++)
         id[i] = it.experiments.row[i].cell[EXPERIMENT];

@@ -1,4 +1,5 @@
-/* Writes the tables of a PEtab problem again, cell by cell, with the nominal values and the simulations of a fit.
+/* Writes the tables of a PEtab problem again, cell by cell, with the nominal values and the
+ * simulations of a fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/export.h"
 
@@ -28,10 +29,13 @@ struct petab_export {
 };
 
 /* `key`: the list's in the YAML file of version 1; version 2 has a list for parameters, too. */
-static const struct { enum petab_kind kind; const char *name, *key; } files[] = {
-    {PETAB_PARAMETERS, "parameters.tsv", "parameter_file"}, {PETAB_CONDITIONS, "conditions.tsv", "condition_files"},
-    {PETAB_EXPERIMENTS, "experiments.tsv", "experiment_files"}, {PETAB_OBSERVABLES, "observables.tsv", "observable_files"},
-    {PETAB_MEASUREMENTS, "measurements.tsv", "measurement_files"}, {PETAB_MAPPING, "mapping.tsv", "mapping_files"}};
+static const struct { enum petab_kind kind; const char *name, *key;
+} files[] = {{PETAB_PARAMETERS, "parameters.tsv", "parameter_file"},
+             {PETAB_CONDITIONS, "conditions.tsv", "condition_files"},
+             {PETAB_EXPERIMENTS, "experiments.tsv", "experiment_files"},
+             {PETAB_OBSERVABLES, "observables.tsv", "observable_files"},
+             {PETAB_MEASUREMENTS, "measurements.tsv", "measurement_files"},
+             {PETAB_MAPPING, "mapping.tsv", "mapping_files"}};
 enum { N_FILE = sizeof files / sizeof *files };
 
 static void open_file(struct petab_export *it, const char *folder, const char *name)
@@ -58,16 +62,16 @@ static void make_folder(struct petab_export *it, const char *path)
     }
 }
 
-/* A table without the dataset column. In the column `changed`, which is called `name` there, number[i] replaces the cell of row
- * i unless it is NaN. rows: those to be written; NULL: all. */
+/* A table without the dataset column. In the column `changed`, which is called `name` there,
+ * number[i] replaces the cell of row i unless it is NaN. rows: those to be written; NULL: all. */
 struct change {
     const char *changed, *name;
     const double *number;
     const bool *rows;
 };
 
-static void write_table(struct petab_export *it, const struct petab_table *table, const char *folder, const char *name,
-                        struct change change)
+static void write_table(struct petab_export *it, const struct petab_table *table,
+                        const char *folder, const char *name, struct change change)
 {
     open_file(it, folder, name);
     struct csv_writer csv = {.file = it->output.file, .delimiter = '\t'};
@@ -128,7 +132,9 @@ static void write_yaml(struct petab_export *it, const char *folder)
             fprintf(out, *c == '\'' ? "''" : "%c", *c);
         fputs("':\n    language: sbml\n    location: model.xml\n", out);
     } else {
-        fputs("format_version: 1\nparameter_file: parameters.tsv\nproblems:\n- sbml_files: [model.xml]\n", out);
+        fputs("format_version: 1\nparameter_file: parameters.tsv\nproblems:\n- sbml_files: "
+              "[model.xml]\n",
+              out);
     }
     for (size_t i = 1; i < N_FILE; i++)
         if (from->list[files[i].kind].n)
@@ -163,7 +169,8 @@ static void take_rows(struct petab_export *it, const struct petab_fit *fit, size
         it->is_wanted[row] = true;
     }
     if (!same)
-        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has changed since it was imported", problem->files.yaml);
+        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has changed since it was imported",
+                    problem->files.yaml);
 }
 
 static size_t find_dataset(struct petab_export *it, const char *id)
@@ -175,14 +182,16 @@ static size_t find_dataset(struct petab_export *it, const char *id)
             return d;
         }
     }
-    petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has no dataset '%.300s' any more", it->problem.files.yaml, id);
+    petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has no dataset '%.300s' any more",
+                it->problem.files.yaml, id);
 }
 
 /* The folder of a dataset. */
 static const char *folder_of(struct petab_export *it, const struct petab_fit *fit)
 {
     if (strchr(fit->id, '/') || *fit->id == '.')
-        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "the dataset '%.300s' cannot name a folder", fit->id);
+        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "the dataset '%.300s' cannot name a folder",
+                    fit->id);
     return petab_format(&it->reader, "%s/%s", it->folder, fit->id);
 }
 
@@ -190,12 +199,14 @@ static const char *folder_of(struct petab_export *it, const struct petab_fit *fi
 static void put_alone(struct petab_export *it, const struct petab_fit *fit)
 {
     const struct petab_source *several = it->several;
-    const struct petab_source source = {.yaml = fit->number < several->n ? several->of[fit->number] : "",
+    const struct petab_source source = {.yaml = fit->number < several->n ? several->of[fit->number]
+                                                                         : "",
                                         .model = several->model};
     struct petab_fit alone = *fit;
     struct petab_export *one;
     alone.id = "petab";
-    enum status status = petab_export_open(&one, &source, false, folder_of(it, fit), it->overwrite, &it->reader.error);
+    enum status status = petab_export_open(&one, &source, false, folder_of(it, fit), it->overwrite,
+                                           &it->reader.error);
     if (!status)
         status = petab_export_put(one, &alone, &it->reader.error);
     petab_export_close(one);
@@ -215,8 +226,11 @@ static void put(struct petab_export *it, const struct petab_fit *fit)
     for (size_t i = 0; i < N_FILE; i++)
         if (it->problem.files.list[files[i].kind].n)
             write_table(it, &it->table[files[i].kind], folder, files[i].name,
-                        files[i].kind == PETAB_PARAMETERS ? (struct change){"nominalValue", "nominalValue", nominal, NULL}
-                        : files[i].kind == PETAB_MEASUREMENTS ? (struct change){.rows = it->is_wanted} : (struct change){0});
+                        files[i].kind == PETAB_PARAMETERS
+                            ? (struct change){"nominalValue", "nominalValue", nominal, NULL}
+                        : files[i].kind == PETAB_MEASUREMENTS
+                            ? (struct change){.rows = it->is_wanted}
+                            : (struct change){0});
     write_table(it, &it->table[PETAB_MEASUREMENTS], folder, "simulations.tsv",
                 (struct change){"measurement", "simulation", it->simulation, it->is_wanted});
     copy_model(it, folder);
@@ -233,14 +247,15 @@ static void read_all(struct petab_export *it, const struct petab_source *source,
     lower_make_runs(&it->it);
     petab_check(reader);
     for (size_t i = 0; i < N_FILE; i++)
-        petab_table_read(reader, &it->table[files[i].kind], &it->problem.files.list[files[i].kind], NULL, 0, 0);
+        petab_table_read(reader, &it->table[files[i].kind], &it->problem.files.list[files[i].kind],
+                         NULL, 0, 0);
     it->order = lower_rows(&it->it, &it->first_row);
     it->simulation = petab_alloc(reader, it->problem.n_measurement, sizeof *it->simulation);
     it->is_wanted = petab_alloc(reader, it->problem.n_measurement, 1);
 }
 
-enum status petab_export_open(struct petab_export **made, const struct petab_source *source, bool outside, const char *folder,
-                              bool overwrite, struct error *error)
+enum status petab_export_open(struct petab_export **made, const struct petab_source *source,
+                              bool outside, const char *folder, bool overwrite, struct error *error)
 {
     struct petab_export *it = *made = calloc(1, sizeof *it);
     if (!it)
@@ -250,10 +265,12 @@ enum status petab_export_open(struct petab_export **made, const struct petab_sou
     it->overwrite = overwrite;
     if (!setjmp(it->reader.out)) {
         const char *const *yaml = source->n ? source->of : &source->yaml;
-        if (source->sha256
-            && strcmp(petab_hash(&it->reader, yaml, source->n ? source->n : 1, source->model, outside), source->sha256))
-            petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' or a file that %s has changed since it was imported",
-                        yaml[0], source->n > 1 ? "another of these problems names" : "it names");
+        if (source->sha256 &&
+            strcmp(petab_hash(&it->reader, yaml, source->n ? source->n : 1, source->model, outside),
+                   source->sha256))
+            petab_leave(&it->reader, STATUS_BAD_PROBLEM,
+                        "'%.300s' or a file that %s has changed since it was imported", yaml[0],
+                        source->n > 1 ? "another of these problems names" : "it names");
         it->several = source->n ? source : NULL;
         if (!it->several)
             read_all(it, source, outside);
@@ -264,7 +281,8 @@ enum status petab_export_open(struct petab_export **made, const struct petab_sou
     return error->status;
 }
 
-enum status petab_export_put(struct petab_export *it, const struct petab_fit *fit, struct error *error)
+enum status petab_export_put(struct petab_export *it, const struct petab_fit *fit,
+                             struct error *error)
 {
     if (!setjmp(it->reader.out)) {
         (it->several ? put_alone : put)(it, fit);

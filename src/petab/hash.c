@@ -1,4 +1,5 @@
-/* One hash for all tables and models of a PEtab problem, so that a later export sees whether they have changed.
+/* One hash for all tables and models of a PEtab problem, so that a later export sees whether
+ * they have changed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/files.h"
 
@@ -25,11 +26,13 @@ static void add_file(struct petab_reader *reader, struct sha256 *hash, const cha
     sha256_add_uint64(hash, n_byte);
 }
 
-const char *petab_hash(struct petab_reader *reader, const char *const *yaml, size_t n, const char *model, bool outside)
+const char *petab_hash(struct petab_reader *reader, const char *const *yaml, size_t n,
+                       const char *model, bool outside)
 {
     struct sha256 hash;
     char *hex = petab_alloc(reader, SHA256_HEX, 1);
-    size_t n_note = reader->n_note; /* the YAML files have been read, and their notes made, before */
+    /* the YAML files have been read, and their notes made, before */
+    size_t n_note = reader->n_note;
     sha256_begin(&hash);
     for (size_t i = 0; i < n; i++) {
         struct petab_files files;

@@ -21,7 +21,8 @@ struct writing {
     size_t *event_covariate;            /* of each event */
     struct substitute *substitute;      /* of the current run */
     size_t n_substitute, room_substitute;
-    size_t *event;                      /* of each run's periods, one after another; SIZE_MAX: none */
+    /* of each run's periods, one after another; SIZE_MAX: none */
+    size_t *event;
     size_t *first_event;                /* n_run + 1 */
     struct measurements measured;       /* sorted by runs */
     size_t *first_row;                  /* n_run + 1 */
@@ -33,7 +34,8 @@ static size_t number_of(struct writing *writing, struct petab_keys *keys, const 
     return petab_key(writing->it->reader, keys, name, &is_new);
 }
 
-/* Puts events and covariates into the text: what the text needs must be known before it is written. */
+/* Puts events and covariates into the text: what the text needs must be known before it is
+ * written. */
 static void plan_events(struct writing *writing)
 {
     struct lowering *it = writing->it;
@@ -52,13 +54,15 @@ static void plan_events(struct writing *writing)
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++)
         if (target->is_given)
             number_of(writing, &writing->covariates, target->is_given);
-    writing->event_covariate = petab_alloc(it->reader, it->n_event, sizeof *writing->event_covariate);
+    writing->event_covariate =
+        petab_alloc(it->reader, it->n_event, sizeof *writing->event_covariate);
     for (size_t i = 0; i < it->n_event; i++)
         writing->event_covariate[i] = number_of(writing, &writing->covariates, it->event[i].time);
     writing->first_event[it->n_run] = n_period;
 }
 
-static void substitute(struct writing *writing, const char *parameter, const struct petab_math *value)
+static void substitute(struct writing *writing, const char *parameter,
+                       const struct petab_math *value)
 {
     struct lowering *it = writing->it;
     size_t by;
@@ -72,14 +76,15 @@ static void substitute(struct writing *writing, const char *parameter, const str
     size_t i = 0;
     while (i < writing->n_substitute && writing->substitute[i].parameter != own)
         i++;
-    petab_grow(it->reader, &writing->substitute, i, &writing->room_substitute, sizeof *writing->substitute);
+    petab_grow(it->reader, &writing->substitute, i, &writing->room_substitute,
+               sizeof *writing->substitute);
     writing->substitute[i] = given;
     writing->n_substitute += i == writing->n_substitute;
 }
 
 /* Constants, initial values and the values that an event at the beginning gives. */
-static void take_period(struct writing *writing, const struct lower_run *run, const struct petab_period *period,
-                        bool is_inherited, double *covariate)
+static void take_period(struct writing *writing, const struct lower_run *run,
+                        const struct petab_period *period, bool is_inherited, double *covariate)
 {
     struct lowering *it = writing->it;
     size_t by;
@@ -108,7 +113,8 @@ static void take_placeholders(struct writing *writing, const struct petab_measur
     const struct petab_observable *observable = &writing->it->problem->observable[row->observable];
     const struct lower_observable *plan = &writing->it->observable[row->observable];
     for (size_t k = 0; k < observable->n_placeholder; k++)
-        if (plan->filling[k] == FILL_EXPERIMENT && !(plan->sigma_in_table && k >= observable->n_formula_placeholder))
+        if (plan->filling[k] == FILL_EXPERIMENT &&
+            !(plan->sigma_in_table && k >= observable->n_formula_placeholder))
             substitute(writing, plan->parameter[k], row->override[k]);
 }
 
@@ -134,9 +140,11 @@ static void fill_row(struct writing *writing, size_t at, const struct petab_meas
     writing->measured.line[at] = (uint32_t)row->place.line;
     writing->measured.sigma[at] = NAN;
     if (it->observable[row->observable].sigma_in_table) {
-        double sigma = petab_math_value(observable->noise, override_value, context) * observable->noise_factor;
+        double sigma =
+            petab_math_value(observable->noise, override_value, context) * observable->noise_factor;
         if (!(sigma > 0))
-            petab_fault(it->reader, row->place, "the noise formula gives %g, which is not positive", sigma);
+            petab_fault(it->reader, row->place, "the noise formula gives %g, which is not positive",
+                        sigma);
         writing->measured.sigma[at] = sigma;
     }
 }
@@ -145,9 +153,10 @@ static size_t *sort_rows(struct writing *writing)
 {
     struct lowering *it = writing->it;
     size_t n = it->problem->n_measurement, *order = lower_rows(it, &writing->first_row);
-    unsigned columns = MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value) | MEASUREMENT_BIT(sigma) | MEASUREMENT_BIT(observable) |
-                       MEASUREMENT_BIT(line);
-    writing->measured = measurements_place(columns, n, petab_alloc(it->reader, measurements_bytes(columns, n), 1));
+    unsigned columns = MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value) | MEASUREMENT_BIT(sigma) |
+                       MEASUREMENT_BIT(observable) | MEASUREMENT_BIT(line);
+    writing->measured =
+        measurements_place(columns, n, petab_alloc(it->reader, measurements_bytes(columns, n), 1));
     for (size_t i = 0; i < n; i++)
         fill_row(writing, i, &it->problem->measurement[order[i]]);
     return order;
@@ -157,11 +166,13 @@ static size_t *sort_rows(struct writing *writing)
 static const char *short_id(struct petab_reader *reader, const char *id, size_t number)
 {
     enum { ROOM = 40 };
-    return strlen(id) < NAME_BYTES - ROOM ? id : petab_format(reader, "%.*s_%zu", NAME_BYTES - 2 * ROOM, id, number);
+    return strlen(id) < NAME_BYTES - ROOM
+               ? id
+               : petab_format(reader, "%.*s_%zu", NAME_BYTES - 2 * ROOM, id, number);
 }
 
-static void add_run(struct writing *writing, struct problem_writer *writer, size_t d, size_t r, const size_t *order,
-                    double *covariate)
+static void add_run(struct writing *writing, struct problem_writer *writer, size_t d, size_t r,
+                    const size_t *order, double *covariate)
 {
     struct lowering *it = writing->it;
     const struct lower_run *run = &it->run[r];
@@ -180,16 +191,21 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
     take_period(writing, run, &run->period[0], false, covariate);
     for (size_t i = writing->first_row[r]; i < writing->first_row[r + 1]; i++)
         take_placeholders(writing, &it->problem->measurement[order[i]]);
-    const char *id = *experiment->id ? short_id(it->reader, experiment->id, r - it->first_run[d]) : "default";
-    const struct problem_dataset row = {
-        .id = r > it->first_run[d] ? NULL : *it->dataset[d] ? short_id(it->reader, it->dataset[d], d) : "petab",
-        .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
-        .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
-        .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
-        .n_row = writing->first_row[r + 1] - writing->first_row[r],
-        .measured = measurements_from(&writing->measured, writing->first_row[r]),
-        .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
-        .n_substitute = writing->n_substitute, .substitute = writing->substitute};
+    const char *id =
+        *experiment->id ? short_id(it->reader, experiment->id, r - it->first_run[d]) : "default";
+    const struct problem_dataset row =
+        {.id = r > it->first_run[d] ? NULL
+               : *it->dataset[d]    ? short_id(it->reader, it->dataset[d], d)
+                                    : "petab",
+         .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
+         .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
+         .t0 = run->is_before ? 0 : run->t0,
+         .covariate = covariate,
+         .n_row = writing->first_row[r + 1] - writing->first_row[r],
+         .measured = measurements_from(&writing->measured, writing->first_row[r]),
+         .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
+         .n_substitute = writing->n_substitute,
+         .substitute = writing->substitute};
     if (problem_writer_add(writer, &row, &it->reader->error))
         petab_leave_with(it->reader);
 }
@@ -198,9 +214,11 @@ static void fill_parameters(struct lowering *it, struct problem_header *header)
 {
     const struct petab_problem *problem = it->problem;
     size_t n = problem->n_parameter;
-    double *start = petab_alloc(it->reader, n, sizeof *start), *lower = petab_alloc(it->reader, n, sizeof *lower);
+    double *start = petab_alloc(it->reader, n, sizeof *start),
+           *lower = petab_alloc(it->reader, n, sizeof *lower);
     double *upper = petab_alloc(it->reader, n, sizeof *upper), *number[4];
-    const char **scale = petab_alloc(it->reader, n, sizeof *scale), **prior = petab_alloc(it->reader, n, sizeof *prior);
+    const char **scale = petab_alloc(it->reader, n, sizeof *scale),
+               **prior = petab_alloc(it->reader, n, sizeof *prior);
     const char **prior_on = petab_alloc(it->reader, n, sizeof *prior_on);
     uint8_t *fixed = petab_alloc(it->reader, n, 1);
     bool any = false;
@@ -243,7 +261,8 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     size_t *order = sort_rows(writing);
     petab_check(reader);
     /* every parameter that may be substituted, before the header is written */
-    for (const struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
+    for (const struct lower_target *target = it->target; target < it->target + it->n_target;
+         target++) {
         if (target->name)
             number_of(writing, &writing->substituted, target->name);
         if (target->set)
@@ -257,20 +276,31 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     const char **origin = petab_alloc(reader, n_yaml, sizeof *origin);
     for (size_t k = 0; k < n_yaml; k++)
         origin[k] = petab_absolute(reader, yaml[k]);
-    struct problem_header header = {
-        .model_source = petab_format(reader, "%s%s", it->model.text, it->text.text), .model_name = "petab",
-        .n_covariate = writing->covariates.n, .covariate_name = writing->covariates.key, .n_observable = it->n_variant,
-        .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
-        .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
-        .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
-        .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL, .n = n_yaml == 1 ? 0 : n_yaml, .of = origin,
-                  .dataset_column = options->dataset_column,
-                  .sha256 = petab_hash(reader, yaml, n_yaml, options->model, options->outside),
-                  .model = options->model ? petab_absolute(reader, options->model) : NULL}};
+    struct problem_header header =
+        {.model_source = petab_format(reader, "%s%s", it->model.text, it->text.text),
+         .model_name = "petab",
+         .n_covariate = writing->covariates.n,
+         .covariate_name = writing->covariates.key,
+         .n_observable = it->n_variant,
+         .observable_name = observable,
+         .has_t0 = true,
+         .has_experiments = true,
+         .has_steady = true,
+         .n_substituted = writing->substituted.n,
+         .substituted_name = writing->substituted.key,
+         .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
+         .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL,
+                   .n = n_yaml == 1 ? 0 : n_yaml,
+                   .of = origin,
+                   .dataset_column = options->dataset_column,
+                   .sha256 = petab_hash(reader, yaml, n_yaml, options->model, options->outside),
+                   .model = options->model ? petab_absolute(reader, options->model) : NULL}};
     fill_parameters(it, &header);
-    struct equations *equations = NULL; /* limits of model text are found before anything is written */
-    enum status status = sbml_parse(&it->model, header.model_source, problem->files.list[PETAB_MODEL].path[0], &equations,
-                                    &reader->error);
+    /* limits of model text are found before anything is written */
+    struct equations *equations = NULL;
+    enum status status =
+        sbml_parse(&it->model, header.model_source, problem->files.list[PETAB_MODEL].path[0],
+                   &equations, &reader->error);
     equations_free(equations);
     if (status || problem_writer_open(writer, output, options->overwrite, &header, &reader->error))
         petab_leave_with(reader);
@@ -292,8 +322,9 @@ static char **copy_texts(const char *const *text, size_t *n)
     return copy;
 }
 
-enum status petab_import(const char *const *yaml, size_t n, const char *output, const struct petab_options *options,
-                         struct petab_report *report, struct error *error)
+enum status petab_import(const char *const *yaml, size_t n, const char *output,
+                         const struct petab_options *options, struct petab_report *report,
+                         struct error *error)
 {
     struct petab_reader *reader = calloc(1, sizeof *reader);
     struct petab_problem *problem = calloc(1, sizeof *problem);
@@ -309,7 +340,8 @@ enum status petab_import(const char *const *yaml, size_t n, const char *output, 
         reader->output = output;
         petab_problems_read(reader, problem, yaml, n, options->model, options->outside);
         const struct sbml_options plain = {.constants = SBML_AS_IS, .without_observables = true};
-        if (sbml_translate(&it->plain, problem->files.list[PETAB_MODEL].path[0], &plain, &reader->error))
+        if (sbml_translate(&it->plain, problem->files.list[PETAB_MODEL].path[0], &plain,
+                           &reader->error))
             petab_leave_with(reader);
         lower_make_runs(it);
         lower_find_targets(it);

@@ -8,8 +8,10 @@
 #include <stddef.h>
 
 struct petab_options {
-    const char *model;          /* the SBML file instead of the one that the problem names; or NULL */
-    const char *dataset_column; /* a column of measurements, conditions or experiments: whose values are datasets; or NULL */
+    /* the SBML file instead of the one that the problem names; or NULL */
+    const char *model;
+    /* a column of measurements, conditions or experiments: whose values are datasets; or NULL */
+    const char *dataset_column;
     bool outside;               /* files may be outside the problem's folder */
     bool overwrite;
 };
@@ -21,9 +23,10 @@ struct petab_report {
     size_t n_dataset, n_experiment, n_measurement, n_parameter;
 };
 
-/* Reads the n problems at `yaml`, each of which is a dataset if there are several, and writes the problem file `output`.
- * STATUS_BAD_PROBLEM: there are faults, which the report lists. */
-enum status petab_import(const char *const *yaml, size_t n, const char *output, const struct petab_options *options,
-                         struct petab_report *report, struct error *error);
+/* Reads the n problems at `yaml`, each of which is a dataset if there are several, and writes
+ * the problem file `output`. STATUS_BAD_PROBLEM: there are faults, which the report lists. */
+enum status petab_import(const char *const *yaml, size_t n, const char *output,
+                         const struct petab_options *options, struct petab_report *report,
+                         struct error *error);
 void petab_report_fini(struct petab_report *report);
 bool petab_is_yaml(const char *path); /* by its ending */

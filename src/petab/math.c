@@ -1,4 +1,5 @@
-/* A recursive-descent parser of PEtab's math expressions, and one table of functions for computing and writing them.
+/* A recursive-descent parser of PEtab's math expressions, and one table of functions for
+ * computing and writing them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/math.h"
 
@@ -14,8 +15,9 @@ enum { MAX_DEPTH = 200, MAX_NODE = 20000 };
 
 typedef double (*one)(double);
 
-/* least, most: numbers of arguments. text: model text, where $ stands for the argument, or for the first and second of two;
- * with more arguments, or where it is NULL, it is a call of `name`. f: of one argument; value_of_two has the others. */
+/* least, most: numbers of arguments. text: model text, where $ stands for the argument, or for
+ * the first and second of two; with more arguments, or where it is NULL, it is a call of `name`.
+ * f: of one argument; value_of_two has the others. */
 struct petab_function {
     const char *name;
     size_t least, most;
@@ -39,24 +41,46 @@ static double sign(double x) { return isnan(x) ? x : (double)((x > 0) - (x < 0))
 static double not(double x) { return x == 0; }
 static double minus(double x) { return -x; }
 
-static const struct petab_function functions[] = {
-    {"exp", 1, 1, NULL, exp}, {"ln", 1, 1, "log($)", log}, {"log", 1, 2, "log($)", log}, {"log10", 1, 1, NULL, log10},
-    {"log2", 1, 1, NULL, log2}, {"sqrt", 1, 1, NULL, sqrt}, {"abs", 1, 1, NULL, fabs}, {"sign", 1, 1, NULL, sign},
-    {"sin", 1, 1, NULL, sin}, {"cos", 1, 1, NULL, cos}, {"tan", 1, 1, NULL, tan},
-    {"cot", 1, 1, "(1/tan($))", cot}, {"sec", 1, 1, "(1/cos($))", sec}, {"csc", 1, 1, "(1/sin($))", csc},
-    {"arcsin", 1, 1, "asin($)", asin}, {"arccos", 1, 1, "acos($)", acos}, {"arctan", 1, 1, "atan($)", atan},
-    {"arccot", 1, 1, "atan(1/$)", arccot}, {"arcsec", 1, 1, "acos(1/$)", arcsec}, {"arccsc", 1, 1, "asin(1/$)", arccsc},
-    {"sinh", 1, 1, NULL, sinh}, {"cosh", 1, 1, NULL, cosh}, {"tanh", 1, 1, NULL, tanh},
-    {"coth", 1, 1, "(1/tanh($))", coth}, {"sech", 1, 1, "(1/cosh($))", sech}, {"csch", 1, 1, "(1/sinh($))", csch},
-    {"arcsinh", 1, 1, "asinh($)", asinh}, {"arccosh", 1, 1, "acosh($)", acosh}, {"arctanh", 1, 1, "atanh($)", atanh},
-    {"arccoth", 1, 1, "atanh(1/$)", arccoth}, {"arcsech", 1, 1, "acosh(1/$)", arcsech},
-    {"arccsch", 1, 1, "asinh(1/$)", arccsch},
-    {"pow", 2, 2, NULL, NULL}, {"min", 2, SIZE_MAX, NULL, NULL}, {"max", 2, SIZE_MAX, NULL, NULL},
-    {"piecewise", 3, SIZE_MAX, NULL, NULL},
-    {NULL, 0, 0, NULL, NULL}
-};
+static const struct petab_function functions[] = {{"exp", 1, 1, NULL, exp},
+                                                  {"ln", 1, 1, "log($)", log},
+                                                  {"log", 1, 2, "log($)", log},
+                                                  {"log10", 1, 1, NULL, log10},
+                                                  {"log2", 1, 1, NULL, log2},
+                                                  {"sqrt", 1, 1, NULL, sqrt},
+                                                  {"abs", 1, 1, NULL, fabs},
+                                                  {"sign", 1, 1, NULL, sign},
+                                                  {"sin", 1, 1, NULL, sin},
+                                                  {"cos", 1, 1, NULL, cos},
+                                                  {"tan", 1, 1, NULL, tan},
+                                                  {"cot", 1, 1, "(1/tan($))", cot},
+                                                  {"sec", 1, 1, "(1/cos($))", sec},
+                                                  {"csc", 1, 1, "(1/sin($))", csc},
+                                                  {"arcsin", 1, 1, "asin($)", asin},
+                                                  {"arccos", 1, 1, "acos($)", acos},
+                                                  {"arctan", 1, 1, "atan($)", atan},
+                                                  {"arccot", 1, 1, "atan(1/$)", arccot},
+                                                  {"arcsec", 1, 1, "acos(1/$)", arcsec},
+                                                  {"arccsc", 1, 1, "asin(1/$)", arccsc},
+                                                  {"sinh", 1, 1, NULL, sinh},
+                                                  {"cosh", 1, 1, NULL, cosh},
+                                                  {"tanh", 1, 1, NULL, tanh},
+                                                  {"coth", 1, 1, "(1/tanh($))", coth},
+                                                  {"sech", 1, 1, "(1/cosh($))", sech},
+                                                  {"csch", 1, 1, "(1/sinh($))", csch},
+                                                  {"arcsinh", 1, 1, "asinh($)", asinh},
+                                                  {"arccosh", 1, 1, "acosh($)", acosh},
+                                                  {"arctanh", 1, 1, "atanh($)", atanh},
+                                                  {"arccoth", 1, 1, "atanh(1/$)", arccoth},
+                                                  {"arcsech", 1, 1, "acosh(1/$)", arcsech},
+                                                  {"arccsch", 1, 1, "asinh(1/$)", arccsch},
+                                                  {"pow", 2, 2, NULL, NULL},
+                                                  {"min", 2, SIZE_MAX, NULL, NULL},
+                                                  {"max", 2, SIZE_MAX, NULL, NULL},
+                                                  {"piecewise", 3, SIZE_MAX, NULL, NULL},
+                                                  {NULL, 0, 0, NULL, NULL}};
 
-/* Operators in groups of equal precedence, from the lowest; in a group, a prefix follows what it is a prefix of. */
+/* Operators in groups of equal precedence, from the lowest; in a group, a prefix follows what it
+ * is a prefix of. */
 static const struct petab_function operators[][7] = {
     {{"&&", 2, 2, "($ and $)", NULL}, {"||", 2, 2, "($ or $)", NULL}},
     {{"<=", 2, 2, "($ <= $)", NULL}, {">=", 2, 2, "($ >= $)", NULL}, {"==", 2, 2, "($ == $)", NULL},
@@ -65,8 +89,9 @@ static const struct petab_function operators[][7] = {
     {{"*", 2, 2, "($*$)", NULL}, {"/", 2, 2, "($/$)", NULL}},
 };
 enum { N_LEVEL = sizeof operators / sizeof *operators };
-static const struct petab_function power = {"^", 2, 2, "($^$)", NULL}, negative = {"-", 1, 1, "(-$)", minus},
-                                   negation = {"!", 1, 1, "(not $)", not};
+static const struct petab_function power = {"^", 2, 2, "($^$)", NULL},
+                                   negative = {"-", 1, 1, "(-$)", minus},
+                                   negation = {"!", 1, 1, "(not $)", not };
 
 struct parser {
     struct petab_reader *reader;
@@ -80,8 +105,9 @@ struct parser {
 static const struct petab_math *fail(struct parser *parser, const char *what)
 {
     if (!parser->failed)
-        petab_fault(parser->reader, parser->place, *parser->at ? "%s at '%.30s' in '%.200s'" : "%s at the end%s of '%.200s'",
-                    what, parser->at, parser->text);
+        petab_fault(parser->reader, parser->place,
+                    *parser->at ? "%s at '%.30s' in '%.200s'" : "%s at the end%s of '%.200s'", what,
+                    parser->at, parser->text);
     parser->failed = true;
     return NULL;
 }
@@ -113,14 +139,17 @@ static const struct petab_math *make(struct parser *parser, struct petab_math ma
     return made;
 }
 
-static const struct petab_math *call(struct parser *parser, const struct petab_function *function, size_t n,
-                                     const struct petab_math *const *argument)
+static const struct petab_math *call(struct parser *parser, const struct petab_function *function,
+                                     size_t n, const struct petab_math *const *argument)
 {
     const struct petab_math **copy = petab_alloc(parser->reader, n, sizeof *copy);
     for (size_t i = 0; i < n; i++)
         if (!(copy[i] = argument[i]))
             return NULL;
-    return make(parser, (struct petab_math){.kind = MATH_CALL, .function = function, .n = n, .argument = copy});
+    return make(parser, (struct petab_math){.kind = MATH_CALL,
+                                            .function = function,
+                                            .n = n,
+                                            .argument = copy});
 }
 
 static const struct petab_math *parse_level(struct parser *parser, int level);
@@ -133,7 +162,8 @@ static const struct petab_math *parse_call(struct parser *parser, const char *na
     while (function->name && strcmp(function->name, name))
         function++;
     if (!function->name) {
-        petab_fault(parser->reader, parser->place, "'%.300s' is not a function of PEtab, in '%.200s'", name, parser->text);
+        petab_fault(parser->reader, parser->place,
+                    "'%.300s' is not a function of PEtab, in '%.200s'", name, parser->text);
         parser->failed = true;
         return NULL;
     }
@@ -145,7 +175,8 @@ static const struct petab_math *parse_call(struct parser *parser, const char *na
     if (!accept(parser, ")"))
         return fail(parser, "a ')' is missing");
     if (n < function->least || n > function->most || (function->least == 3 && n % 2 == 0))
-        return fail(parser, petab_format(parser->reader, "%s has a wrong number of arguments (%zu)", name, n));
+        return fail(parser, petab_format(parser->reader, "%s has a wrong number of arguments (%zu)",
+                                         name, n));
     return call(parser, function, n, argument);
 }
 
@@ -165,7 +196,8 @@ static const struct petab_math *parse_primary(struct parser *parser)
         }
         double number;
         parser->at = to;
-        if (!csv_parse_double(petab_format(parser->reader, "%.*s", (int)(to - from), from), &number))
+        if (!csv_parse_double(petab_format(parser->reader, "%.*s", (int)(to - from), from),
+                              &number))
             return fail(parser, "this is not a number");
         return make(parser, (struct petab_math){.kind = MATH_NUMBER, .number = number});
     }
@@ -227,7 +259,8 @@ static const struct petab_math *parse_level(struct parser *parser, int level)
     return left;
 }
 
-const struct petab_math *petab_math_parse(struct petab_reader *reader, struct petab_place place, const char *text)
+const struct petab_math *petab_math_parse(struct petab_reader *reader, struct petab_place place,
+                                          const char *text)
 {
     struct parser parser = {.reader = reader, .place = place, .text = text, .at = text};
     const struct petab_math *math = parse_level(&parser, 0);
@@ -237,7 +270,8 @@ const struct petab_math *petab_math_parse(struct petab_reader *reader, struct pe
     return math;
 }
 
-void petab_math_symbols(const struct petab_math *math, void (*see)(void *context, const char *symbol), void *context)
+void petab_math_symbols(const struct petab_math *math,
+                        void (*see)(void *context, const char *symbol), void *context)
 {
     if (math->kind == MATH_SYMBOL)
         see(context, math->symbol);
@@ -276,7 +310,8 @@ static double value_of_two(const char *name, double a, double b)
     }
 }
 
-double petab_math_value(const struct petab_math *math, double (*value_of)(void *context, const char *symbol), void *context)
+double petab_math_value(const struct petab_math *math,
+                        double (*value_of)(void *context, const char *symbol), void *context)
 {
     if (math->kind != MATH_CALL)
         return math->kind == MATH_NUMBER ? math->number : value_of(context, math->symbol);
@@ -292,7 +327,8 @@ double petab_math_value(const struct petab_math *math, double (*value_of)(void *
         return value;
     }
     for (size_t i = 1; i < math->n; i++)
-        value = value_of_two(math->function->name, value, petab_math_value(math->argument[i], value_of, context));
+        value = value_of_two(math->function->name, value,
+                             petab_math_value(math->argument[i], value_of, context));
     return value;
 }
 
@@ -314,7 +350,8 @@ void petab_math_put(struct petab_text *out, const struct petab_math *math,
         petab_put(out, "%s", name_of(context, math->symbol));
     if (math->kind != MATH_CALL)
         return;
-    const char *pattern = math->n == 2 && math->function->least == 1 ? "(log($)/log($))" : math->function->text;
+    const char *pattern =
+        math->n == 2 && math->function->least == 1 ? "(log($)/log($))" : math->function->text;
     size_t i = 0;
     for (const char *p = pattern; p && *p; p++)
         if (*p == '$')

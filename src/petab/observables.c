@@ -8,22 +8,28 @@
 
 enum { ID, FORMULA, NOISE, DISTRIBUTION, TRANSFORMATION, N_COLUMN_1 };
 enum { PLACEHOLDERS = TRANSFORMATION, NOISE_PLACEHOLDERS, N_COLUMN_2 };
-static const char *const columns_1[] = {"observableId", "observableFormula", "noiseFormula", "noiseDistribution",
-                                        "observableTransformation"};
-static const char *const columns_2[] = {"observableId", "observableFormula", "noiseFormula", "noiseDistribution",
+static const char *const columns_1[] = {"observableId", "observableFormula", "noiseFormula",
+                                        "noiseDistribution", "observableTransformation"};
+static const char *const columns_2[] = {"observableId",           "observableFormula",
+                                        "noiseFormula",           "noiseDistribution",
                                         "observablePlaceholders", "noisePlaceholders"};
 
 /* What a distribution is called, on a scale, and the error that it is. */
 static const struct distribution {
     const char *transformation, *name, *error;
     double factor;
-} distributions[] = {
-    {"lin", "normal", "normal", 1}, {"lin", "laplace", "laplace", 1}, {"lin", "log-normal", "log-normal", 1},
-    {"lin", "log-laplace", "log-laplace", 1}, {"log", "normal", "log-normal", 1}, {"log", "laplace", "log-laplace", 1},
-    {"log10", "normal", "log-normal", 2.302585092994045684018}, {"log10", "laplace", "log-laplace", 2.302585092994045684018}};
+} distributions[] = {{"lin", "normal", "normal", 1},
+                     {"lin", "laplace", "laplace", 1},
+                     {"lin", "log-normal", "log-normal", 1},
+                     {"lin", "log-laplace", "log-laplace", 1},
+                     {"log", "normal", "log-normal", 1},
+                     {"log", "laplace", "log-laplace", 1},
+                     {"log10", "normal", "log-normal", 2.302585092994045684018},
+                     {"log10", "laplace", "log-laplace", 2.302585092994045684018}};
 
-static void read_distribution(struct petab_reader *reader, const struct petab_problem *problem, const struct petab_table *table,
-                              size_t row, struct petab_observable *observable)
+static void read_distribution(struct petab_reader *reader, const struct petab_problem *problem,
+                              const struct petab_table *table, size_t row,
+                              struct petab_observable *observable)
 {
     bool is_1 = problem->files.version == 1;
     const char *name = table->row[row].cell[DISTRIBUTION];
@@ -31,18 +37,22 @@ static void read_distribution(struct petab_reader *reader, const struct petab_pr
     name = *name ? name : "normal";
     transformation = *transformation ? transformation : "lin";
     for (size_t i = 0; i < sizeof distributions / sizeof *distributions; i++)
-        if (!strcmp(name, distributions[i].name) && !strcmp(transformation, distributions[i].transformation) &&
+        if (!strcmp(name, distributions[i].name) &&
+            !strcmp(transformation, distributions[i].transformation) &&
             (!is_1 || strncmp(name, "log-", 4))) {
             observable->error = distributions[i].error;
             observable->noise_factor = distributions[i].factor;
             return;
         }
-    petab_fault(reader, petab_cell_place(table, row, DISTRIBUTION), "'%.40s'%s%.40s is not a distribution of PEtab %s", name,
+    petab_fault(reader, petab_cell_place(table, row, DISTRIBUTION),
+                "'%.40s'%s%.40s is not a distribution of PEtab %s", name,
                 is_1 ? " with the transformation " : "", is_1 ? transformation : "",
-                is_1 ? "1 (normal or laplace, with lin, log or log10)" : "2 (normal, log-normal, laplace or log-laplace)");
+                is_1 ? "1 (normal or laplace, with lin, log or log10)"
+                     : "2 (normal, log-normal, laplace or log-laplace)");
 }
 
-/* Collects placeholders of version 1, which have a form: PREFIX, a number from 1, _ and the observable's id. */
+/* Collects placeholders of version 1, which have a form: PREFIX, a number from 1, _ and the
+ * observable's id. */
 struct search {
     struct petab_reader *reader;
     const char *prefix, *id;
@@ -62,8 +72,8 @@ static void see_placeholder(void *context, const char *symbol)
         search->most = number;
 }
 
-static const char **find_placeholders(struct petab_reader *reader, const struct petab_math *math, const char *prefix,
-                                      const char *id, size_t *n)
+static const char **find_placeholders(struct petab_reader *reader, const struct petab_math *math,
+                                      const char *prefix, const char *id, size_t *n)
 {
     struct search search = {reader, prefix, id, 0};
     if (math)
@@ -75,16 +85,19 @@ static const char **find_placeholders(struct petab_reader *reader, const struct 
     return name;
 }
 
-static void read_placeholders(struct petab_reader *reader, const struct petab_problem *problem, const struct petab_table *table,
-                              size_t row, struct petab_observable *observable)
+static void read_placeholders(struct petab_reader *reader, const struct petab_problem *problem,
+                              const struct petab_table *table, size_t row,
+                              struct petab_observable *observable)
 {
     bool is_1 = problem->files.version == 1;
     size_t n[2];
-    const char **part[2] = {
-        is_1 ? find_placeholders(reader, observable->formula, "observableParameter", observable->id, &n[0])
-             : petab_split(reader, table->row[row].cell[PLACEHOLDERS], &n[0]),
-        is_1 ? find_placeholders(reader, observable->noise, "noiseParameter", observable->id, &n[1])
-             : petab_split(reader, table->row[row].cell[NOISE_PLACEHOLDERS], &n[1])};
+    const char **part[2] = {is_1 ? find_placeholders(reader, observable->formula,
+                                                     "observableParameter", observable->id, &n[0])
+                                 : petab_split(reader, table->row[row].cell[PLACEHOLDERS], &n[0]),
+                            is_1 ? find_placeholders(reader, observable->noise, "noiseParameter",
+                                                     observable->id, &n[1])
+                                 : petab_split(reader, table->row[row].cell[NOISE_PLACEHOLDERS],
+                                               &n[1])};
     const char **all = petab_alloc(reader, n[0] + n[1], sizeof *all);
     for (size_t i = 0; i < n[0]; i++)
         all[i] = part[0][i];
@@ -95,16 +108,22 @@ static void read_placeholders(struct petab_reader *reader, const struct petab_pr
     observable->placeholder = all;
 }
 
-static void read_row(struct petab_reader *reader, const struct petab_problem *problem, const struct petab_table *table,
-                     size_t row, struct petab_observable *observable)
+static void read_row(struct petab_reader *reader, const struct petab_problem *problem,
+                     const struct petab_table *table, size_t row,
+                     struct petab_observable *observable)
 {
     const char *const *cell = table->row[row].cell;
     petab_check_id(reader, table, row, ID);
-    *observable = (struct petab_observable){.id = cell[ID], .place = petab_cell_place(table, row, SIZE_MAX), .error = "normal",
+    *observable = (struct petab_observable){.id = cell[ID],
+                                            .place = petab_cell_place(table, row, SIZE_MAX),
+                                            .error = "normal",
                                             .noise_factor = 1};
-    observable->formula = petab_math_parse(reader, petab_cell_place(table, row, FORMULA), cell[FORMULA]);
-    observable->noise = petab_math_parse(reader, petab_cell_place(table, row, NOISE), *cell[NOISE] ? cell[NOISE] : "1");
-    if (observable->noise && petab_math_is_number(observable->noise) && !(petab_math_value(observable->noise, NULL, NULL) > 0))
+    observable->formula =
+        petab_math_parse(reader, petab_cell_place(table, row, FORMULA), cell[FORMULA]);
+    observable->noise = petab_math_parse(reader, petab_cell_place(table, row, NOISE),
+                                         *cell[NOISE] ? cell[NOISE] : "1");
+    if (observable->noise && petab_math_is_number(observable->noise) &&
+        !(petab_math_value(observable->noise, NULL, NULL) > 0))
         petab_fault(reader, petab_cell_place(table, row, NOISE), "must be positive");
     read_distribution(reader, problem, table, row, observable);
     read_placeholders(reader, problem, table, row, observable);
@@ -125,9 +144,10 @@ void petab_read_observables(struct petab_reader *reader, struct petab_problem *p
 {
     bool is_1 = problem->files.version == 1;
     struct petab_table table;
-    petab_table_read(reader, &table, &problem->files.list[PETAB_OBSERVABLES], is_1 ? columns_1 : columns_2,
-                     is_1 ? N_COLUMN_1 : N_COLUMN_2, FORMULA + 1);
-    petab_table_refuse(reader, &table, (is_1 ? columns_2 : columns_1) + TRANSFORMATION, is_1 ? 2 : 1, is_1 ? 2 : 1);
+    petab_table_read(reader, &table, &problem->files.list[PETAB_OBSERVABLES],
+                     is_1 ? columns_1 : columns_2, is_1 ? N_COLUMN_1 : N_COLUMN_2, FORMULA + 1);
+    petab_table_refuse(reader, &table, (is_1 ? columns_2 : columns_1) + TRANSFORMATION,
+                       is_1 ? 2 : 1, is_1 ? 2 : 1);
     problem->n_observable = table.n_row;
     problem->observable = petab_alloc(reader, table.n_row, sizeof *problem->observable);
     for (size_t i = 0; i < table.n_row; i++)

@@ -46,9 +46,11 @@ static void plan_observables(struct lowering *it)
         plan->filling = petab_alloc(it->reader, n, sizeof *plan->filling);
         plan->same = petab_alloc(it->reader, n, sizeof *plan->same);
         plan->parameter = petab_alloc(it->reader, n, sizeof *plan->parameter);
-        plan->sigma_in_table = n > problem->observable[i].n_formula_placeholder && is_noise_closed(&problem->observable[i]);
+        plan->sigma_in_table = n > problem->observable[i].n_formula_placeholder &&
+                               is_noise_closed(&problem->observable[i]);
     }
-    /* the last override of each placeholder within the current experiment: rows of one need not be adjacent */
+    /* the last override of each placeholder within the current experiment: rows of one need not
+     * be adjacent */
     struct petab_keys seen = {.n = 0}, wrong = {.n = 0}; /* the same wrong name is reported once */
     const struct petab_math **first = NULL;
     size_t room = 0;
@@ -64,21 +66,27 @@ static void plan_observables(struct lowering *it)
                 bool is_noise = k >= observable->n_formula_placeholder;
                 struct petab_place place = {row->place.file, row->place.line,
                                             is_noise ? "noiseParameters" : "observableParameters"};
-                petab_key(it->reader, &wrong, petab_format(it->reader, "%d %s", is_noise, name ? name : ""), &is_new);
+                petab_key(it->reader, &wrong,
+                          petab_format(it->reader, "%d %s", is_noise, name ? name : ""), &is_new);
                 if (!is_new)
                     continue;
-                petab_fault(it->reader, place, name ? "'%.300s' is neither a number nor in the table of parameters%s"
-                                                    : "%s%sa formula is neither a number nor a parameter", name ? name : "",
+                petab_fault(it->reader, place,
+                            name ? "'%.300s' is neither a number nor in the table of parameters%s"
+                                 : "%s%sa formula is neither a number nor a parameter",
+                            name ? name : "",
                             name ? petab_hint(it->reader, &it->problem->parameters, name) : "");
                 continue;
             }
-            plan->sigma_in_table = plan->sigma_in_table && (k < observable->n_formula_placeholder || by == SIZE_MAX);
+            plan->sigma_in_table =
+                plan->sigma_in_table && (k < observable->n_formula_placeholder || by == SIZE_MAX);
             if (!plan->same[k])
                 plan->same[k] = value;
             if (plan->filling[k] == FILL_SAME && !is_same(plan->same[k], value))
                 plan->filling[k] = FILL_EXPERIMENT;
-            size_t number_of = petab_key(it->reader, &seen, petab_format(it->reader, "%zu %zu %zu", row->experiment,
-                                                                         row->observable, k), &is_new);
+            size_t number_of = petab_key(it->reader, &seen,
+                                         petab_format(it->reader, "%zu %zu %zu", row->experiment,
+                                                      row->observable, k),
+                                         &is_new);
             petab_grow(it->reader, &first, number_of, &room, sizeof *first);
             if (is_new)
                 first[number_of] = value;
@@ -89,7 +97,8 @@ static void plan_observables(struct lowering *it)
 }
 
 /* The observable of the text for a measurement. */
-static size_t variant_of(struct lowering *it, const struct petab_measurement *row, struct petab_keys *keys)
+static size_t variant_of(struct lowering *it, const struct petab_measurement *row,
+                         struct petab_keys *keys)
 {
     const struct petab_observable *observable = &it->problem->observable[row->observable];
     const struct lower_observable *plan = &it->observable[row->observable];
@@ -108,22 +117,29 @@ static size_t variant_of(struct lowering *it, const struct petab_measurement *ro
         petab_grow(it->reader, &it->variant, number, &it->room_variant, sizeof *it->variant);
         it->n_variant = number + 1;
         size_t own = ++it->observable[row->observable].n_variant;
-        const char *name = strchr(key.text, ' ') ? petab_format(it->reader, "%s__%zu", observable->id, own) : observable->id;
-        it->variant[number] = (struct lower_variant){row->observable, row->override, lower_name(it, name)};
+        const char *name = strchr(key.text, ' ')
+                               ? petab_format(it->reader, "%s__%zu", observable->id, own)
+                               : observable->id;
+        it->variant[number] =
+            (struct lower_variant){row->observable, row->override, lower_name(it, name)};
     }
     return number;
 }
 
 static void put_observable(struct lowering *it, const struct lower_variant *variant)
 {
-    static const struct { const char *petab, *text; } words[] = {
-        {"normal", "normal"}, {"log-normal", "lognormal"}, {"laplace", "laplace"}, {"log-laplace", "loglaplace"}};
+    static const struct { const char *petab, *text;
+    } words[] = {{"normal", "normal"},
+                 {"log-normal", "lognormal"},
+                 {"laplace", "laplace"},
+                 {"log-laplace", "loglaplace"}};
     const struct petab_observable *observable = &it->problem->observable[variant->observable];
     size_t word = 0;
     while (strcmp(words[word].petab, observable->error))
         word++;
     petab_put(&it->text, "observe %s = ", variant->name);
-    struct petab_place place = {observable->place.file, observable->place.line, "observableFormula"};
+    struct petab_place place = {observable->place.file, observable->place.line,
+                                "observableFormula"};
     lower_put(it, &it->text, observable->formula, place, variant, false);
     place.column = "noiseFormula";
     petab_put(&it->text, " %s", words[word].text);
@@ -147,11 +163,14 @@ void lower_observables(struct lowering *it)
         it->variant_of[r] = variant_of(it, &problem->measurement[r], &keys);
     for (size_t i = 0; i < problem->n_observable; i++)
         for (size_t k = 0; k < problem->observable[i].n_placeholder; k++)
-            if (it->observable[i].filling[k] == FILL_EXPERIMENT
-                && !(it->observable[i].sigma_in_table && k >= problem->observable[i].n_formula_placeholder)) {
+            if (it->observable[i].filling[k] == FILL_EXPERIMENT &&
+                !(it->observable[i].sigma_in_table &&
+                  k >= problem->observable[i].n_formula_placeholder)) {
                 bool is_taken = sbml_find(&it->model, problem->observable[i].placeholder[k]);
-                it->observable[i].parameter[k] = lower_name(it, petab_format(
-                    it->reader, "%s%s", problem->observable[i].placeholder[k], is_taken ? "_value" : ""));
+                it->observable[i].parameter[k] =
+                    lower_name(it, petab_format(it->reader, "%s%s",
+                                                problem->observable[i].placeholder[k],
+                                                is_taken ? "_value" : ""));
                 petab_put(&it->text, "parameter %s = 1\n", it->observable[i].parameter[k]);
             }
     for (size_t i = 0; i < it->n_variant; i++)

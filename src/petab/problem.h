@@ -1,4 +1,5 @@
-/* A PEtab problem in memory, in the terms of version 2: what version 1 says otherwise is translated on reading.
+/* A PEtab problem in memory, in the terms of version 2: what version 1 says otherwise is
+ * translated on reading.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,7 +13,8 @@ struct petab_parameter {
     double lower, upper, nominal;  /* natural scale */
     bool estimate;
     const char *prior, *prior_on;  /* words of /parameters/prior and prior_on */
-    bool has_prior;                /* the table names it; otherwise it is uniform between the bounds */
+    /* the table names it; otherwise it is uniform between the bounds */
+    bool has_prior;
     double prior_number[4];        /* location, scale, lower, upper; NaN: none */
 };
 
@@ -21,7 +23,8 @@ struct petab_observable {
     struct petab_place place;
     const struct petab_math *formula, *noise;
     const char *error;             /* a word of error_kind.h */
-    double noise_factor;           /* the standard deviation is the noise formula times this: log 10 for decadic logarithms */
+    /* the standard deviation is the noise formula times this: log 10 for decadic logarithms */
+    double noise_factor;
     /* Placeholders of the formula, then those of the noise formula. */
     size_t n_formula_placeholder, n_placeholder;
     const char *const *placeholder;
@@ -39,7 +42,8 @@ struct petab_condition {
     const struct petab_change *change;
 };
 
-/* Conditions that hold from `time` on. -inf: they hold until a steady state is reached, and the next period begins there. */
+/* Conditions that hold from `time` on. -inf: they hold until a steady state is reached, and the
+ * next period begins there. */
 struct petab_period {
     double time;
     size_t n_condition;
@@ -66,21 +70,24 @@ struct petab_problem {
     struct petab_parameter *parameter;
     struct petab_observable *observable;
     struct petab_condition *condition;
-    struct petab_experiment *experiment; /* those with measurements, in the order of their first ones */
+    /* those with measurements, in the order of their first ones */
+    struct petab_experiment *experiment;
     struct petab_measurement *measurement;
     struct petab_index parameters, observables, conditions;
     struct petab_index mapping;         /* ids that stand for one of the model */
     const char **mapped;                /* the model's ids */
     struct petab_index placeholders;    /* of all observables: places where they must not be */
-    const double **nominal;             /* of several problems, each of which is a dataset: n_parameter each; else NULL */
+    /* of several problems, each of which is a dataset: n_parameter each; else NULL */
+    const double **nominal;
 };
 
 /* Reads the files, and reports their faults. */
 void petab_problem_read(struct petab_reader *reader, struct petab_problem *problem);
 
-/* The same, files included, of n of them, which become one; those after the first are datasets named by their files. */
-void petab_problems_read(struct petab_reader *reader, struct petab_problem *problem, const char *const *yaml, size_t n,
-                         const char *model, bool outside);
+/* The same, files included, of n of them, which become one; those after the first are datasets
+ * named by their files. */
+void petab_problems_read(struct petab_reader *reader, struct petab_problem *problem,
+                         const char *const *yaml, size_t n, const char *model, bool outside);
 
 /* Parts of it. */
 void petab_read_parameters(struct petab_reader *reader, struct petab_problem *problem);

@@ -101,10 +101,12 @@ void petab_fault(struct petab_reader *reader, struct petab_place place, const ch
     if (place.line)
         snprintf(line, sizeof line, ":%" PRIu64, place.line);
     const char *fault =
-        petab_format(reader, "%.300s%s: %s%.100s%s%.1000s", place.file, line, place.column ? "column '" : "",
-                     place.column ? place.column : "", place.column ? "': " : "", text);
+        petab_format(reader, "%.300s%s: %s%.100s%s%.1000s", place.file, line,
+                     place.column ? "column '" : "", place.column ? place.column : "",
+                     place.column ? "': " : "", text);
     for (size_t i = 0; i + 1 < reader->n_fault; i++)
-        if (!strcmp(reader->fault[i], fault)) { /* found once more, in another use of the same formula */
+        if (!strcmp(reader->fault[i], fault)) {
+            /* found once more, in another use of the same formula */
             reader->n_fault--;
             return;
         }
@@ -134,7 +136,8 @@ void petab_check(struct petab_reader *reader)
     if (reader->n_fault == 1)
         petab_leave(reader, STATUS_BAD_PROBLEM, "%s", reader->fault[0]);
     if (reader->n_fault)
-        petab_leave(reader, STATUS_BAD_PROBLEM, "the PEtab problem has %zu faults", reader->n_fault);
+        petab_leave(reader, STATUS_BAD_PROBLEM, "the PEtab problem has %zu faults",
+                    reader->n_fault);
 }
 
 void petab_reader_fini(struct petab_reader *reader)
@@ -151,7 +154,8 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-struct petab_index petab_index_of(struct petab_reader *reader, const void *names, size_t n, size_t stride)
+struct petab_index petab_index_of(struct petab_reader *reader, const void *names, size_t n,
+                                  size_t stride)
 {
     struct petab_index_entry *entry = petab_alloc(reader, n, sizeof *entry);
     for (size_t i = 0; i < n; i++) {
@@ -172,16 +176,20 @@ size_t petab_find(const struct petab_index *index, const char *name)
         else
             high = middle;
     }
-    return low < index->n && !strcmp(index->entry[low].name, name) ? index->entry[low].number : SIZE_MAX;
+    return low < index->n && !strcmp(index->entry[low].name, name) ? index->entry[low].number
+                                                                   : SIZE_MAX;
 }
 
-const char *petab_hint(struct petab_reader *reader, const struct petab_index *index, const char *name)
+const char *petab_hint(struct petab_reader *reader, const struct petab_index *index,
+                       const char *name)
 {
     const char **names = petab_alloc(reader, index->n, sizeof *names);
     char hint[NEAREST_HINT];
     for (size_t i = 0; i < index->n; i++)
         names[i] = index->entry[i].name;
-    return petab_strdup(reader, strlen(name) < 64 ? nearest_hint(hint, "; did you mean '", "'?", name, names, index->n) : "");
+    return petab_strdup(reader, strlen(name) < 64 ? nearest_hint(hint, "; did you mean '", "'?",
+                                                                 name, names, index->n)
+                                                  : "");
 }
 
 /* A hash table with open addressing, at most half full. */
@@ -196,7 +204,8 @@ static size_t slot_of(const struct petab_keys *keys, const char *key)
     return at;
 }
 
-size_t petab_key(struct petab_reader *reader, struct petab_keys *keys, const char *key, bool *is_new)
+size_t petab_key(struct petab_reader *reader, struct petab_keys *keys, const char *key,
+                 bool *is_new)
 {
     if (2 * keys->n >= keys->room) {
         keys->room = keys->room ? 4 * keys->room : 64;

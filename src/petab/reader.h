@@ -1,4 +1,5 @@
-/* What all parts of the PEtab reader share: memory, the list of faults, and the way out when it cannot go on.
+/* What all parts of the PEtab reader share: memory, the list of faults, and the way out when it
+ * cannot go on.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -14,8 +15,9 @@ struct csv_reader;
 
 enum { PETAB_MAX_FAULT = 100 };
 
-/* Everything that is read lives in the arena. Faults of the problem are collected, so that one call reports all of them; a
- * fault that hides others, and lack of memory, jump to `out`, which whoever zero-initialised the reader must have set. */
+/* Everything that is read lives in the arena. Faults of the problem are collected, so that one
+ * call reports all of them; a fault that hides others, and lack of memory, jump to `out`, which
+ * whoever zero-initialised the reader must have set. */
 struct petab_reader {
     struct arena arena;
     jmp_buf out;
@@ -40,7 +42,8 @@ void *petab_alloc(struct petab_reader *reader, size_t count, size_t size);
 char *petab_strdup(struct petab_reader *reader, const char *text);
 /* The path without links and from the root; or the path itself. */
 const char *petab_absolute(struct petab_reader *reader, const char *path);
-char *petab_format(struct petab_reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *petab_format(struct petab_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Room for item n of an array in the arena, copied to double the room where needed. */
 void petab_grow(struct petab_reader *reader, void *array, size_t n, size_t *room, size_t size);
 
@@ -50,11 +53,13 @@ struct petab_text {
     char *text; /* NULL: empty */
     size_t n, room;
 };
-void petab_put(struct petab_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void petab_put(struct petab_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 void petab_fault(struct petab_reader *reader, struct petab_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void petab_note(struct petab_reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void petab_note(struct petab_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Leaves with this error. */
 _Noreturn void petab_leave(struct petab_reader *reader, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -73,10 +78,12 @@ struct petab_index {
     } *entry;
 };
 /* names: n pointers, `stride` bytes apart. */
-struct petab_index petab_index_of(struct petab_reader *reader, const void *names, size_t n, size_t stride);
+struct petab_index petab_index_of(struct petab_reader *reader, const void *names, size_t n,
+                                  size_t stride);
 size_t petab_find(const struct petab_index *index, const char *name); /* SIZE_MAX: not there */
 /* "; did you mean 'x'?", or "" */
-const char *petab_hint(struct petab_reader *reader, const struct petab_index *index, const char *name);
+const char *petab_hint(struct petab_reader *reader, const struct petab_index *index,
+                       const char *name);
 
 /* Different texts, numbered in the order in which they come; zero-initialise. */
 struct petab_keys {
@@ -84,4 +91,5 @@ struct petab_keys {
     const char **key;
 };
 /* The number of a text, which is added if it is new. */
-size_t petab_key(struct petab_reader *reader, struct petab_keys *keys, const char *key, bool *is_new);
+size_t petab_key(struct petab_reader *reader, struct petab_keys *keys, const char *key,
+                 bool *is_new);

@@ -24,7 +24,8 @@ static size_t add_run(struct lowering *it, struct lower_run run)
     return it->n_run++;
 }
 
-/* The simulation of an experiment, and the one before it, which experiments with the same conditions share. */
+/* The simulation of an experiment, and the one before it, which experiments with the same
+ * conditions share. */
 static void add_experiment(struct lowering *it, size_t e, struct petab_keys *before)
 {
     static const struct petab_period none = {0, 0, NULL};
@@ -33,11 +34,16 @@ static void add_experiment(struct lowering *it, size_t e, struct petab_keys *bef
                             .period = experiment->period};
     if (experiment->n_period && experiment->period[0].time == -INFINITY) {
         bool is_new;
-        size_t number = petab_key(it->reader, before, conditions_text(it->reader, experiment->period), &is_new);
-        /* keys count from 0 in the order of runs that come before, which alone are numbered by them */
+        size_t number =
+            petab_key(it->reader, before, conditions_text(it->reader, experiment->period), &is_new);
+        /* keys count from 0 in the order of runs that come before, which alone are numbered by
+         * them */
         size_t first = it->first_run[it->n_dataset], seen = 0;
         if (is_new)
-            add_run(it, (struct lower_run){.experiment = e, .is_before = true, .steady = SIZE_MAX, .n_period = 1,
+            add_run(it, (struct lower_run){.experiment = e,
+                                           .is_before = true,
+                                           .steady = SIZE_MAX,
+                                           .n_period = 1,
                                            .period = experiment->period});
         for (run.steady = first; !it->run[run.steady].is_before || seen++ < number; run.steady++)
             ;
@@ -86,7 +92,8 @@ void lower_make_runs(struct lowering *it)
         const struct petab_measurement *row = &problem->measurement[i];
         double t0 = it->run[it->run_of[row->experiment]].t0;
         if (row->time < t0)
-            petab_fault(it->reader, row->place, "the time %g is before the experiment begins (%g)", row->time, t0);
+            petab_fault(it->reader, row->place, "the time %g is before the experiment begins (%g)",
+                        row->time, t0);
     }
 }
 
@@ -112,7 +119,8 @@ const char *lower_sbml_id(const struct lowering *it, const char *id)
     return i == SIZE_MAX || !*it->problem->mapped[i] ? id : it->problem->mapped[i];
 }
 
-bool lower_is_plain(const struct lowering *it, const struct petab_math *value, size_t *by, double *number)
+bool lower_is_plain(const struct lowering *it, const struct petab_math *value, size_t *by,
+                    double *number)
 {
     *by = SIZE_MAX;
     *number = NAN;
@@ -124,7 +132,8 @@ bool lower_is_plain(const struct lowering *it, const struct petab_math *value, s
     return is_number;
 }
 
-/* Marks targets that are mentioned in a formula of the period that changes them: the formula means the old value. */
+/* Marks targets that are mentioned in a formula of the period that changes them: the formula
+ * means the old value. */
 struct mention {
     struct lowering *it;
     const struct petab_period *period;
@@ -132,7 +141,8 @@ struct mention {
 
 struct lower_target *lower_find_target(struct lowering *it, const char *id)
 {
-    for (size_t k = 0; k < it->n_target; k++) { /* conditions name their targets in the same order */
+    for (size_t k = 0; k < it->n_target; k++) {
+        /* conditions name their targets in the same order */
         size_t i = (it->next_target + k) % it->n_target;
         if (!strcmp(it->target[i].id, id)) {
             it->next_target = i + 1;
@@ -146,37 +156,45 @@ static void see_mention(void *context, const char *symbol)
 {
     const struct mention *mention = context;
     const struct petab_problem *problem = mention->it->problem;
-    const struct sbml_name *plain = sbml_find(&mention->it->plain, lower_sbml_id(mention->it, symbol));
-    bool is_computed = plain && !plain->state && plain->kind == SBML_IS_INTERMEDIATE; /* perhaps from any of them */
+    const struct sbml_name *plain =
+        sbml_find(&mention->it->plain, lower_sbml_id(mention->it, symbol));
+    /* perhaps from any of them */
+    bool is_computed = plain && !plain->state && plain->kind == SBML_IS_INTERMEDIATE;
     for (size_t i = 0; i < mention->period->n_condition; i++) {
-        const struct petab_condition *condition = &problem->condition[mention->period->condition[i]];
+        const struct petab_condition *condition =
+            &problem->condition[mention->period->condition[i]];
         for (size_t k = 0; k < condition->n; k++) {
-            struct lower_target *target = lower_find_target(mention->it, condition->change[k].target);
+            struct lower_target *target =
+                lower_find_target(mention->it, condition->change[k].target);
             if (target && (is_computed || !strcmp(target->id, symbol)))
                 target->changes = true;
         }
     }
 }
 
-/* The states of SBML, and everything that has a formula or changes later, change; other targets are constants. */
-static void look_at_change(struct lowering *it, const struct petab_change *change, const struct petab_period *period,
-                           bool is_first, bool is_counted)
+/* The states of SBML, and everything that has a formula or changes later, change; other targets
+ * are constants. */
+static void look_at_change(struct lowering *it, const struct petab_change *change,
+                           const struct petab_period *period, bool is_first, bool is_counted)
 {
     struct lower_target *target = lower_find_target(it, change->target);
     size_t by;
     double number;
     bool is_plain = lower_is_plain(it, change->value, &by, &number);
     if (is_counted && !is_plain && it->problem->files.version == 1)
-        petab_fault(it->reader, change->place, "neither a number nor a parameter of the table of parameters");
+        petab_fault(it->reader, change->place,
+                    "neither a number nor a parameter of the table of parameters");
     if (!target) {
         petab_grow(it->reader, &it->target, it->n_target, &it->room_target, sizeof *it->target);
         target = &it->target[it->n_target++];
-        *target = (struct lower_target){.id = change->target, .sbml_id = lower_sbml_id(it, change->target),
+        *target = (struct lower_target){.id = change->target,
+                                        .sbml_id = lower_sbml_id(it, change->target),
                                         .place = change->place};
         target->plain = sbml_find(&it->plain, target->sbml_id);
         target->changes = target->plain && target->plain->state;
         if (target->plain && !target->plain->state && target->plain->kind >= SBML_IS_INTERMEDIATE)
-            petab_fault(it->reader, change->place, "'%.300s' cannot be changed: the model computes it", change->target);
+            petab_fault(it->reader, change->place,
+                        "'%.300s' cannot be changed: the model computes it", change->target);
     }
     target->changes = target->changes || !is_first || !is_plain;
     target->n_given += is_first && is_counted;
@@ -196,7 +214,8 @@ static void see_symbol(void *context, const char *symbol)
     search->found = search->found || !strcmp(symbol, search->id);
 }
 
-/* Whether a formula of an observable or its noise, a measurement or a condition mentions this id. */
+/* Whether a formula of an observable or its noise, a measurement or a condition mentions this
+ * id. */
 static bool is_mentioned(const struct petab_problem *problem, const char *id)
 {
     struct search search = {id, false};
@@ -205,7 +224,8 @@ static bool is_mentioned(const struct petab_problem *problem, const char *id)
         petab_math_symbols(problem->observable[i].noise, see_symbol, &search);
     }
     for (size_t i = 0; i < problem->n_measurement && !search.found; i++)
-        for (size_t k = 0; k < problem->observable[problem->measurement[i].observable].n_placeholder; k++)
+        for (size_t k = 0;
+             k < problem->observable[problem->measurement[i].observable].n_placeholder; k++)
             if (problem->measurement[i].override[k])
                 petab_math_symbols(problem->measurement[i].override[k], see_symbol, &search);
     for (size_t i = 0; i < problem->n_condition && !search.found; i++)
@@ -214,7 +234,8 @@ static bool is_mentioned(const struct petab_problem *problem, const char *id)
     return search.found;
 }
 
-/* Parameters of the table are quantities of the model that have a value of their own, or names that formulas use. */
+/* Parameters of the table are quantities of the model that have a value of their own, or names
+ * that formulas use. */
 static void check_parameters(struct lowering *it)
 {
     const struct petab_problem *problem = it->problem;
@@ -223,9 +244,11 @@ static void check_parameters(struct lowering *it)
         struct petab_place place = {parameter->place.file, parameter->place.line, "parameterId"};
         const struct sbml_name *plain = sbml_find(&it->plain, lower_sbml_id(it, parameter->id));
         if (plain && !plain->state && plain->kind >= SBML_IS_INTERMEDIATE)
-            petab_fault(it->reader, place, "'%.300s' is no parameter: the model computes it", parameter->id);
+            petab_fault(it->reader, place, "'%.300s' is no parameter: the model computes it",
+                        parameter->id);
         else if (!plain && parameter->estimate && !is_mentioned(problem, parameter->id))
-            petab_note(it->reader, "%s:%" PRIu64 ": nothing uses %s", place.file, place.line, parameter->id);
+            petab_note(it->reader, "%s:%" PRIu64 ": nothing uses %s", place.file, place.line,
+                       parameter->id);
     }
 }
 
@@ -238,7 +261,8 @@ void lower_find_targets(struct lowering *it)
             for (size_t p = 0; p < it->run[r].n_period; p++) {
                 const struct petab_period *period = &it->run[r].period[p];
                 for (size_t c = 0; c < period->n_condition; c++) {
-                    const struct petab_condition *condition = &problem->condition[period->condition[c]];
+                    const struct petab_condition *condition =
+                        &problem->condition[period->condition[c]];
                     for (size_t k = 0; k < condition->n; k++)
                         look_at_change(it, &condition->change[k], period, p == 0, pass == 0);
                 }
@@ -248,13 +272,19 @@ void lower_find_targets(struct lowering *it)
         if (problem->files.version == 2)
             target->place.column = "targetId";
         if (own != SIZE_MAX && problem->parameter[own].estimate)
-            petab_fault(it->reader, target->place, "%.300s is estimated (%s:%" PRIu64 "): conditions cannot set it, too",
-                        target->id, words_file(problem->parameter[own].place.file), problem->parameter[own].place.line);
+            petab_fault(it->reader, target->place,
+                        "%.300s is estimated (%s:%" PRIu64 "): conditions cannot set it, too",
+                        target->id, words_file(problem->parameter[own].place.file),
+                        problem->parameter[own].place.line);
         if (!target->plain && own == SIZE_MAX && !is_mentioned(problem, target->id))
-            petab_fault(it->reader, target->place, "there is no '%.300s': neither the model nor a formula has it", target->id);
+            petab_fault(it->reader, target->place,
+                        "there is no '%.300s': neither the model nor a formula has it", target->id);
         else if (!target->plain && target->changes)
-            petab_fault(it->reader, target->place, "'%.300s' is not in the model: it can only be a number or a parameter, from "
-                        "the beginning", target->id);
+            petab_fault(it->reader, target->place,
+                        "'%.300s' is not in the model: it can only be a number or a parameter, "
+                        "from "
+                        "the beginning",
+                        target->id);
         /* a constant that the model computes once, where no condition gives it a value */
         if (target->plain && isnan(target->plain->value) && target->n_given < it->n_run)
             target->changes = true;

@@ -23,22 +23,41 @@ static size_t find_column(const struct petab_table *table, const char *name)
     return i;
 }
 
-/* Columns of either version that some table does not read, and that are no misspellings of others. */
-static const char *const legal[] = {
-    "parameterName", "parameterScale", "objectivePriorType", "objectivePriorParameters", "initializationPriorType",
-    "initializationPriorParameters", "priorDistribution", "priorParameters", "observableName", "observableTransformation",
-    "observablePlaceholders", "noisePlaceholders", "conditionName", "simulationConditionId", "preequilibrationConditionId",
-    "experimentId", "experimentName", "modelId", "datasetId", "replicateId"};
+/* Columns of either version that some table does not read, and that are no misspellings of
+ * others. */
+static const char *const legal[] = {"parameterName",
+                                    "parameterScale",
+                                    "objectivePriorType",
+                                    "objectivePriorParameters",
+                                    "initializationPriorType",
+                                    "initializationPriorParameters",
+                                    "priorDistribution",
+                                    "priorParameters",
+                                    "observableName",
+                                    "observableTransformation",
+                                    "observablePlaceholders",
+                                    "noisePlaceholders",
+                                    "conditionName",
+                                    "simulationConditionId",
+                                    "preequilibrationConditionId",
+                                    "experimentId",
+                                    "experimentName",
+                                    "modelId",
+                                    "datasetId",
+                                    "replicateId"};
 
-/* Where each column of the open file goes in the table. A column that is nearly a known one would be ignored silently. */
-static size_t *place_columns(struct petab_reader *reader, struct petab_table *table, const char *file, size_t n_required)
+/* Where each column of the open file goes in the table. A column that is nearly a known one
+ * would be ignored silently. */
+static size_t *place_columns(struct petab_reader *reader, struct petab_table *table,
+                             const char *file, size_t n_required)
 {
     size_t n = csv_n_column(reader->csv), *to = petab_alloc(reader, n, sizeof *to);
     bool *here = petab_alloc(reader, table->n_known, 1);
     for (size_t i = 0; i < n; i++) {
         const char *name = csv_column_name(reader->csv, i);
         if ((to[i] = find_column(table, name)) == table->n_column) {
-            petab_grow(reader, &table->column, table->n_column, &table->room_column, sizeof *table->column);
+            petab_grow(reader, &table->column, table->n_column, &table->room_column,
+                       sizeof *table->column);
             table->column[table->n_column++] = petab_strdup(reader, name);
         }
         if (to[i] < table->n_known)
@@ -54,7 +73,8 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
                        && words_find(name, legal, sizeof legal / sizeof *legal) < 0;
         const char *near = is_free ? nearest_name(name, missing, table->n_known) : NULL;
         if (near)
-            petab_fault(reader, place, "there is a column '%.300s'; did you mean '%s'?", name, near);
+            petab_fault(reader, place, "there is a column '%.300s'; did you mean '%s'?", name,
+                        near);
         for (size_t k = 0; k < table->n_known && near; k++)
             missing[k] = missing[k] == near ? NULL : missing[k];
     }
@@ -64,7 +84,8 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
     return to;
 }
 
-static void read_file(struct petab_reader *reader, struct petab_table *table, const char *file, size_t n_required)
+static void read_file(struct petab_reader *reader, struct petab_table *table, const char *file,
+                      size_t n_required)
 {
     if (csv_open_ragged(&reader->csv, file, &reader->error))
         petab_leave_with(reader);
@@ -89,17 +110,20 @@ static void read_file(struct petab_reader *reader, struct petab_table *table, co
     reader->csv = NULL;
 }
 
-void petab_table_read(struct petab_reader *reader, struct petab_table *table, const struct petab_list *files,
-                      const char *const *known, size_t n_known, size_t n_required)
+void petab_table_read(struct petab_reader *reader, struct petab_table *table,
+                      const struct petab_list *files, const char *const *known, size_t n_known,
+                      size_t n_required)
 {
     *table = (struct petab_table){.n_known = n_known, .has = petab_alloc(reader, n_known, 1)};
     for (size_t i = 0; i < n_known; i++) {
-        petab_grow(reader, &table->column, table->n_column, &table->room_column, sizeof *table->column);
+        petab_grow(reader, &table->column, table->n_column, &table->room_column,
+                   sizeof *table->column);
         table->column[table->n_column++] = known[i];
     }
     for (size_t i = 0; i < files->n; i++)
         read_file(reader, table, files->path[i], n_required);
-    for (struct petab_row *row = table->row; row < table->row + table->n_row; row++) /* a later file may have added columns */
+    for (struct petab_row *row = table->row; row < table->row + table->n_row;
+         row++) /* a later file may have added columns */
         if (row->n < table->n_column) {
             const char **old = row->cell;
             row->cell = petab_alloc(reader, table->n_column, sizeof *row->cell);
@@ -109,20 +133,23 @@ void petab_table_read(struct petab_reader *reader, struct petab_table *table, co
         }
 }
 
-void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table, const char *const *names, size_t n,
-                        int version)
+void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table,
+                        const char *const *names, size_t n, int version)
 {
     for (size_t k = table->n_known; k < table->n_column; k++) {
         size_t row = 0;
         while (row < table->n_row && !*table->row[row].cell[k])
             row++;
         if (words_find(table->column[k], names, n) >= 0 && row < table->n_row)
-            petab_fault(reader, petab_cell_place(table, row, k), "this column belongs to version %d of PEtab, and the problem "
-                        "is of version %d", version, version == 1 ? 2 : 1);
+            petab_fault(reader, petab_cell_place(table, row, k),
+                        "this column belongs to version %d of PEtab, and the problem "
+                        "is of version %d",
+                        version, version == 1 ? 2 : 1);
     }
 }
 
-double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column, double missing)
+double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row,
+                    size_t column, double missing)
 {
     const char *text = table->row[row].cell[column];
     double value;
@@ -133,7 +160,8 @@ double petab_number(struct petab_reader *reader, const struct petab_table *table
     return isnan(value) ? missing : value;
 }
 
-void petab_check_id(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column)
+void petab_check_id(struct petab_reader *reader, const struct petab_table *table, size_t row,
+                    size_t column)
 {
     const char *text = table->row[row].cell[column];
     bool good = isalpha((unsigned char)*text) || *text == '_';
@@ -141,7 +169,9 @@ void petab_check_id(struct petab_reader *reader, const struct petab_table *table
         good = good && (isalnum((unsigned char)*p) || *p == '_');
     if (!good)
         petab_fault(reader, petab_cell_place(table, row, column),
-                    *text ? "'%.300s' is not an identifier (letters, digits and _)" : "it is empty%s", text);
+                    *text ? "'%.300s' is not an identifier (letters, digits and _)"
+                          : "it is empty%s",
+                    text);
 }
 
 const char **petab_split(struct petab_reader *reader, const char *cell, size_t *n)
@@ -154,13 +184,15 @@ const char **petab_split(struct petab_reader *reader, const char *cell, size_t *
         while (last > first && cell[last - 1] == ' ')
             last--;
         petab_grow(reader, &part, *n, &room, sizeof *part);
-        part[(*n)++] = petab_format(reader, "%.*s", (int)(last > first ? last - first : 0), cell + first);
+        part[(*n)++] =
+            petab_format(reader, "%.*s", (int)(last > first ? last - first : 0), cell + first);
         cell += length + (cell[length] == ';');
     }
     return part;
 }
 
-struct petab_index petab_table_index(struct petab_reader *reader, const struct petab_table *table, size_t column)
+struct petab_index petab_table_index(struct petab_reader *reader, const struct petab_table *table,
+                                     size_t column)
 {
     const char **id = petab_alloc(reader, table->n_row, sizeof *id);
     for (size_t i = 0; i < table->n_row; i++)

@@ -21,17 +21,21 @@ struct petab_table {
 };
 
 /* The files' tables. `known` names n_known columns, of which the first n_required must be there. */
-void petab_table_read(struct petab_reader *reader, struct petab_table *table, const struct petab_list *files,
-                      const char *const *known, size_t n_known, size_t n_required);
+void petab_table_read(struct petab_reader *reader, struct petab_table *table,
+                      const struct petab_list *files, const char *const *known, size_t n_known,
+                      size_t n_required);
 /* Columns of the other version that would change the problem: faults, unless they are empty. */
-void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table, const char *const *names, size_t n,
-                        int version);
+void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table,
+                        const char *const *names, size_t n, int version);
 struct petab_place petab_cell_place(const struct petab_table *table, size_t row, size_t column);
 /* A number, or a fault and NaN; `missing` where the cell is empty or NaN. */
-double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column, double missing);
+double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row,
+                    size_t column, double missing);
 /* A fault unless the cell is an identifier. */
-void petab_check_id(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column);
+void petab_check_id(struct petab_reader *reader, const struct petab_table *table, size_t row,
+                    size_t column);
 /* The parts of a cell between semicolons, without blanks around; n is 0 for an empty cell. */
 const char **petab_split(struct petab_reader *reader, const char *cell, size_t *n);
 /* The rows by their cells of a column, which must differ: others are faults. */
-struct petab_index petab_table_index(struct petab_reader *reader, const struct petab_table *table, size_t column);
+struct petab_index petab_table_index(struct petab_reader *reader, const struct petab_table *table,
+                                     size_t column);

@@ -1,5 +1,5 @@
-/* The model text of a PEtab problem: SBML with what conditions and parameters ask for, and events for conditions that change
- * states.
+/* The model text of a PEtab problem: SBML with what conditions and parameters ask for, and
+ * events for conditions that change states.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/lower.h"
 
@@ -24,8 +24,8 @@ const char *lower_name(struct lowering *it, const char *id)
     }
 }
 
-static void add_request(struct lowering *it, struct sbml_options *options, const char *id, enum sbml_role role, bool or_file,
-                        bool is_changed, double value)
+static void add_request(struct lowering *it, struct sbml_options *options, const char *id,
+                        enum sbml_role role, bool or_file, bool is_changed, double value)
 {
     struct sbml_request *request = (struct sbml_request *)options->request;
     char number[NUMBER_SIZE];
@@ -35,8 +35,13 @@ static void add_request(struct lowering *it, struct sbml_options *options, const
     bool is_new = i == options->n_request;
     if (is_new) {
         options->n_request++;
-        request[i] = (struct sbml_request){.id = id, .role = role,
-            .attributes = isnan(value) ? NULL : petab_format(it->reader, "= %s", number_text(number, value))};
+        request[i] =
+            (struct sbml_request){.id = id,
+                                  .role = role,
+                                  .attributes = isnan(value)
+                                                    ? NULL
+                                                    : petab_format(it->reader, "= %s",
+                                                                   number_text(number, value))};
     }
     request[i].or_file = request[i].or_file || (or_file && is_new);
     request[i].is_changed = request[i].is_changed || is_changed;
@@ -56,7 +61,8 @@ static void add_own(struct lowering *it)
     petab_put(&it->text, "\n# PEtab\n");
     for (size_t i = 0; i < problem->n_parameter; i++)
         if (!sbml_find(&it->plain, lower_sbml_id(it, problem->parameter[i].id)))
-            own_parameter(it, &it->parameter_name[i], problem->parameter[i].id, problem->parameter[i].nominal);
+            own_parameter(it, &it->parameter_name[i], problem->parameter[i].id,
+                          problem->parameter[i].nominal);
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
         size_t by = petab_find(&problem->parameters, target->id);
         if (!target->plain && by != SIZE_MAX)
@@ -70,14 +76,15 @@ void lower_translate(struct lowering *it)
 {
     const struct petab_problem *problem = it->problem;
     struct sbml_options options = {.constants = SBML_AS_IS, .without_observables = true};
-    options.request = petab_alloc(it->reader, problem->n_parameter + it->n_target, sizeof *options.request);
+    options.request =
+        petab_alloc(it->reader, problem->n_parameter + it->n_target, sizeof *options.request);
     it->parameter_name = petab_alloc(it->reader, problem->n_parameter, sizeof *it->parameter_name);
     it->text.reader = it->reader;
     add_own(it);
     for (size_t i = 0; i < problem->n_parameter; i++)
         if (!it->parameter_name[i])
-            add_request(it, &options, lower_sbml_id(it, problem->parameter[i].id), SBML_AS_PARAMETER, false, false,
-                        problem->parameter[i].nominal);
+            add_request(it, &options, lower_sbml_id(it, problem->parameter[i].id),
+                        SBML_AS_PARAMETER, false, false, problem->parameter[i].nominal);
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++)
         if (target->plain)
             add_request(it, &options, target->sbml_id,
@@ -85,11 +92,13 @@ void lower_translate(struct lowering *it)
                         target->is_initial && target->n_given < it->n_run, target->changes, NAN);
     options.n_taken = it->taken.n;
     options.taken = it->taken.key;
-    if (sbml_translate(&it->model, problem->files.list[PETAB_MODEL].path[0], &options, &it->reader->error))
+    if (sbml_translate(&it->model, problem->files.list[PETAB_MODEL].path[0], &options,
+                       &it->reader->error))
         petab_leave_with(it->reader);
     for (size_t i = 0; i < problem->n_parameter; i++)
         if (!it->parameter_name[i])
-            it->parameter_name[i] = sbml_find(&it->model, lower_sbml_id(it, problem->parameter[i].id))->initial;
+            it->parameter_name[i] =
+                sbml_find(&it->model, lower_sbml_id(it, problem->parameter[i].id))->initial;
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
         target->model = sbml_find(&it->model, target->sbml_id);
         if (target->model) {
@@ -129,12 +138,14 @@ static const char *text_of(struct context *context, const struct petab_math *mat
 static const char *placeholder_text(struct context *context, const char *symbol)
 {
     const struct lower_variant *variant = context->variant;
-    const struct petab_observable *observable = &context->it->problem->observable[variant->observable];
+    const struct petab_observable *observable =
+        &context->it->problem->observable[variant->observable];
     const struct lower_observable *plan = &context->it->observable[variant->observable];
     for (size_t k = 0; k < observable->n_placeholder; k++)
         if (!strcmp(symbol, observable->placeholder[k])) {
             struct context outside = {context->it, context->place, NULL, false};
-            return plan->filling[k] == FILL_EXPERIMENT ? plan->parameter[k] : text_of(&outside, variant->override[k]);
+            return plan->filling[k] == FILL_EXPERIMENT ? plan->parameter[k]
+                                                       : text_of(&outside, variant->override[k]);
         }
     return NULL;
 }
@@ -146,7 +157,8 @@ static const char *observable_text(struct context *context, size_t i)
         return variant->name;
     struct lower_observable *plan = &context->it->observable[i];
     if (plan->is_open) {
-        petab_fault(context->it->reader, context->place, "observables depend on each other in a circle");
+        petab_fault(context->it->reader, context->place,
+                    "observables depend on each other in a circle");
         return "0";
     }
     plan->is_open = true;
@@ -176,13 +188,14 @@ static const char *name_of(void *given, const char *symbol)
         return "t";
     if (context->variant && (i = petab_find(&problem->observables, symbol)) != SIZE_MAX)
         return observable_text(context, i);
-    petab_fault(it->reader, context->place, "'%.300s' is not known: it is neither in the model nor a parameter%s", symbol,
+    petab_fault(it->reader, context->place,
+                "'%.300s' is not known: it is neither in the model nor a parameter%s", symbol,
                 petab_hint(it->reader, &problem->parameters, symbol));
     return "0";
 }
 
-void lower_put(struct lowering *it, struct petab_text *out, const struct petab_math *math, struct petab_place place,
-               const struct lower_variant *variant, bool is_noise)
+void lower_put(struct lowering *it, struct petab_text *out, const struct petab_math *math,
+               struct petab_place place, const struct lower_variant *variant, bool is_noise)
 {
     struct context context = {it, place, variant, is_noise};
     petab_math_put(out, math, name_of, &context);
@@ -221,29 +234,35 @@ static const char *new_value(const struct assignment *assignment, size_t n, cons
     return NULL;
 }
 
-/* The states: amounts follow their compartment, in whose terms values are concentrations; those of species that nothing
- * assigns keep their concentrations when the compartment changes. */
-static const char *assignments_text(struct lowering *it, const struct assignment *assignment, size_t n)
+/* The states: amounts follow their compartment, in whose terms values are concentrations; those
+ * of species that nothing assigns keep their concentrations when the compartment changes. */
+static const char *assignments_text(struct lowering *it, const struct assignment *assignment,
+                                    size_t n)
 {
     struct petab_text text = {.reader = it->reader};
     for (size_t i = 0; i < n; i++) {
-        const char *factor = assignment[i].model->factor, *other = factor ? new_value(assignment, n, factor) : NULL;
+        const char *factor = assignment[i].model->factor,
+                   *other = factor ? new_value(assignment, n, factor) : NULL;
         if (factor && !other && is_computed(it, factor) && sets_others(assignment, n))
-            petab_fault(it->reader, assignment[i].place, "the condition sets a concentration and other things, and a rule "
-                        "computes the size of its compartment `%.300s`, perhaps from them", factor);
+            petab_fault(it->reader, assignment[i].place,
+                        "the condition sets a concentration and other things, and a rule "
+                        "computes the size of its compartment `%.300s`, perhaps from them",
+                        factor);
         petab_put(&text, "%s%s = ", i ? ", " : "", assignment[i].model->state);
         petab_put(&text, factor ? "(%s)*(%s)" : "%s", assignment[i].value, other ? other : factor);
     }
     for (size_t k = 0; k < it->model.n_name; k++) {
         const struct sbml_name *name = &it->model.names[k];
-        const char *other = name->factor && name->state ? new_value(assignment, n, name->factor) : NULL;
+        const char *other =
+            name->factor && name->state ? new_value(assignment, n, name->factor) : NULL;
         if (other && !new_value(assignment, n, name->name))
             petab_put(&text, ", %s = %s*(%s)", name->state, name->name, other);
     }
     return text.text;
 }
 
-size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p, struct lower_uses *uses)
+size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p,
+                      struct lower_uses *uses)
 {
     const struct petab_period *period = &run->period[p];
     struct assignment *assignment = NULL;
@@ -254,7 +273,8 @@ size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p
         for (size_t k = 0; k < condition->n; k++) {
             const struct petab_change *change = &condition->change[k];
             struct lower_target *target = lower_find_target(it, change->target);
-            if (!target->changes || !target->model || (p == 0 && target->is_initial && run->steady == SIZE_MAX))
+            if (!target->changes || !target->model ||
+                (p == 0 && target->is_initial && run->steady == SIZE_MAX))
                 continue;
             struct petab_text value = {.reader = it->reader};
             bool is_set = p == 0 && lower_is_plain(it, change->value, &by, &number);
@@ -265,7 +285,8 @@ size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p
             else
                 lower_put(it, &value, change->value, change->place, NULL, false);
             if (new_value(assignment, n, target->model->name))
-                petab_fault(it->reader, change->place, "conditions at the same time change '%.300s' twice", target->id);
+                petab_fault(it->reader, change->place,
+                            "conditions at the same time change '%.300s' twice", target->id);
             petab_grow(it->reader, &assignment, n, &room, sizeof *assignment);
             assignment[n++] = (struct assignment){target->model, value.text, change->place};
         }
@@ -276,16 +297,20 @@ size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p
     bool is_new;
     size_t own = petab_key(it->reader, &uses->texts, text, &is_new);
     petab_grow(it->reader, &uses->count, own, &uses->room, sizeof *uses->count);
-    uses->count[own] = is_new ? 1 : uses->count[own] + 1; /* an event happens once in an experiment */
-    size_t event = petab_key(it->reader, &it->events, petab_format(it->reader, "%zu %s", uses->count[own], text), &is_new);
+    /* an event happens once in an experiment */
+    uses->count[own] = is_new ? 1 : uses->count[own] + 1;
+    size_t event = petab_key(it->reader, &it->events,
+                             petab_format(it->reader, "%zu %s", uses->count[own], text), &is_new);
     if (is_new) {
         petab_grow(it->reader, &it->event, it->n_event, &it->room_event, sizeof *it->event);
         struct lower_event *made = &it->event[it->n_event++];
         const char *id = it->problem->condition[period->condition[0]].id;
         made->name = lower_name(it, uses->count[own] == 1 ? petab_format(it->reader, "set_%s", id)
-                                                          : petab_format(it->reader, "set_%s_%zu", id, uses->count[own]));
+                                                          : petab_format(it->reader, "set_%s_%zu",
+                                                                         id, uses->count[own]));
         made->time = lower_name(it, petab_format(it->reader, "time_of_%s", made->name));
-        petab_put(&it->text, "covariate %s\nevent %s at %s before others: %s\n", made->time, made->name, made->time, text);
+        petab_put(&it->text, "covariate %s\nevent %s at %s before others: %s\n", made->time,
+                  made->name, made->time, text);
     }
     return event;
 }

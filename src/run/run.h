@@ -4,13 +4,13 @@
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute,
  * merge. This header is below all of them.
- *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop (signals); board (memory that they
- *               share, with the options); suspects (which fit caused a death); rank* (the processes of other ranks)
- *   plan/       what there is to do: run_options, recipe*; run_plan, header (what each journal begins with); campaign*
- *               (data, model, identity); trust; selection* (which datasets); share, components (fits over many datasets);
- *               refit, review; pilot; best (of several starts)
- *   finish/     the result: finish*, summary; obsolete (journals to be removed)
- *   compute/    the compute process: compute (what its parts have in common), compute_run
+ *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop
+ * (signals); board (memory that they share, with the options); suspects (which fit caused a death);
+ * rank* (the processes of other ranks) plan/       what there is to do: run_options, recipe*;
+ * run_plan, header (what each journal begins with); campaign* (data, model, identity); trust;
+ * selection* (which datasets); share, components (fits over many datasets); refit, review; pilot;
+ * best (of several starts) finish/     the result: finish*, summary; obsolete (journals to be
+ * removed) compute/    the compute process: compute (what its parts have in common), compute_run
  *               (set-up); compute_single and compute_joint (fits of one dataset, and of many:
  *               search*, joint_refits) over compute_pass (one pass over the datasets, and fits
  *               as coroutines); record_batch (records on their way to the journal); block_ring
@@ -32,15 +32,19 @@ struct run_plan;
 
 /* Reports of a running child; called on its main thread. */
 struct run_hooks {
-    void (*take_over)(void *context);                /* called first: an earlier process has died in the middle of its output */
+    /* called first: an earlier process has died in the middle of its output */
+    void (*take_over)(void *context);
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
-    /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before` fits were done. */
+    /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before`
+     * fits were done. */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
-    /* About ten times a second; `where`: of fits over many datasets, how far those have come that are under way; or NULL. */
+    /* About ten times a second; `where`: of fits over many datasets, how far those have come
+     * that are under way; or NULL. */
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed, const char *where);
     void (*end)(void *context);
     /* The errors of the model's text (model/build/build.h); NULL: the run's error has the first. */
-    void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);
+    void (*show)(void *context, const struct text_messages *messages, const char *text,
+                 size_t n_byte, const char *origin);
     void *context;
 };
 
@@ -50,7 +54,8 @@ struct run_shown {
     bool quiet;                        /* -q: nothing but errors on stderr */
     int progress, color;               /* --progress, --color auto|always|never: enum when */
     struct option_share accept_failed; /* --accept-failed N or N% */
-    bool strict;                       /* --strict: converged fits that are doubtful (NOTE_DOUBTFUL) count as failed */
+    /* --strict: converged fits that are doubtful (NOTE_DOUBTFUL) count as failed */
+    bool strict;
 };
 
 enum { RUN_ID_LENGTH = 64 };
@@ -68,17 +73,22 @@ struct run_population {
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
     bool already_complete;                /* the result existed before: nothing was computed */
-    bool journal_gone;                    /* with an error: another process has removed the journal, or changed the problem or
-                                           * the result; the caller must start again and see which fits remain */
-    bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
-    bool follows_ranks;                   /* with an error: another rank has ended or begins again */
+    /* with an error: another process has removed the journal, or changed the problem or the
+     * result; the caller must start again and see which fits remain */
+    bool journal_gone;
+    /* with an error: a new process, with free memory, must continue */
+    bool wants_fresh;
+    /* with an error: another rank has ended or begins again */
+    bool follows_ranks;
     bool is_reported;                         /* with an error: rank 0 reports it */
-    struct digest digest;                 /* of the rows of /fits; its work is that of refits, too */
+    /* of the rows of /fits; its work is that of refits, too */
+    struct digest digest;
     uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     char reason[N_OUTCOME][160];          /* of the first failure of each kind */
     uint64_t by_limit[N_LIMIT];           /* sides of profiles */
     uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
-    double objective, log_likelihood, log_prior; /* of the last row; NaN: unknown, or there are no priors */
+    /* of the last row; NaN: unknown, or there are no priors */
+    double objective, log_likelihood, log_prior;
     struct run_population population;
     int64_t n_same_optimum;               /* starts that reached it */
 };
@@ -91,29 +101,40 @@ struct run_request {
     double time_limit_s;      /* infinity: none */
     bool is_trace;            /* there is no result to be written */
     bool is_alone;            /* other tasks of the same job have their own runs: --shard */
-    int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv); /* the processes; they return exit codes */
+    /* the processes; they return exit codes */
+    int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv);
     int argc;
-    char **argv;              /* as `ps` shows the compute processes; the finisher's is the journal, which holds the plan */
+    /* as `ps` shows the compute processes; the finisher's is the journal, which holds the plan */
+    char **argv;
     const void *options;      /* n_option bytes of run_options_bytes, for the compute processes */
     size_t n_option;
 };
 
-/* The supervisor: starts the children and watches them. Returns the exit code of the command; the
- * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
+/* The supervisor: starts the children and watches them. Returns the exit code of the command;
+ * the children have said what was to be said, and `error` holds what the supervisor itself has
+ * to say (status OK: nothing). */
 int run_supervise(const struct run_request *request, struct error *error);
 /* Supervisor and children: the path of the journal of a run with --trace; NULL: there is none. */
 const char *run_trace_journal(void);
 
-/* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.
- * Options of the problem file that were not on the command line are put into `options`. */
-enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
-                        struct error *error);
+/* The compute child: everything up to the last fit in the journal. summary->already_complete: no
+ * finisher is needed. Options of the problem file that were not on the command line are put into
+ * `options`. */
+enum status run_compute(struct run_options *options, const struct run_hooks *hooks,
+                        struct run_summary *summary, struct error *error);
 
-/* The finisher: journal -> result file. Reads the plan (zeroed; run_plan_fini) from the journal first. No plugin is loaded. */
-enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
-                       struct error *error);
+/* The finisher: journal -> result file. Reads the plan (zeroed; run_plan_fini) from the journal
+ * first. No plugin is loaded. */
+enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks,
+                       struct run_summary *summary, struct error *error);
 
-/* Exit codes of the children in addition to those of status_exit_code: the result existed before; another process has removed
- * the journal, so the supervisor must start again and see which fits remain; a new process must continue; and another rank
- * has ended or begins again. */
-enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93, RUN_EXIT_RANKS = 94 };
+/* Exit codes of the children in addition to those of status_exit_code: the result existed
+ * before; another process has removed the journal, so the supervisor must start again and see
+ * which fits remain; a new process must continue; and another rank has ended or begins again. */
+enum {
+    RUN_EXIT_COMPLETE = 90,
+    RUN_EXIT_COMPLETE_FAILED = 91,
+    RUN_EXIT_AGAIN = 92,
+    RUN_EXIT_FRESH = 93,
+    RUN_EXIT_RANKS = 94
+};

@@ -46,10 +46,16 @@ struct blanking {
     bool any;
 };
 
-static bool is(struct span span, const char *text) { return span.n == strlen(text) && !memcmp(span.at, text, span.n); }
+static bool is(struct span span, const char *text)
+{
+    return span.n == strlen(text) && !memcmp(span.at, text, span.n);
+}
 static bool is_same(struct span a, struct span b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
 
-static bool has(struct span span, const char *text) { return memmem(span.at, span.n, text, strlen(text)); }
+static bool has(struct span span, const char *text)
+{
+    return memmem(span.at, span.n, text, strlen(text));
+}
 
 static void blank(struct blanking *it, const char *from, const char *to)
 {
@@ -105,7 +111,8 @@ static bool read_tag(struct blanking *it)
 
 static bool is_declaration(const struct attribute *attribute)
 {
-    return is(attribute->prefix, "xmlns") || (attribute->prefix.n == 0 && is(attribute->name, "xmlns"));
+    return is(attribute->prefix, "xmlns") || (attribute->prefix.n == 0 && is(attribute->name, "xmln"
+                                                                                              "s"));
 }
 
 /* The namespace of a prefix; "" without one: of no prefix, the default. */
@@ -125,8 +132,9 @@ static bool bind(struct blanking *it)
             continue;
         if (it->n_binding == MAX_BINDING)
             return false;
-        it->binding[it->n_binding++] = (struct binding){attribute->prefix.n ? attribute->name : (struct span){"", 0},
-                                                        attribute->value, it->depth};
+        it->binding[it->n_binding++] =
+            (struct binding){attribute->prefix.n ? attribute->name : (struct span){"", 0},
+                             attribute->value, it->depth};
     }
     return true;
 }
@@ -135,7 +143,8 @@ static bool bind(struct blanking *it)
  * has in annotations, say nothing about mathematics in any case. */
 static bool is_ignored(const struct blanking *it, struct span uri)
 {
-    bool is_package = has(uri, "sbml.org/sbml/level3/") && !has(uri, "/core") && !has(uri, "/l3v2extendedmath/");
+    bool is_package =
+        has(uri, "sbml.org/sbml/level3/") && !has(uri, "/core") && !has(uri, "/l3v2extendedmath/");
     bool is_drawing = has(uri, "/layout/") || has(uri, "/render/");
     for (size_t i = 0; i < it->n_free && !is_drawing; i++)
         is_drawing = is_same(uri, it->free[i]);
@@ -178,9 +187,10 @@ static void blank_attributes(struct blanking *it)
 {
     for (size_t i = 0; i < it->tag.n_attribute; i++) {
         const struct attribute *attribute = &it->tag.attribute[i];
-        bool is_free = is_declaration(attribute) ? attribute->prefix.n && is_ignored(it, attribute->value)
-                       : attribute->prefix.n     ? is_ignored(it, uri_of(it, attribute->prefix))
-                                                 : false;
+        bool is_free = is_declaration(attribute)
+                           ? attribute->prefix.n && is_ignored(it, attribute->value)
+                       : attribute->prefix.n ? is_ignored(it, uri_of(it, attribute->prefix))
+                                             : false;
         if (is_free)
             blank(it, attribute->begin, attribute->end);
     }
@@ -226,7 +236,8 @@ static bool run(struct blanking *it)
             if (it->depth++ == 0)
                 find_free(it);
             struct span uri = uri_of(it, it->tag.prefix);
-            bool is_free = is_ignored(it, uri), is_core = has(uri, "sbml.org/sbml/level") && !is_free;
+            bool is_free = is_ignored(it, uri),
+                 is_core = has(uri, "sbml.org/sbml/level") && !is_free;
             bool is_remark = is(it->tag.name, "annotation") || is(it->tag.name, "notes");
             if (!hidden && (is_free || (is_core && is_remark))) {
                 hidden = begin;
@@ -235,7 +246,8 @@ static bool run(struct blanking *it)
                 blank_attributes(it);
             }
         }
-        if (hidden && (it->tag.is_end || it->tag.is_empty) && it->depth + it->tag.is_end == hidden_depth) {
+        if (hidden && (it->tag.is_end || it->tag.is_empty) &&
+            it->depth + it->tag.is_end == hidden_depth) {
             blank(it, hidden, it->at);
             hidden = NULL;
         }

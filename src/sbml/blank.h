@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-/* A copy of the text, to be freed, with blanks for annotations, notes, and elements and attributes
- * of packages that are not required. NULL: there is nothing to hide, the text is not well formed, or
- * memory is out: then the file is read as it is. */
+/* A copy of the text, to be freed, with blanks for annotations, notes, and elements and
+ * attributes of packages that are not required. NULL: there is nothing to hide, the text is not
+ * well formed, or memory is out: then the file is read as it is. */
 char *blank_besides(const char *text);
 
 /* Whether the text has an element with this prefix, other than ports of the package `comp`. */

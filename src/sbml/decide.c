@@ -1,4 +1,5 @@
-/* Decides what each quantity of an SBML file becomes in model text: number, parameter, expression or state, and its name there.
+/* Decides what each quantity of an SBML file becomes in model text: number, parameter,
+ * expression or state, and its name there.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
@@ -9,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = TOKEN_MAX_NAME, NAME_ROOM = 12 }; /* the second is for what makes a name unique */
+enum {
+    NAME_MOST = TOKEN_MAX_NAME,
+    NAME_ROOM = 12
+}; /* the second is for what makes a name unique */
 
 static int compare_texts(const void *a, const void *b) { return strcmp(a, b); }
 static void keep(void *text) { (void)text; }
@@ -25,11 +29,15 @@ const char *new_name(struct translation *translation, const char *wanted)
     struct document *document = translation->document;
     if (!wanted)
         return NULL; /* a fault already */
-    char *name = document_format(document, "%.*s", strlen(wanted) <= NAME_MOST ? NAME_MOST : NAME_MOST - NAME_ROOM, wanted);
+    char *name =
+        document_format(document, "%.*s",
+                        strlen(wanted) <= NAME_MOST ? NAME_MOST : NAME_MOST - NAME_ROOM, wanted);
     char trial[NAME_MOST + 1];
     bool is_changed = false;
-    for (unsigned k = 1; name && !is_free(translation, is_changed ? trial : name); k++, is_changed = true)
-        snprintf(trial, sizeof trial, k == 1 ? "%.*s_" : "%.*s_%u", NAME_MOST - NAME_ROOM, wanted, k);
+    for (unsigned k = 1; name && !is_free(translation, is_changed ? trial : name);
+         k++, is_changed = true)
+        snprintf(trial, sizeof trial, k == 1 ? "%.*s_" : "%.*s_%u", NAME_MOST - NAME_ROOM, wanted,
+                 k);
     if (is_changed)
         name = document_format(document, "%s", trial);
     if (name && !tsearch(name, &translation->names, compare_texts)) {
@@ -39,7 +47,8 @@ const char *new_name(struct translation *translation, const char *wanted)
     return name;
 }
 
-const struct item *find_in_scope(const struct document *document, const struct item *scope, const char *id)
+const struct item *find_in_scope(const struct document *document, const struct item *scope,
+                                 const char *id)
 {
     for (size_t k = 0; scope && k < scope->n_inner; k++)
         if (!strcmp(scope->inner[k]->id, id))
@@ -62,7 +71,8 @@ static struct item *find_requested(const struct document *document, const char *
     if (dot)
         for (size_t i = 0; i < document->n_item; i++) {
             const struct item *at = document->item[i];
-            if (at->kind == ITEM_REACTION && strlen(at->id) == (size_t)(dot - id) && !strncmp(at->id, id, (size_t)(dot - id)))
+            if (at->kind == ITEM_REACTION && strlen(at->id) == (size_t)(dot - id) &&
+                !strncmp(at->id, id, (size_t)(dot - id)))
                 for (size_t k = 0; k < at->n_inner; k++)
                     if (!strcmp(at->inner[k]->id, dot + 1))
                         found = at->inner[k];
@@ -78,12 +88,14 @@ static enum status take_requests(struct translation *translation)
         struct item *item = find_requested(document, request->id);
         if (!item) {
             document->failed = true;
-            return error_set(document->error, STATUS_BAD_PROBLEM, "%.200s has no parameter, compartment or species `%.100s`",
+            return error_set(document->error, STATUS_BAD_PROBLEM,
+                             "%.200s has no parameter, compartment or species `%.100s`",
                              document->file, request->id);
         }
         if (has_rule(item) && request->role != SBML_AS_IS)
             return document_fault(document, item->line, item_words[item->kind], item->id,
-                                  "an assignment rule determines it, so that it can be given no other value");
+                                  "an assignment rule determines it, so that it can be given no "
+                                  "other value");
         item->request = request;
         item->role = request->role == SBML_AS_STATE ? SBML_AS_IS : request->role;
     }
@@ -93,7 +105,8 @@ static enum status take_requests(struct translation *translation)
 /* Searches what an initial value depends on, for circles and for the time. */
 static enum status search_initial(struct document *document, struct item *item);
 
-static enum status search_math(struct document *document, const struct math *math, const struct item *scope, bool *has_time)
+static enum status search_math(struct document *document, const struct math *math,
+                               const struct item *scope, bool *has_time)
 {
     enum status status = STATUS_OK;
     *has_time |= math->kind == MATH_TIME;
@@ -109,7 +122,10 @@ static enum status search_math(struct document *document, const struct math *mat
     return status;
 }
 
-static bool is_given(const struct item *item) { return item->role != SBML_AS_IS && !item->request->or_file; }
+static bool is_given(const struct item *item)
+{
+    return item->role != SBML_AS_IS && !item->request->or_file;
+}
 
 static enum status search_initial(struct document *document, struct item *item)
 {
@@ -117,13 +133,15 @@ static enum status search_initial(struct document *document, struct item *item)
     if (item->mark == DONE || is_given(item))
         return STATUS_OK;
     if (item->mark == OPEN)
-        return document_fault(document, item->line, item_words[item->kind], item->id, "its %s depends on itself",
+        return document_fault(document, item->line, item_words[item->kind], item->id,
+                              "its %s depends on itself",
                               has_rule(item) ? "rule" : "initial value");
     item->mark = OPEN;
     const struct math *math = has_rule(item) ? item->rule : item->initial;
     enum status status = STATUS_OK;
     if (math)
-        status = search_math(document, math, item->kind == ITEM_REACTION ? item : NULL, &item->initial_has_time);
+        status = search_math(document, math, item->kind == ITEM_REACTION ? item : NULL,
+                             &item->initial_has_time);
     else if (converts_initial(item)) {
         status = search_initial(document, item->compartment);
         item->initial_has_time |= item->compartment->initial_has_time;
@@ -135,13 +153,14 @@ static enum status search_initial(struct document *document, struct item *item)
 /* What has no value in the file; numbers that are as good as certain are taken, with a note. */
 static enum status check_value(struct document *document, struct item *item)
 {
-    bool is_needed = is_quantity(item) && isnan(item->value) && !item->initial && !has_rule(item) && !is_given(item) &&
-                     !(item->kind == ITEM_COMPARTMENT && item->is_amount);
+    bool is_needed = is_quantity(item) && isnan(item->value) && !item->initial && !has_rule(item) &&
+                     !is_given(item) && !(item->kind == ITEM_COMPARTMENT && item->is_amount);
     if (!is_needed)
         return STATUS_OK;
     if (item->kind == ITEM_COMPARTMENT || item->kind == ITEM_SPECIES) {
         item->value = item->kind == ITEM_COMPARTMENT;
-        document_note(document, item, "it has no %s: %g is taken", item->value ? "size" : "initial value", item->value);
+        document_note(document, item, "it has no %s: %g is taken",
+                      item->value ? "size" : "initial value", item->value);
         return document->failed ? document->error->status : STATUS_OK;
     }
     return document_fault(document, item->line, item_words[item->kind], item->id, "it has no %s",
@@ -150,15 +169,18 @@ static enum status check_value(struct document *document, struct item *item)
 
 static bool is_changing(const struct item *item)
 {
-    bool is_in_reactions = item->kind == ITEM_SPECIES && item->n_effect && !item->is_boundary && !item->is_constant;
+    bool is_in_reactions =
+        item->kind == ITEM_SPECIES && item->n_effect && !item->is_boundary && !item->is_constant;
     return is_in_reactions || item->is_rate_rule || item->is_assigned ||
            (item->request && (item->request->role == SBML_AS_STATE || item->request->is_changed));
 }
 
 static enum status choose_form(struct document *document, struct item *item)
 {
-    if (item->kind == ITEM_SPECIES && item->rule && item->n_effect && !item->is_boundary && !item->is_constant)
-        return document_fault(document, item->line, "species", item->id, "both a rule and reactions change it");
+    if (item->kind == ITEM_SPECIES && item->rule && item->n_effect && !item->is_boundary &&
+        !item->is_constant)
+        return document_fault(document, item->line, "species", item->id,
+                              "both a rule and reactions change it");
     if (item->kind == ITEM_SPECIES && item->n_effect && item->is_constant && !item->is_boundary)
         return document_fault(document, item->line, "species", item->id,
                               "it is constant, but reactions change it (no boundaryCondition)");
@@ -166,14 +188,19 @@ static enum status choose_form(struct document *document, struct item *item)
         return document_fault(document, item->line, item_words[item->kind], item->id,
                               "both a rule and an initial assignment determine it");
     if (has_rule(item) && item->is_assigned)
-        return document_fault(document, item->line, item_words[item->kind], item->id, "both a rule and an event determine it");
-    const struct item *compartment = item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;
+        return document_fault(document, item->line, item_words[item->kind], item->id,
+                              "both a rule and an event determine it");
+    const struct item *compartment =
+        item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;
     bool changes = is_changing(item);
-    /* A stoichiometry that varies is a quantity of its own, also where no species follows it (boundaryCondition). */
-    item->is_wanted = item->is_wanted || (item->kind == ITEM_REFERENCE && item->id[0] && (changes || has_rule(item)));
+    /* A stoichiometry that varies is a quantity of its own, also where no species follows it
+     * (boundaryCondition). */
+    item->is_wanted = item->is_wanted ||
+                      (item->kind == ITEM_REFERENCE && item->id[0] && (changes || has_rule(item)));
     if (has_rule(item))
         item->form = FORM_RULE;
-    else if (compartment && compartment->form >= FORM_RULE && !(item->is_rate_rule && compartment->form == FORM_RULE))
+    else if (compartment && compartment->form >= FORM_RULE &&
+             !(item->is_rate_rule && compartment->form == FORM_RULE))
         item->form = FORM_AMOUNT;
     else if (changes || (item->initial_has_time && !is_given(item)))
         item->form = FORM_STATE;
@@ -189,17 +216,23 @@ static void choose_more_names(struct translation *translation, struct item *item
 {
     struct document *document = translation->document;
     if (item->form == FORM_AMOUNT || item->form == FORM_STATE)
-        item->state = item->form == FORM_STATE ? item->name
-                                               : new_name(translation, document_format(document, "%s_amount", item->name));
+        item->state =
+            item->form == FORM_STATE
+                ? item->name
+                : new_name(translation, document_format(document, "%s_amount", item->name));
     if (item->role == SBML_AS_IS)
         return;
-    const char *given = item->form == FORM_NUMBER ? item->name
-        : new_name(translation, document_format(document, is_given(item) ? "%s_0" : "%s_init", item->name));
+    const char *given =
+        item->form == FORM_NUMBER
+            ? item->name
+            : new_name(translation,
+                       document_format(document, is_given(item) ? "%s_0" : "%s_init", item->name));
     item->given_name = given;
     if (is_given(item) && item->form != FORM_NUMBER)
         item->initial_name = given;
     if (!is_given(item))
-        item->is_given_name = new_name(translation, document_format(document, "%s_is_given", item->name));
+        item->is_given_name =
+            new_name(translation, document_format(document, "%s_is_given", item->name));
 }
 
 /* Ids of the file first, so that they stay what they are. */
@@ -214,13 +247,18 @@ static enum status choose_names(struct translation *translation)
                 continue;
             const char *word = item->kind == ITEM_EVENT ? "event" : "stoichiometry";
             size_t number = named ? 0 : ++n_unnamed[item->kind != ITEM_EVENT];
-            item->name = new_name(translation, named ? item->id : number == 1 ? word
-                                                                   : document_format(document, "%s_%zu", word, number));
+            item->name = new_name(translation, named         ? item->id
+                                               : number == 1 ? word
+                                                             : document_format(document, "%s_%zu",
+                                                                               word, number));
         }
     for (size_t i = 0; i < document->n_item && !document->failed; i++) {
         const struct item *item = document->item[i];
-        for (size_t k = 0; k < item->n_inner && item->kind == ITEM_REACTION && !document->failed; k++)
-            item->inner[k]->name = new_name(translation, document_format(document, "%s_%s", item->name, item->inner[k]->id));
+        for (size_t k = 0; k < item->n_inner && item->kind == ITEM_REACTION && !document->failed;
+             k++)
+            item->inner[k]->name =
+                new_name(translation,
+                         document_format(document, "%s_%s", item->name, item->inner[k]->id));
     }
     for (size_t i = 0; i < document->n_item && !document->failed; i++)
         if (is_quantity(document->item[i]))
@@ -228,7 +266,8 @@ static enum status choose_names(struct translation *translation)
     return document->failed ? document->error->status : STATUS_OK;
 }
 
-/* A model needs a parameter: the first initial value that is a number, if the file has no constant. False: there is none. */
+/* A model needs a parameter: the first initial value that is a number, if the file has no
+ * constant. False: there is none. */
 static bool find_parameter(struct document *document)
 {
     static const struct sbml_request as_parameter = {.role = SBML_AS_PARAMETER};
@@ -237,8 +276,9 @@ static bool find_parameter(struct document *document)
         struct item *item = document->item[i];
         if (item->role == SBML_AS_PARAMETER)
             return true;
-        if (is_quantity(item) && !item->rule && !item->initial && !item->request && item->kind != ITEM_REFERENCE &&
-            !converts_initial(item) && (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
+        if (is_quantity(item) && !item->rule && !item->initial && !item->request &&
+            item->kind != ITEM_REFERENCE && !converts_initial(item) &&
+            (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
             first = item;
     }
     if (first) {
@@ -256,10 +296,13 @@ enum status decide(struct translation *translation)
     for (size_t i = 0; i < options->n_taken && !status; i++)
         if (!tsearch(options->taken[i], &translation->names, compare_texts))
             status = document_no_memory(document);
-    static const struct sbml_request plain[] = {{.role = SBML_AS_IS}, {.role = SBML_AS_PARAMETER}, {.role = SBML_AS_COVARIATE}};
+    static const struct sbml_request plain[] = {{.role = SBML_AS_IS},
+                                                {.role = SBML_AS_PARAMETER},
+                                                {.role = SBML_AS_COVARIATE}};
     for (size_t i = 0; i < document->n_item && !status; i++) {
         struct item *item = document->item[i];
-        if (!item->request && !item->initial && !item->rule && !item->is_assigned && options->constants != SBML_AS_STATE &&
+        if (!item->request && !item->initial && !item->rule && !item->is_assigned &&
+            options->constants != SBML_AS_STATE &&
             (item->kind == ITEM_PARAMETER || item->kind == ITEM_LOCAL) && !isinf(item->value)) {
             item->role = options->constants;
             item->request = item->role == SBML_AS_IS ? NULL : &plain[item->role];

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const item_words[] = {[ITEM_PARAMETER] = "parameter", [ITEM_LOCAL] = "local parameter",
-                                  [ITEM_COMPARTMENT] = "compartment", [ITEM_SPECIES] = "species",
-                                  [ITEM_REFERENCE] = "species reference", [ITEM_REACTION] = "reaction",
-                                  [ITEM_FUNCTION] = "function", [ITEM_EVENT] = "event"};
+const char *const item_words[] =
+    {[ITEM_PARAMETER] = "parameter",         [ITEM_LOCAL] = "local parameter",
+     [ITEM_COMPARTMENT] = "compartment",     [ITEM_SPECIES] = "species",
+     [ITEM_REFERENCE] = "species reference", [ITEM_REACTION] = "reaction",
+     [ITEM_FUNCTION] = "function",           [ITEM_EVENT] = "event"};
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -37,22 +38,27 @@ enum status document_add(struct document *document, struct item *item)
         return document_no_memory(document);
     if (*kept != item)
         return document_fault(document, item->line, item_words[item->kind], item->id,
-                              "the id is also that of the %s in line %u", item_words[(*kept)->kind], (*kept)->line);
+                              "the id is also that of the %s in line %u", item_words[(*kept)->kind],
+                              (*kept)->line);
     return STATUS_OK;
 }
 
 /* Appends "FILE:LINE: WHAT `ID`: " and the formatted text. */
-static void compose(const struct document *document, char *text, size_t size, unsigned line, const char *what, const char *id,
-                    const char *format, va_list arguments)
+static void compose(const struct document *document, char *text, size_t size, unsigned line,
+                    const char *what, const char *id, const char *format, va_list arguments)
 {
     int n = snprintf(text, size, line ? "%.200s:%u: " : "%.200s: ", document->file, line);
     bool has_id = id && id[0];
-    n += snprintf(text + n, size - (size_t)n, has_id ? "%.40s `%.100s`: " : what[0] ? "%.40s: " : "%.40s", what,
-                  has_id ? id : "");
+    n += snprintf(text + n, size - (size_t)n,
+                  has_id    ? "%.40s `%.100s`: "
+                  : what[0] ? "%.40s: "
+                            : "%.40s",
+                  what, has_id ? id : "");
     vsnprintf(text + n, size - (size_t)n, format, arguments);
 }
 
-enum status document_fault(struct document *document, unsigned line, const char *what, const char *id, const char *format, ...)
+enum status document_fault(struct document *document, unsigned line, const char *what,
+                           const char *id, const char *format, ...)
 {
     if (!document->failed) {
         char text[1500];
@@ -79,10 +85,12 @@ void document_note(struct document *document, const struct item *about, const ch
     char text[1000];
     va_list arguments;
     va_start(arguments, format);
-    compose(document, text, sizeof text, about->line, item_words[about->kind], about->id, format, arguments);
+    compose(document, text, sizeof text, about->line, item_words[about->kind], about->id, format,
+            arguments);
     va_end(arguments);
     char *copy = strdup(text);
-    if (copy && array_grow(&document->note, document->n_note, &document->note_room, sizeof *document->note)) {
+    if (copy && array_grow(&document->note, document->n_note, &document->note_room,
+                           sizeof *document->note)) {
         document->note[document->n_note++] = copy;
         return;
     }

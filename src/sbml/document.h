@@ -1,4 +1,5 @@
-/* What an SBML file says, without libSBML: read.c makes it, the other files of this folder translate it.
+/* What an SBML file says, without libSBML: read.c makes it, the other files of this folder
+ * translate it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,7 +8,14 @@
 #include "sbml/sbml.h"
 
 enum item_kind {
-    ITEM_PARAMETER, ITEM_LOCAL, ITEM_COMPARTMENT, ITEM_SPECIES, ITEM_REFERENCE, ITEM_REACTION, ITEM_FUNCTION, ITEM_EVENT
+    ITEM_PARAMETER,
+    ITEM_LOCAL,
+    ITEM_COMPARTMENT,
+    ITEM_SPECIES,
+    ITEM_REFERENCE,
+    ITEM_REACTION,
+    ITEM_FUNCTION,
+    ITEM_EVENT
 };
 extern const char *const item_words[]; /* "parameter" */
 
@@ -42,12 +50,14 @@ struct item {
     /* Quantities. */
     double value;           /* NaN: none */
     bool is_constant, is_boundary;
-    bool is_amount;         /* a species whose id means an amount; a compartment without a size, in which all do */
+    /* a species whose id means an amount; a compartment without a size, in which all do */
+    bool is_amount;
     bool value_is_amount;
     struct item *compartment;
     const char *conversion_factor; /* "": none */
     struct math *initial;   /* initial assignment, or NULL */
-    struct math *rule;      /* or a reaction's kinetic law, a function's body, an event's trigger; or NULL */
+    /* or a reaction's kinetic law, a function's body, an event's trigger; or NULL */
+    struct math *rule;
     bool is_rate_rule, is_assigned; /* is_assigned: by events */
     struct effect *effect;
     size_t n_effect, room;
@@ -64,12 +74,16 @@ struct item {
     enum sbml_role role;
     enum item_form form;
     const char *name, *state;    /* in the text */
-    const char *given_name, *is_given_name; /* of the parameter or covariate of its role, as in struct sbml_name */
-    const char *initial_name, *rate_name;   /* of its initial value and its rate; NULL: not needed so far */
+    /* of the parameter or covariate of its role, as in struct sbml_name */
+    const char *given_name, *is_given_name;
+    /* of its initial value and its rate; NULL: not needed so far */
+    const char *initial_name, *rate_name;
     bool is_wanted;                         /* a function or reference that formulas use */
-    unsigned initial_pass, pass;            /* in which the initial value, the function has been written */
+    /* in which the initial value, the function has been written */
+    unsigned initial_pass, pass;
     uint8_t mark;                           /* of the search for circles */
-    unsigned search;                        /* the latest one that has seen it (document.n_search) */
+    /* the latest one that has seen it (document.n_search) */
+    unsigned search;
     bool initial_has_time;
 };
 
@@ -78,7 +92,9 @@ struct document {
     const char *file; /* for messages */
     unsigned level, version;
     const char *id, *label, *conversion_factor;
-    struct item **item; /* in the order functions, compartments, species, parameters, reactions with what they hold, events */
+    /* in the order functions, compartments, species, parameters, reactions with what they hold,
+     * events */
+    struct item **item;
     size_t n_item, room;
     void *by_id;        /* tree of items */
     char **note;
@@ -88,7 +104,8 @@ struct document {
     bool failed;
 };
 
-/* Reads a file into a document that is zeroed but for `file` and `error`. document_fini in any case. */
+/* Reads a file into a document that is zeroed but for `file` and `error`. document_fini in any
+ * case. */
 enum status document_read(struct document *document, const char *path);
 void document_fini(struct document *document);
 /* Appends an item; a fault if another one has its id. */
@@ -96,10 +113,12 @@ enum status document_add(struct document *document, struct item *item);
 /* NULL: there is none with this id. */
 struct item *document_find(const struct document *document, const char *id);
 /* "FILE:LINE: WHAT `ID`: ...". The first fault counts; returns its status. */
-enum status document_fault(struct document *document, unsigned line, const char *what, const char *id, const char *format, ...)
+enum status document_fault(struct document *document, unsigned line, const char *what,
+                           const char *id, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 enum status document_no_memory(struct document *document);
 void document_note(struct document *document, const struct item *about, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* In the document's arena; NULL, after the fault: out of memory. */
-char *document_format(struct document *document, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *document_format(struct document *document, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

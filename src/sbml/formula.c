@@ -1,4 +1,5 @@
-/* Formulas of an SBML file as expressions of model text, with as few parentheses as the grammar needs.
+/* Formulas of an SBML file as expressions of model text, with as few parentheses as the grammar
+ * needs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
@@ -8,11 +9,18 @@
 #include <string.h>
 
 #define fault(writer, ...) \
-    document_fault((writer)->translation->document, (writer)->about->line, item_words[(writer)->about->kind], \
+    document_fault((writer)->translation->document, (writer)->about->line, \
+        item_words[(writer)->about->kind], \
                    (writer)->about->id, __VA_ARGS__)
 
-static void open_if(const struct writer *writer, bool is_needed) { fputs(is_needed ? "(" : "", writer->out); }
-static void close_if(const struct writer *writer, bool is_needed) { fputs(is_needed ? ")" : "", writer->out); }
+static void open_if(const struct writer *writer, bool is_needed)
+{
+    fputs(is_needed ? "(" : "", writer->out);
+}
+static void close_if(const struct writer *writer, bool is_needed)
+{
+    fputs(is_needed ? ")" : "", writer->out);
+}
 
 void write_number(FILE *out, double value, enum level level)
 {
@@ -20,14 +28,17 @@ void write_number(FILE *out, double value, enum level level)
     if (isnan(value))
         fputs("log(-1)", out); /* the graph of a model folds no number that is not finite */
     else if (isinf(value))
-        fputs(level > LEVEL_SUM ? (value > 0 ? "(1/0)" : "(-1/0)") : value > 0 ? "1/0" : "-1/0", out);
+        fputs(level > LEVEL_SUM ? (value > 0 ? "(1/0)" : "(-1/0)")
+              : value > 0       ? "1/0"
+                                : "-1/0",
+              out);
     else
         fprintf(out, value < 0 && level > LEVEL_SUM ? "(%s)" : "%s", number_text(text, value));
 }
 
 /* Operands between signs, which bind at `own`. */
-static void write_infix(const struct writer *writer, const struct math *math, const char *sign, enum level own,
-                        enum level outer)
+static void write_infix(const struct writer *writer, const struct math *math, const char *sign,
+                        enum level own, enum level outer)
 {
     open_if(writer, outer > own);
     for (uint32_t k = 0; k < math->n; k++) {
@@ -42,7 +53,8 @@ static void write_sum(const struct writer *writer, const struct math *math, enum
     open_if(writer, outer > LEVEL_SUM);
     for (uint32_t k = 0; k < math->n; k++) {
         const struct math *at = math->operand[k];
-        bool is_negative = k && ((at->kind == MATH_MINUS && at->n == 1) || (at->kind == MATH_NUMBER && at->value < 0));
+        bool is_negative = k && ((at->kind == MATH_MINUS && at->n == 1) ||
+                                 (at->kind == MATH_NUMBER && at->value < 0));
         fputs(is_negative ? " - " : k ? " + " : "", writer->out);
         if (is_negative && at->kind == MATH_NUMBER)
             write_number(writer->out, -at->value, LEVEL_PRODUCT);
@@ -52,7 +64,8 @@ static void write_sum(const struct writer *writer, const struct math *math, enum
     close_if(writer, outer > LEVEL_SUM);
 }
 
-static void write_call(const struct writer *writer, const char *name, const struct math *math, enum level level)
+static void write_call(const struct writer *writer, const char *name, const struct math *math,
+                       enum level level)
 {
     fprintf(writer->out, "%s(", name);
     for (uint32_t k = 0; k < math->n; k++) {
@@ -113,18 +126,24 @@ static void write_piecewise(const struct writer *writer, const struct math *math
         fputs(k ? ", " : "", writer->out);
         write_math(writer, math->operand[is_if && k < 2 ? 1 - k : k], LEVEL_ANY);
     }
-    fputs(math->n % 2 ? ")" : ", log(-1))", writer->out); /* without a value for otherwise it has none */
+    /* without a value for otherwise it has none */
+    fputs(math->n % 2 ? ")" : ", log(-1))", writer->out);
 }
 
-/* Functions that model text lacks, defined in it where they are used. The Lanczos approximation of the gamma function with
- * g = 7 and 9 terms (Godfrey 2001) has a relative error of 1e-15. */
-static const struct { const char *name, *arguments, *body; } helpers[] = {
+/* Functions that model text lacks, defined in it where they are used. The Lanczos approximation
+ * of the gamma function with g = 7 and 9 terms (Godfrey 2001) has a relative error of 1e-15. */
+static const struct { const char *name, *arguments, *body;
+} helpers[] = {
     {"xor", "a, b", "(a or b) and not (a and b)"},
     {"quotient", "a, b", "if a/b < 0 then ceil(a/b) else floor(a/b)"},
     {"rem", "a, b", "a - b*(if a/b < 0 then ceil(a/b) else floor(a/b))"},
-    {"factorial", "n", "sqrt(2*pi)*(n + 7.5)^(n + 0.5)*exp(-(n + 7.5))*(0.99999999999980993 + 676.5203681218851/(n + 1) "
-     "- 1259.1392167224028/(n + 2) + 771.32342877765313/(n + 3) - 176.61502916214059/(n + 4) + 12.507343278686905/(n + 5) "
-     "- 0.13857109526572012/(n + 6) + 9.9843695780195716e-6/(n + 7) + 1.5056327351493116e-7/(n + 8))"},
+    {"factorial", "n",
+     "sqrt(2*pi)*(n + 7.5)^(n + 0.5)*exp(-(n + 7.5))*(0.99999999999980993 + 676.5203681218851/(n + "
+     "1) "
+     "- 1259.1392167224028/(n + 2) + 771.32342877765313/(n + 3) - 176.61502916214059/(n + 4) + "
+     "12.507343278686905/(n + 5) "
+     "- 0.13857109526572012/(n + 6) + 9.9843695780195716e-6/(n + 7) + 1.5056327351493116e-7/(n + "
+     "8))"},
 };
 
 static void write_helper(const struct writer *writer, const struct math *math, enum level outer)
@@ -151,7 +170,8 @@ static void write_helper(const struct writer *writer, const struct math *math, e
         struct line line;
         use->pass = translation->pass;
         struct writer definition = begin_line(translation, &line, writer->about);
-        fprintf(definition.out, "function %s(%s) = %s", use->name, helpers[i].arguments, helpers[i].body);
+        fprintf(definition.out, "function %s(%s) = %s", use->name, helpers[i].arguments,
+                helpers[i].body);
         end_line(translation, &line, SECTION_FUNCTIONS, "");
     }
     for (uint32_t k = 2; k < math->n; k++) /* xor of several */
@@ -168,18 +188,22 @@ static void write_helper(const struct writer *writer, const struct math *math, e
 static void write_name(const struct writer *writer, const struct math *math)
 {
     struct translation *translation = writer->translation;
-    struct item *found = (struct item *)find_in_scope(translation->document, writer->scope, math->text);
+    struct item *found =
+        (struct item *)find_in_scope(translation->document, writer->scope, math->text);
     if (!found) {
         fault(writer, "its formula contains `%.100s`, which is not defined", math->text);
         return;
     }
     if (found->kind == ITEM_FUNCTION || found->kind == ITEM_EVENT) {
-        fault(writer, found->kind == ITEM_EVENT ? "its formula uses the event `%.100s` as a value"
-                                                : "its formula uses the function `%.100s` as a value", math->text);
+        fault(writer,
+              found->kind == ITEM_EVENT ? "its formula uses the event `%.100s` as a value"
+                                        : "its formula uses the function `%.100s` as a value",
+              math->text);
         return;
     }
     found->is_wanted = true;
-    const char *name = writer->is_initial && found->name ? initial_text(translation, found) : found->name;
+    const char *name =
+        writer->is_initial && found->name ? initial_text(translation, found) : found->name;
     fputs(name ? name : found->id, writer->out); /* arguments have no other name */
 }
 
@@ -192,7 +216,8 @@ static void write_avogadro(const struct writer *writer)
         struct line line;
         translation->avogadro_pass = translation->pass;
         struct writer definition = begin_line(translation, &line, writer->about);
-        fprintf(definition.out, "constant %s = 6.02214179e23", translation->avogadro); /* SBML's, 2006 CODATA */
+        /* SBML's, 2006 CODATA */
+        fprintf(definition.out, "constant %s = 6.02214179e23", translation->avogadro);
         end_line(translation, &line, SECTION_CONSTANTS, "");
     }
     fputs(translation->avogadro, writer->out);
@@ -206,7 +231,9 @@ static void write_user_call(const struct writer *writer, const struct math *math
         return;
     }
     if (function->n_inner != math->n) {
-        fault(writer, "its formula calls `%.100s` with another number of arguments than its definition has", math->text);
+        fault(writer,
+              "its formula calls `%.100s` with another number of arguments than its definition has",
+              math->text);
         return;
     }
     want_function(writer->translation, function);
@@ -220,11 +247,16 @@ static void write_rate(const struct writer *writer, const struct math *math, enu
 {
     const struct math *of = math->operand[0];
     struct document *document = writer->translation->document;
-    struct item *item = of->kind == MATH_NAME ? (struct item *)find_in_scope(document, writer->scope, of->text) : NULL;
-    if (!item || !item->name || item->kind == ITEM_REACTION || item->kind == ITEM_FUNCTION || item->kind == ITEM_EVENT)
+    struct item *item = of->kind == MATH_NAME
+                            ? (struct item *)find_in_scope(document, writer->scope, of->text)
+                            : NULL;
+    if (!item || !item->name || item->kind == ITEM_REACTION || item->kind == ITEM_FUNCTION ||
+        item->kind == ITEM_EVENT)
         fault(writer, "its formula uses rateOf with something that is no quantity");
     else if (item->form == FORM_RULE)
-        fault(writer, "its formula uses the rateOf of `%.100s`, which an assignment rule determines", item->id);
+        fault(writer,
+              "its formula uses the rateOf of `%.100s`, which an assignment rule determines",
+              item->id);
     else if (item->form < FORM_RULE)
         fputs("0", writer->out);
     else {
@@ -237,11 +269,17 @@ static void write_rate(const struct writer *writer, const struct math *math, enu
 /* x^(1/n), log(x)/log(b) and their usual cases. */
 static void write_root(const struct writer *writer, const struct math *math, enum level outer)
 {
-    const struct math *of = math->operand[math->n - 1], *by = math->n == 2 ? math->operand[0] : NULL;
+    const struct math *of = math->operand[math->n - 1],
+                      *by = math->n == 2 ? math->operand[0] : NULL;
     bool is_log = math->kind == MATH_LOG, is_number = !by || by->kind == MATH_NUMBER;
     double base = by ? by->value : is_log ? 10 : 2;
-    const char *name = !is_number ? NULL : is_log ? (base == 10 ? "log10" : base == 2 ? "log2" : NULL)
-                       : base == 2 ? "sqrt" : base == 3 ? "cbrt" : NULL;
+    const char *name = !is_number  ? NULL
+                       : is_log    ? (base == 10  ? "log10"
+                                      : base == 2 ? "log2"
+                                                  : NULL)
+                       : base == 2 ? "sqrt"
+                       : base == 3 ? "cbrt"
+                                   : NULL;
     const struct math call = {.n = 1, .operand = &math->operand[math->n - 1]};
     enum level own = is_log ? LEVEL_PRODUCT : LEVEL_POWER;
     if (name) {
@@ -360,7 +398,8 @@ static bool is_fixed(const struct document *document, const struct math *math, b
     return fixed;
 }
 
-/* How a formula depends on time: its slope's sign if it is linear in time and does not vary otherwise; NAN: in another way. */
+/* How a formula depends on time: its slope's sign if it is linear in time and does not vary
+ * otherwise; NAN: in another way. */
 static double sign_in_time(const struct document *document, const struct math *math)
 {
     const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
@@ -379,12 +418,15 @@ static double sign_in_time(const struct document *document, const struct math *m
             sum = sum * part < 0 ? NAN : sum + part;
         }
         return sum > 0 ? 1 : sum < 0 ? -1 : sum;
-    case MATH_DIVIDE: return math->operand[1]->kind == MATH_NUMBER ? a * copysign(1, math->operand[1]->value) : NAN;
+    case MATH_DIVIDE:
+        return math->operand[1]->kind == MATH_NUMBER ? a * copysign(1, math->operand[1]->value)
+                                                     : NAN;
     case MATH_PRODUCT: {
         double factor = 1;
         for (uint32_t k = 0; k < math->n; k++)
-            factor *= math->operand[k]->kind == MATH_NUMBER ? copysign(1, math->operand[k]->value)
-                                                            : sign_in_time(document, math->operand[k]);
+            factor *= math->operand[k]->kind == MATH_NUMBER
+                          ? copysign(1, math->operand[k]->value)
+                          : sign_in_time(document, math->operand[k]);
         return factor != 0 ? factor : NAN;
     }
     default: return NAN;
@@ -394,7 +436,8 @@ static double sign_in_time(const struct document *document, const struct math *m
 /* The sign in time of the difference of two sides, NAN if it is no test of time. */
 static double sign_of_sides(const struct document *document, const struct math *math, uint32_t k)
 {
-    double a = sign_in_time(document, math->operand[k]), b = sign_in_time(document, math->operand[k + 1]);
+    double a = sign_in_time(document, math->operand[k]),
+           b = sign_in_time(document, math->operand[k + 1]);
     return a * b > 0 || a == b ? NAN : a - b;
 }
 
@@ -414,35 +457,43 @@ static bool has_equality(const struct document *document, const struct math *mat
     return found;
 }
 
-/* How comparisons can make a trigger true: where both sides are equal, or only beyond; those of time, and others. */
+/* How comparisons can make a trigger true: where both sides are equal, or only beyond; those of
+ * time, and others. */
 enum { AT_TIME = 1, BEYOND_TIME = 2, AT_VALUE = 4, BEYOND_VALUE = 8 };
 
 static unsigned ways_of(const struct document *document, const struct math *math, bool rises);
 
-static unsigned ways_of_comparison(const struct document *document, const struct math *math, bool rises)
+static unsigned ways_of_comparison(const struct document *document, const struct math *math,
+                                   bool rises)
 {
     bool is_equality = math->text[0] == '=' || math->text[0] == '!';
     bool holds_at = is_equality ? math->text[0] == '=' : math->text[1] == '=';
     unsigned ways = 0;
     for (uint32_t k = 0; k + 1 < math->n; k++) {
         double sign = sign_of_sides(document, math, k);
-        bool wants_more = (math->text[0] == '>') == rises; /* the difference grows as this happens */
+        /* the difference grows as this happens */
+        bool wants_more = (math->text[0] == '>') == rises;
         if (!isnan(sign) && !is_equality && (sign > 0) != wants_more)
             continue;
-        ways |= holds_at == rises ? (isnan(sign) ? AT_VALUE : AT_TIME) : (isnan(sign) ? BEYOND_VALUE : BEYOND_TIME);
+        ways |= holds_at == rises ? (isnan(sign) ? AT_VALUE : AT_TIME)
+                                  : (isnan(sign) ? BEYOND_VALUE : BEYOND_TIME);
     }
     return ways;
 }
 
 static unsigned ways_of(const struct document *document, const struct math *math, bool rises)
 {
-    const struct item *function = math->kind == MATH_CALL ? document_find(document, math->text) : NULL;
+    const struct item *function =
+        math->kind == MATH_CALL ? document_find(document, math->text) : NULL;
     unsigned ways = 0;
     switch (math->kind) {
     case MATH_COMPARE: return ways_of_comparison(document, math, rises);
     case MATH_NOT: return ways_of(document, math->operand[0], !rises);
-    case MATH_CALL: return function && function->rule ? ways_of(document, function->rule, rises) : 0;
-    case MATH_IMPLIES: return ways_of(document, math->operand[0], !rises) | ways_of(document, math->operand[1], rises);
+    case MATH_CALL:
+        return function && function->rule ? ways_of(document, function->rule, rises) : 0;
+    case MATH_IMPLIES:
+        return ways_of(document, math->operand[0], !rises) |
+               ways_of(document, math->operand[1], rises);
     case MATH_AND: case MATH_OR: case MATH_PIECEWISE: case MATH_HELPER:
         for (uint32_t k = 0; k < math->n; k++) {
             ways |= ways_of(document, math->operand[k], rises);
@@ -474,7 +525,8 @@ void write_trigger(const struct writer *writer, const struct item *event)
         write_math(writer, math, LEVEL_SUM);
         fputs(" < 0", writer->out);
     } else if (has_equality(writer->translation->document, math)) {
-        fault(writer, "its trigger tests for equality, which holds at single points; write a comparison with < or > (only times"
+        fault(writer, "its trigger tests for equality, which holds at single points; write a "
+                      "comparison with < or > (only times"
                       " that do not vary can be met, as in time == 1)");
     } else {
         write_math(&trigger, math, LEVEL_ANY);

@@ -18,7 +18,8 @@ enum status library_open(struct library *library, struct error *error)
         return error_context(error, "SBML files need libSBML (Debian: apt-get install libsbml5)");
 #define LIBRARY_FIND(name) \
     if (!(address = shared_object_symbol(handle, #name))) \
-        return error_set(error, STATUS_SYSTEM, "this libSBML has no function " #name ": version 5.19 or newer is needed"); \
+        return error_set(error, STATUS_SYSTEM, "this libSBML has no function " #name \
+            ": version 5.19 or newer is needed"); \
     memcpy(&library->name, &address, sizeof address);
     LIBRARY_FUNCTIONS(LIBRARY_FIND)
     return STATUS_OK;

@@ -11,6 +11,8 @@ struct reading {
     struct document *document;
 };
 
-/* A formula of the element `what` with the id `id` in line `line`. NULL: there is none, or after a fault. */
-struct math *read_math(struct reading *reading, const ASTNode_t *node, unsigned line, const char *what, const char *id);
+/* A formula of the element `what` with the id `id` in line `line`. NULL: there is none, or after
+ * a fault. */
+struct math *read_math(struct reading *reading, const ASTNode_t *node, unsigned line,
+                       const char *what, const char *id);
 #endif

@@ -12,8 +12,9 @@
 void sbml_model_fini(struct sbml_model *model)
 {
     for (size_t i = 0; i < model->n_name; i++) {
-        char *const owned[] = {model->names[i].id, model->names[i].name, model->names[i].initial, model->names[i].is_given,
-                               model->names[i].state, model->names[i].factor};
+        char *const owned[] = {model->names[i].id,      model->names[i].name,
+                               model->names[i].initial, model->names[i].is_given,
+                               model->names[i].state,   model->names[i].factor};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
             free(owned[k]);
     }
@@ -34,7 +35,8 @@ static int compare_names(const void *a, const void *b)
 const struct sbml_name *sbml_find(const struct sbml_model *model, const char *id)
 {
     const struct sbml_name key = {.id = (char *)id};
-    return model->n_name ? bsearch(&key, model->names, model->n_name, sizeof key, compare_names) : NULL;
+    return model->n_name ? bsearch(&key, model->names, model->n_name, sizeof key, compare_names)
+                         : NULL;
 }
 
 /* A copy of a text, or NULL for none; *complete becomes false when memory is out. */
@@ -47,17 +49,22 @@ static char *copy(const char *text, bool *complete)
 
 static enum sbml_kind kind_of(const struct item *item)
 {
-    return item->kind == ITEM_FUNCTION ? SBML_IS_FUNCTION : item->kind == ITEM_EVENT ? SBML_IS_EVENT
-         : item->kind == ITEM_REACTION || item->form == FORM_RULE || item->form == FORM_AMOUNT ? SBML_IS_INTERMEDIATE
-         : item->form == FORM_STATE ? SBML_IS_STATE
-         : item->form == FORM_FIXED || !item->given_name ? SBML_IS_CONSTANT
-         : item->role == SBML_AS_PARAMETER ? SBML_IS_PARAMETER : SBML_IS_COVARIATE;
+    return item->kind == ITEM_FUNCTION ? SBML_IS_FUNCTION
+           : item->kind == ITEM_EVENT  ? SBML_IS_EVENT
+           : item->kind == ITEM_REACTION || item->form == FORM_RULE || item->form == FORM_AMOUNT
+               ? SBML_IS_INTERMEDIATE
+           : item->form == FORM_STATE                      ? SBML_IS_STATE
+           : item->form == FORM_FIXED || !item->given_name ? SBML_IS_CONSTANT
+           : item->role == SBML_AS_PARAMETER               ? SBML_IS_PARAMETER
+                                                           : SBML_IS_COVARIATE;
 }
 
 /* The number in the file in the unit of the id. */
 static double value_of(const struct item *item)
 {
-    double value = item->kind == ITEM_REACTION || item->initial || item->form == FORM_RULE ? __builtin_nan("") : item->value;
+    double value = item->kind == ITEM_REACTION || item->initial || item->form == FORM_RULE
+                       ? __builtin_nan("")
+                       : item->value;
     const struct item *in = item->compartment;
     if (!converts_initial(item))
         return value;
@@ -65,14 +72,22 @@ static double value_of(const struct item *item)
     return item->is_amount ? value * size : value / size;
 }
 
-static bool add_name(struct sbml_model *model, struct document *document, const struct item *item, const char *id)
+static bool add_name(struct sbml_model *model, struct document *document, const struct item *item,
+                     const char *id)
 {
     bool complete = true;
-    model->names[model->n_name++] = (struct sbml_name){
-        .id = copy(id, &complete), .name = copy(item->name, &complete), .kind = kind_of(item), .value = value_of(item),
-        .initial = copy(item->given_name, &complete), .is_given = copy(item->is_given_name, &complete),
-        .state = copy(item->state, &complete),
-        .factor = copy(item->form == FORM_AMOUNT ? item->compartment->name : NULL, &complete), .line = item->line};
+    model->names[model->n_name++] =
+        (struct sbml_name){.id = copy(id, &complete),
+                           .name = copy(item->name, &complete),
+                           .kind = kind_of(item),
+                           .value = value_of(item),
+                           .initial = copy(item->given_name, &complete),
+                           .is_given = copy(item->is_given_name, &complete),
+                           .state = copy(item->state, &complete),
+                           .factor =
+                               copy(item->form == FORM_AMOUNT ? item->compartment->name : NULL,
+                                    &complete),
+                           .line = item->line};
     return complete || (document_no_memory(document), false);
 }
 
@@ -84,8 +99,9 @@ static enum status make_table(struct sbml_model *model, struct document *documen
         return document_no_memory(document);
     for (size_t i = 0; i < document->n_item && complete; i++) {
         const struct item *item = document->item[i];
-        bool is_there = item->id[0] && item->kind != ITEM_LOCAL &&
-                        !((item->kind == ITEM_FUNCTION || item->kind == ITEM_REFERENCE) && !item->is_wanted);
+        bool is_there =
+            item->id[0] && item->kind != ITEM_LOCAL &&
+            !((item->kind == ITEM_FUNCTION || item->kind == ITEM_REFERENCE) && !item->is_wanted);
         if (is_there)
             complete = add_name(model, document, item, item->id);
         for (size_t k = 0; k < item->n_inner && item->kind == ITEM_REACTION && complete; k++) {
@@ -105,7 +121,8 @@ static enum status make_table(struct sbml_model *model, struct document *documen
     return complete ? STATUS_OK : document_no_memory(document);
 }
 
-enum status sbml_translate(struct sbml_model *model, const char *path, const struct sbml_options *options, struct error *error)
+enum status sbml_translate(struct sbml_model *model, const char *path,
+                           const struct sbml_options *options, struct error *error)
 {
     struct document document = {.file = words_file(path), .error = error};
     struct translation translation = {.document = &document, .options = options};
@@ -132,7 +149,8 @@ static struct span defined_name(const char *text, uint32_t line)
     struct token token;
     struct span name = {0, 0};
     token_begin(&lexer, &source, NULL);
-    for (bool begins = true; token_next(&lexer, &token), token.kind != TOKEN_END && token.line <= line;) {
+    for (bool begins = true;
+         token_next(&lexer, &token), token.kind != TOKEN_END && token.line <= line;) {
         bool is_event = token.length == 5 && !memcmp(text + token.offset, "event", 5);
         if (begins && token.kind == TOKEN_NAME && !token.reserved && !is_event) {
             name = token.span;
@@ -173,12 +191,15 @@ enum status sbml_parse(const struct sbml_model *model, const char *text, const c
                  messages.n_error > 2 ? "s" : "");
     if (first) {
         struct span name = {0, 0};
-        const struct sbml_name *at = first->line ? find_line(model, text, first->line, &name) : NULL;
+        const struct sbml_name *at =
+            first->line ? find_line(model, text, first->line, &name) : NULL;
         if (at)
-            error_set(error, status, "%.300s:%u: `%.300s`: %s%s", path, at->line, at->id, first->text, more);
+            error_set(error, status, "%.300s:%u: `%.300s`: %s%s", path, at->line, at->id,
+                      first->text, more);
         else if (name.length)
-            error_set(error, status, "%.300s: `%.*s`: %s%s", path, name.length < 300 ? (int)name.length : 300,
-                      text + name.offset, first->text, more);
+            error_set(error, status, "%.300s: `%.*s`: %s%s", path,
+                      name.length < 300 ? (int)name.length : 300, text + name.offset, first->text,
+                      more);
         else
             error_set(error, status, "%.300s: %s%s", path, first->text, more);
     }

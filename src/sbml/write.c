@@ -11,14 +11,18 @@
 
 enum { LINE_COLUMNS = 110, COMMENT_MOST = 100, LABEL_MOST = 300 };
 
-struct writer begin_line(struct translation *translation, struct line *line, const struct item *about)
+struct writer begin_line(struct translation *translation, struct line *line,
+                         const struct item *about)
 {
     line->text = NULL;
     line->out = open_memstream(&line->text, &line->size);
     if (!line->out)
         document_no_memory(translation->document);
-    /* Without memory the text is thrown away; a stream that is closed to none keeps the callers simple. */
-    return (struct writer){.translation = translation, .out = line->out ? line->out : stderr, .about = about};
+    /* Without memory the text is thrown away; a stream that is closed to none keeps the callers
+     * simple. */
+    return (struct writer){.translation = translation,
+                           .out = line->out ? line->out : stderr,
+                           .about = about};
 }
 
 /* Text that continues on lines of its own where it is long. Labels, which are in double quotes, are
@@ -60,7 +64,8 @@ static void put_label(FILE *out, const char *text, size_t most, char quote)
     }
 }
 
-void end_line(struct translation *translation, struct line *line, enum section section, const char *comment)
+void end_line(struct translation *translation, struct line *line, enum section section,
+              const char *comment)
 {
     FILE *out = translation->section[section];
     if (!line->out)
@@ -81,7 +86,8 @@ const char *comment_of(struct translation *translation, const struct item *item)
     const char *label = strcmp(item->label, item->id) ? item->label : "";
     if (item->kind == ITEM_LOCAL || !item->id[0] || !strcmp(item->name, item->id))
         return label;
-    const char *text = document_format(translation->document, label[0] ? "id %s: %s" : "id %s", item->id, label);
+    const char *text =
+        document_format(translation->document, label[0] ? "id %s: %s" : "id %s", item->id, label);
     return text ? text : "";
 }
 
@@ -92,9 +98,11 @@ void want_function(struct translation *translation, struct item *item)
         return;
     item->pass = translation->pass;
     item->is_wanted = true;
-    for (size_t k = 0; k < item->n_inner; k++) { /* arguments may hide names, but not reserved words */
+    for (size_t k = 0; k < item->n_inner; k++) {
+        /* arguments may hide names, but not reserved words */
         struct item *argument = item->inner[k];
-        bool is_reserved = token_reserved(argument->id, strlen(argument->id)) || !strcmp(argument->id, "avogadro");
+        bool is_reserved =
+            token_reserved(argument->id, strlen(argument->id)) || !strcmp(argument->id, "avogadro");
         if (!argument->name)
             argument->name = is_reserved ? new_name(translation, argument->id) : argument->id;
     }
@@ -119,7 +127,8 @@ static struct writer initially(const struct writer *writer)
 }
 
 /* The file's own initial value of a quantity, in the unit of its id. */
-static void write_file_initial(const struct writer *writer, const struct item *item, enum level level)
+static void write_file_initial(const struct writer *writer, const struct item *item,
+                               enum level level)
 {
     struct writer initial = initially(writer);
     if (item->initial || !converts_initial(item) || item->value == 0) {
@@ -131,7 +140,8 @@ static void write_file_initial(const struct writer *writer, const struct item *i
     }
     fputs(level > LEVEL_PRODUCT ? "(" : "", writer->out);
     write_number(writer->out, item->value, LEVEL_PRODUCT);
-    fprintf(writer->out, "%c%s", item->is_amount ? '*' : '/', initial_text(writer->translation, item->compartment));
+    fprintf(writer->out, "%c%s", item->is_amount ? '*' : '/',
+            initial_text(writer->translation, item->compartment));
     fputs(level > LEVEL_PRODUCT ? ")" : "", writer->out);
 }
 
@@ -159,7 +169,8 @@ const char *initial_text(struct translation *translation, const struct item *whi
     if (item->kind != ITEM_REACTION && item->form < FORM_RULE)
         return item->name;
     if (!item->initial_name)
-        item->initial_name = new_name(translation, document_format(translation->document, "%s_0", item->name));
+        item->initial_name =
+            new_name(translation, document_format(translation->document, "%s_0", item->name));
     if (item->initial_pass != translation->pass && !is_own && item->initial_name) {
         struct line line;
         item->initial_pass = translation->pass;
@@ -178,11 +189,13 @@ static const char *text_of(const struct writer *writer, const struct item *item)
 }
 
 /* One reaction's share of a species' rate: - factor*stoichiometry*rate. */
-static void write_effect(const struct writer *writer, const struct item *species, const struct effect *effect, bool is_first)
+static void write_effect(const struct writer *writer, const struct item *species,
+                         const struct effect *effect, bool is_first)
 {
     struct document *document = writer->translation->document;
     struct item *reference = effect->reference;
-    const char *factor = species->conversion_factor[0] ? species->conversion_factor : document->conversion_factor;
+    const char *factor =
+        species->conversion_factor[0] ? species->conversion_factor : document->conversion_factor;
     bool is_number = reference->form == FORM_NUMBER && !reference->given_name;
     bool is_negative = (effect->sign < 0) != (is_number && reference->value < 0);
     double value = is_number ? fabs(reference->value) : NAN;
@@ -209,7 +222,8 @@ static void write_effect(const struct writer *writer, const struct item *species
 
 static void write_rate(const struct writer *writer, struct item *item)
 {
-    const struct item *compartment = item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;
+    const struct item *compartment =
+        item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;
     bool is_species = item->kind == ITEM_SPECIES && !item->is_boundary && !item->is_constant;
     if (item->is_rate_rule && item->form == FORM_STATE) {
         write_math(writer, item->rule, LEVEL_ANY);
@@ -221,7 +235,8 @@ static void write_rate(const struct writer *writer, struct item *item)
             write_rate_of(writer, item->compartment);
         }
     } else if (is_species && item->n_effect) {
-        bool is_divided = compartment && item->form == FORM_STATE, is_long = is_divided && item->n_effect > 1;
+        bool is_divided = compartment && item->form == FORM_STATE,
+             is_long = is_divided && item->n_effect > 1;
         fputs(is_long ? "(" : "", writer->out);
         for (size_t k = 0; k < item->n_effect; k++)
             write_effect(writer, item, &item->effect[k], k == 0);
@@ -246,7 +261,8 @@ void write_rate_of(const struct writer *writer, struct item *item)
         write_rate(writer, item);
     } else {
         if (!item->rate_name)
-            item->rate_name = new_name(translation, document_format(translation->document, "%s_rate", item->state));
+            item->rate_name = new_name(translation, document_format(translation->document,
+                                                                    "%s_rate", item->state));
         fputs(item->rate_name ? item->rate_name : "", writer->out);
     }
     if (is_amount) {
@@ -255,7 +271,8 @@ void write_rate_of(const struct writer *writer, struct item *item)
             write_rate_of(writer, item->compartment);
         } else if (item->compartment->form == FORM_RULE)
             document_fault(translation->document, item->line, "species", item->id,
-                           "its rateOf is used, but an assignment rule determines the size of its compartment");
+                           "its rateOf is used, but an assignment rule determines the size of its "
+                           "compartment");
         fprintf(writer->out, ")/%s", text_of(writer, item->compartment));
     } else if (writer->is_initial) {
         fputs(")", writer->out);
@@ -298,13 +315,16 @@ static void write_state(struct translation *translation, struct item *item, cons
     }
 }
 
-static void write_given(struct translation *translation, const struct item *item, const char *comment)
+static void write_given(struct translation *translation, const struct item *item,
+                        const char *comment)
 {
     struct line line;
     struct writer writer = begin_line(translation, &line, item);
     bool is_parameter = item->role == SBML_AS_PARAMETER;
-    /* A parameter that nobody has asked for and nothing uses would only be a direction in which no fit can move. */
-    bool is_idle = translation->n_used && item->form == FORM_NUMBER && !item->request->id && !item->is_wanted;
+    /* A parameter that nobody has asked for and nothing uses would only be a direction in which
+     * no fit can move. */
+    bool is_idle =
+        translation->n_used && item->form == FORM_NUMBER && !item->request->id && !item->is_wanted;
     fputs(is_idle ? "# nothing uses it: " : "", writer.out);
     fprintf(writer.out, "%s %s", is_parameter ? "parameter" : "covariate", item->given_name);
     if (item->request->attributes)
@@ -325,7 +345,9 @@ static void write_quantity(struct translation *translation, struct item *item)
 {
     struct line line;
     bool is_needed = item->kind != ITEM_REFERENCE || item->is_wanted || item->request;
-    bool is_size = item->kind == ITEM_COMPARTMENT && item->is_amount && isnan(item->value) && !item->given_name; /* has none */
+    /* has none */
+    bool is_size = item->kind == ITEM_COMPARTMENT && item->is_amount && isnan(item->value) &&
+                   !item->given_name;
     const char *comment = comment_of(translation, item);
     if (!is_needed || (is_size && item->form == FORM_NUMBER))
         return;
@@ -344,7 +366,8 @@ static void write_quantity(struct translation *translation, struct item *item)
         write_math(&writer, item->rule, LEVEL_ANY);
     else
         write_initial(&writer, item, LEVEL_ANY);
-    end_line(translation, &line, item->form == FORM_RULE ? SECTION_RULES : SECTION_CONSTANTS, comment);
+    end_line(translation, &line, item->form == FORM_RULE ? SECTION_RULES : SECTION_CONSTANTS,
+             comment);
 }
 
 /* All species that vary, otherwise all that varies, otherwise anything. */
@@ -366,7 +389,8 @@ static void write_observables(struct translation *translation)
                 any = item;
         }
     if (!n)
-        fprintf(writer.out, "observe %s = %s", new_name(translation, "observable"), any ? any->name : "t");
+        fprintf(writer.out, "observe %s = %s", new_name(translation, "observable"),
+                any ? any->name : "t");
     end_line(translation, &line, SECTION_OBSERVABLES, "");
 }
 
@@ -387,12 +411,14 @@ static void write_all(struct translation *translation)
     const struct document *document = translation->document;
     for (size_t i = 0; i < document->n_item && translation->pass > 1; i++) {
         const struct item *item = document->item[i];
-        translation->n_used += item->role == SBML_AS_PARAMETER && (item->is_wanted || item->form != FORM_NUMBER);
+        translation->n_used +=
+            item->role == SBML_AS_PARAMETER && (item->is_wanted || item->form != FORM_NUMBER);
     }
     if (translation->pass > 1)
         write_head(translation);
     if (translation->pass > 1 && translation->without_parameter)
-        fprintf(translation->section[SECTION_PARAMETERS], "parameter %s = 0  # the file has none, but a model needs one\n",
+        fprintf(translation->section[SECTION_PARAMETERS],
+                "parameter %s = 0  # the file has none, but a model needs one\n",
                 new_name(translation, "no_parameter"));
     for (size_t i = 0; i < document->n_item; i++) {
         struct item *item = document->item[i];
@@ -413,9 +439,13 @@ static void write_all(struct translation *translation)
         write_observables(translation);
 }
 
-static const char *const section_comments[N_SECTION] = {
-    [SECTION_FUNCTIONS] = "Functions", [SECTION_RULES] = "Assignment rules", [SECTION_REACTIONS] = "Rates of reactions",
-    [SECTION_INITIALS] = "Values at the initial time", [SECTION_STATES] = "States", [SECTION_EVENTS] = "Events"};
+static const char *const section_comments[N_SECTION] = {[SECTION_FUNCTIONS] = "Functions",
+                                                        [SECTION_RULES] = "Assignment rules",
+                                                        [SECTION_REACTIONS] = "Rates of reactions",
+                                                        [SECTION_INITIALS] = "Values at the "
+                                                                             "initial time",
+                                                        [SECTION_STATES] = "States",
+                                                        [SECTION_EVENTS] = "Events"};
 
 enum status write_text(struct translation *translation, char **text)
 {

@@ -1,13 +1,15 @@
-/* Writes events: what an assignment of a concentration means for the amount that is the state. The amount is the concentration
- * times the size of the compartment before the event, also where the event changes the size, too.
+/* Writes events: what an assignment of a concentration means for the amount that is the state.
+ * The amount is the concentration times the size of the compartment before the event, also where
+ * the event changes the size, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
-/* Whether an item's value, or a formula's, depends on what this event assigns, or any event if `event` is NULL. Items that
- * this search has seen are not looked at again. */
+/* Whether an item's value, or a formula's, depends on what this event assigns, or any event if
+ * `event` is NULL. Items that this search has seen are not looked at again. */
 static bool item_depends(struct document *document, const struct item *event, struct item *item);
 
-static bool math_depends(struct document *document, const struct item *event, const struct math *math)
+static bool math_depends(struct document *document, const struct item *event,
+                         const struct math *math)
 {
     struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
     bool found = math->kind == MATH_RATE_OF || (item && item_depends(document, event, item));
@@ -24,8 +26,10 @@ static bool item_depends(struct document *document, const struct item *event, st
     item->search = document->n_search;
     for (size_t k = 0; event && k < event->n_assignment; k++)
         found = found || event->assignment[k].target == item;
-    return found || ((item->form == FORM_RULE || item->kind == ITEM_REACTION) && math_depends(document, event, item->rule))
-           || (item->form == FORM_AMOUNT && item_depends(document, event, item->compartment));
+    return found ||
+           ((item->form == FORM_RULE || item->kind == ITEM_REACTION) &&
+            math_depends(document, event, item->rule)) ||
+           (item->form == FORM_AMOUNT && item_depends(document, event, item->compartment));
 }
 
 static bool assigns(const struct item *event, const struct item *target)
@@ -37,20 +41,23 @@ static bool assigns(const struct item *event, const struct item *target)
 }
 
 /* Whether another event may change the compartment's size. */
-static bool is_resized_by_others(struct document *document, const struct item *event, struct item *compartment)
+static bool is_resized_by_others(struct document *document, const struct item *event,
+                                 struct item *compartment)
 {
     bool found = false;
     for (size_t i = 0; i < document->n_item && !found; i++) {
         const struct item *other = document->item[i];
         document->n_search++;
-        found = other->kind == ITEM_EVENT && other != event && item_depends(document, other, compartment);
+        found = other->kind == ITEM_EVENT && other != event &&
+                item_depends(document, other, compartment);
     }
     return found;
 }
 
-/* Whether values are computed when the trigger becomes true, not when the event happens. Without a delay it makes a difference
- * only if another event happens in between, and then a concentration must become an amount with the size after that one: this
- * is possible if the values themselves cannot have changed. */
+/* Whether values are computed when the trigger becomes true, not when the event happens. Without
+ * a delay it makes a difference only if another event happens in between, and then a
+ * concentration must become an amount with the size after that one: this is possible if the
+ * values themselves cannot have changed. */
 static bool takes_early_values(const struct translation *translation, const struct item *event)
 {
     struct document *document = translation->document;
@@ -58,22 +65,31 @@ static bool takes_early_values(const struct translation *translation, const stru
     for (size_t k = 0; k < event->n_assignment; k++) {
         const struct assignment *to = &event->assignment[k];
         struct item *compartment = to->target->form == FORM_AMOUNT ? to->target->compartment : NULL;
-        is_resized = is_resized || (compartment && is_resized_by_others(document, event, compartment));
+        is_resized =
+            is_resized || (compartment && is_resized_by_others(document, event, compartment));
         document->n_search++;
         is_free = is_free && !math_depends(document, NULL, to->math);
         document->n_search++;
-        if (compartment && !assigns(event, compartment) && item_depends(document, event, compartment))
-            document_fault(document, to->line, "event assignment to", to->target->id, "the event sets a concentration and "
-                           "what the size of its compartment `%s` depends on: let the event assign the size itself",
+        if (compartment && !assigns(event, compartment) &&
+            item_depends(document, event, compartment))
+            document_fault(document, to->line, "event assignment to", to->target->id,
+                           "the event sets a concentration and "
+                           "what the size of its compartment `%s` depends on: let the event assign "
+                           "the size itself",
                            compartment->id);
         else if (compartment && event->delay && event->early_values)
-            document_fault(document, to->line, "event assignment to", to->target->id, "a concentration is set after a delay "
-                           "with a value from before it, and the size of the compartment may change meanwhile: "
+            document_fault(document, to->line, "event assignment to", to->target->id,
+                           "a concentration is set after a delay "
+                           "with a value from before it, and the size of the compartment may "
+                           "change meanwhile: "
                            "useValuesFromTriggerTime=\"false\" takes both from after it");
     }
     if (event->early_values && is_resized && !is_free && translation->pass > 1)
-        document_note(document, event, "it sets concentrations by values of its trigger's time; if another event changes the "
-                      "size of the compartment at the same time and before it, the size before that is taken, too");
+        document_note(document, event,
+                      "it sets concentrations by values of its trigger's time; if another event "
+                      "changes the "
+                      "size of the compartment at the same time and before it, the size before "
+                      "that is taken, too");
     return event->early_values && (event->delay || !is_resized || !is_free);
 }
 
@@ -82,8 +98,10 @@ void write_event(struct translation *translation, const struct item *event)
     struct line line;
     struct writer writer = begin_line(translation, &line, event);
     const char *const comment = comment_of(translation, event);
-    const struct { const char *word; const struct math *math; } times[] = {{" delay ", event->delay},
-                                                                           {" priority ", event->priority}};
+    const struct {
+        const char *word;
+        const struct math *math;
+    } times[] = {{" delay ", event->delay}, {" priority ", event->priority}};
     const struct math *trigger = event->rule;
     bool never = trigger->kind == MATH_NUMBER && !(trigger->value != 0 && event->initially_false);
     fprintf(writer.out, !event->n_assignment ? "# event %s, which assigns nothing: when "

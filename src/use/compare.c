@@ -26,7 +26,8 @@ struct compare_work {
     double *value, *error;  /* n_parameter of the first result, for each of its fits */
     uint64_t n_first;       /* ids of the first result: these come first */
     struct arena arena;     /* of the populations */
-    size_t *column[COMPARE_MOST]; /* of each of the first result's parameters in another result; SIZE_MAX: none */
+    /* of each of the first result's parameters in another result; SIZE_MAX: none */
+    size_t *column[COMPARE_MOST];
 };
 
 static size_t find_name(const struct result_info *info, const char *name)
@@ -46,17 +47,20 @@ static bool reserve(struct compare_work *work, uint64_t n)
     struct compare_cell *longer = realloc(work->cell, capacity * n_result * sizeof *longer);
     if (!longer)
         return false;
-    memset(longer + work->capacity * n_result, 0, (capacity - work->capacity) * n_result * sizeof *longer);
+    memset(longer + work->capacity * n_result, 0,
+           (capacity - work->capacity) * n_result * sizeof *longer);
     work->cell = longer;
     work->capacity = capacity;
     return true;
 }
 
-/* The measurements of a dataset in a fit of many: its shares of the fitted parameters and of the degrees of freedom together,
- * which are those of its measurements. An unknown sigma counts as a parameter, but takes no degree of freedom. */
+/* The measurements of a dataset in a fit of many: its shares of the fitted parameters and of the
+ * degrees of freedom together, which are those of its measurements. An unknown sigma counts as a
+ * parameter, but takes no degree of freedom. */
 static int64_t count_shared(const struct fit_record *record, double k)
 {
-    double all = exp((record->bic - record->aic) / k + 2); /* the criteria differ by k (log(all) - 2) */
+    /* the criteria differ by k (log(all) - 2) */
+    double all = exp((record->bic - record->aic) / k + 2);
     double n_row = k + record->chi_square / record->reduced_chi_square;
     n_row *= record->notes & NOTE_no_model_sigma ? all / (all + 1) : 1;
     return fabs(n_row - round(n_row)) < NO_INTEGER ? (int64_t)round(n_row) : COMPARE_UNKNOWN;
@@ -64,23 +68,32 @@ static int64_t count_shared(const struct fit_record *record, double k)
 
 static struct compare_cell cell_of(const struct fit_record *record, const struct result_info *info)
 {
-    struct compare_cell cell = {.is_there = true, .n_row = record->n_freedom, .log_likelihood = record->log_likelihood,
-                                .outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run,
-                                .aic = record->aic, .aicc = record->aicc, .bic = record->bic,
+    struct compare_cell cell = {.is_there = true,
+                                .n_row = record->n_freedom,
+                                .log_likelihood = record->log_likelihood,
+                                .outcome = record->outcome < N_OUTCOME
+                                               ? (enum outcome)record->outcome
+                                               : OUTCOME_not_run,
+                                .aic = record->aic,
+                                .aicc = record->aicc,
+                                .bic = record->bic,
                                 .k = 0.5 * record->aic + record->log_likelihood};
-    for (size_t j = 0; j < info->n_parameter; j++) /* n_freedom counts those that are neither fixed nor held */
+    for (size_t j = 0; j < info->n_parameter;
+         j++) /* n_freedom counts those that are neither fixed nor held */
         cell.n_row += record->lack[j] != LACK_fixed && record->lack[j] != LACK_at_bound;
     if (info->is_shared) /* n_freedom is that of all datasets */
         cell.n_row = count_shared(record, cell.k);
     return cell;
 }
 
-static void find_moved(struct compare_work *work, size_t r, uint32_t row, const char *id, const struct fit_record *record)
+static void find_moved(struct compare_work *work, size_t r, uint32_t row, const char *id,
+                       const struct fit_record *record)
 {
     const struct result_info *info = result_info(work->result[0]);
     for (size_t j = 0; j < info->n_parameter; j++) {
         size_t there = work->column[r][j], at = row * info->n_parameter + j;
-        if (there == SIZE_MAX || isnan(record->parameter[there]) || isnan(work->value[at]) || isnan(work->error[at]))
+        if (there == SIZE_MAX || isnan(record->parameter[there]) || isnan(work->value[at]) ||
+            isnan(work->error[at]))
             continue;
         struct compare_moved *moved = &work->comparison.moved[(r - 1) * info->n_parameter + j];
         moved->n++;
@@ -89,8 +102,8 @@ static void find_moved(struct compare_work *work, size_t r, uint32_t row, const 
     }
 }
 
-static enum status take_row(struct compare_work *work, size_t r, const char *id, const struct fit_record *record,
-                            struct error *error)
+static enum status take_row(struct compare_work *work, size_t r, const char *id,
+                            const struct fit_record *record, struct error *error)
 {
     const struct result_info *info = result_info(work->result[r]);
     struct compare_total *total = &work->comparison.total[r];
@@ -102,8 +115,10 @@ static enum status take_row(struct compare_work *work, size_t r, const char *id,
     total->n_fit++;
     total->n_converged += outcome_is_success(cell->outcome);
     if (r == 0) {
-        memcpy(work->value + row * info->n_parameter, record->parameter, info->n_parameter * sizeof *work->value);
-        memcpy(work->error + row * info->n_parameter, record->standard_error, info->n_parameter * sizeof *work->error);
+        memcpy(work->value + row * info->n_parameter, record->parameter,
+               info->n_parameter * sizeof *work->value);
+        memcpy(work->error + row * info->n_parameter, record->standard_error,
+               info->n_parameter * sizeof *work->error);
     } else if (row < work->n_first && outcome_is_success(cell->outcome)
                && outcome_is_success(work->cell[row * work->comparison.n_result].outcome)) {
         find_moved(work, r, row, id, record);
@@ -133,9 +148,11 @@ static enum status open_all(struct compare_work *work, const char *const *path, 
         enum status status = result_open(&work->result[r], path[r], error);
         if (status)
             return status;
-        const struct result_info *info = result_info(work->result[r]), *first = result_info(work->result[0]);
+        const struct result_info *info = result_info(work->result[r]),
+                                 *first = result_info(work->result[0]);
         const char *model = provenance_fact(&info->provenance, "model_name");
-        comparison->total[r] = (struct compare_total){.path = info->path, .model = model ? model : ""};
+        comparison->total[r] =
+            (struct compare_total){.path = info->path, .model = model ? model : ""};
         work->column[r] = calloc(first->n_parameter + 1, sizeof *work->column[r]);
         for (size_t j = 0; work->column[r] && j < first->n_parameter; j++)
             work->column[r][j] = find_name(info, first->parameter_name[j]);
@@ -150,7 +167,8 @@ static enum status open_all(struct compare_work *work, const char *const *path, 
     comparison->moved = calloc(comparison->n_moved + 1, sizeof *comparison->moved);
     work->value = malloc((info->n_fit * info->n_parameter + 1) * sizeof *work->value);
     work->error = malloc((info->n_fit * info->n_parameter + 1) * sizeof *work->error);
-    if (!comparison->nested || !comparison->change || !comparison->moved || !work->value || !work->error)
+    if (!comparison->nested || !comparison->change || !comparison->moved || !work->value ||
+        !work->error)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %s", info->path);
     for (size_t i = 0; i < comparison->n_moved; i++) {
         comparison->moved[i].other = 1 + i / info->n_parameter;
@@ -207,7 +225,8 @@ static bool is_compared(const struct comparison *comparison, uint64_t id)
     bool have_criteria, same = all_converged(comparison, id, &have_criteria) && have_criteria;
     for (size_t r = 0, known = 0; r < comparison->n_result; r++)
         if (cell[r].n_row != COMPARE_UNKNOWN) {
-            same = same && (cell[known].n_row == COMPARE_UNKNOWN || cell[r].n_row == cell[known].n_row);
+            same = same &&
+                   (cell[known].n_row == COMPARE_UNKNOWN || cell[r].n_row == cell[known].n_row);
             known = r;
         }
     return same;
@@ -222,8 +241,9 @@ static double rows_of(const struct comparison *comparison, uint64_t id)
     return NAN;
 }
 
-/* If some results are fits over many datasets, criteria whose penalty depends on the number of measurements are comparable only
- * if that is the same in all: in each result all datasets that are compared count as one fit, of which each has its share. */
+/* If some results are fits over many datasets, criteria whose penalty depends on the number of
+ * measurements are comparable only if that is the same in all: in each result all datasets that
+ * are compared count as one fit, of which each has its share. */
 static void make_comparable(struct compare_work *work)
 {
     const struct comparison *comparison = &work->comparison;
@@ -281,12 +301,14 @@ static bool has_more(const struct compare_cell *cell, const struct compare_neste
     return cell[nested->large].k > cell[nested->small].k + 0.5;
 }
 
-double compare_p(const struct comparison *comparison, const struct compare_nested *nested, uint64_t id)
+double compare_p(const struct comparison *comparison, const struct compare_nested *nested,
+                 uint64_t id)
 {
     const struct compare_cell *cell = cells_of(comparison, id);
     if (!is_compared(comparison, id) || !has_more(cell, nested))
         return NAN;
-    return compare_tail(statistic_of(cell, nested), round(cell[nested->large].k - cell[nested->small].k));
+    return compare_tail(statistic_of(cell, nested),
+                        round(cell[nested->large].k - cell[nested->small].k));
 }
 
 static void add_nested(struct comparison *comparison, struct compare_nested *nested, uint64_t id)
@@ -319,7 +341,8 @@ static void add_changes(struct comparison *comparison, uint64_t id)
         struct compare_change *change = comparison->change;
         if (cell[r].is_there != cell[0].is_there || cell[r].outcome == cell[0].outcome)
             continue;
-        while (change->fits.n && !(change->other == r && change->from == cell[0].outcome && change->to == cell[r].outcome))
+        while (change->fits.n && !(change->other == r && change->from == cell[0].outcome &&
+                                   change->to == cell[r].outcome))
             change++;
         change->other = r;
         change->from = cell[0].outcome;
@@ -357,10 +380,12 @@ static void summarise(struct compare_work *work)
     for (size_t s = 0; s < n_result; s++)
         for (size_t l = 0; l < n_result; l++)
             if (is_nested(result_info(work->result[s]), result_info(work->result[l])))
-                comparison->nested[comparison->n_nested++] = (struct compare_nested){.small = s, .large = l};
+                comparison->nested[comparison->n_nested++] =
+                    (struct compare_nested){.small = s, .large = l};
     make_comparable(work);
     for (uint64_t id = 0; id < comparison->n_id; id++) {
-        bool compared = is_compared(comparison, id), have_criteria, converged = all_converged(comparison, id, &have_criteria);
+        bool compared = is_compared(comparison, id), have_criteria,
+             converged = all_converged(comparison, id, &have_criteria);
         comparison->n_no_criteria += converged && !have_criteria;
         comparison->n_other_data += converged && have_criteria && !compared;
         add_changes(comparison, id);
@@ -369,7 +394,8 @@ static void summarise(struct compare_work *work)
         for (size_t i = 0; compared && i < comparison->n_nested; i++)
             add_nested(comparison, &comparison->nested[i], id);
     }
-    for (size_t i = 0; i < comparison->n_nested; i++) /* a dataset's share of shared parameters is no whole number */
+    for (size_t i = 0; i < comparison->n_nested;
+         i++) /* a dataset's share of shared parameters is no whole number */
         comparison->nested[i].freedom = round(comparison->nested[i].freedom);
     for (size_t r = 0; r < n_result; r++)
         aic[r] = comparison->total[r].aic;
@@ -382,7 +408,8 @@ static void summarise(struct compare_work *work)
     comparison->n_moved = n_moved;
 }
 
-enum status compare_read(struct compare_work **work, const char *const *path, size_t n, struct error *error)
+enum status compare_read(struct compare_work **work, const char *const *path, size_t n,
+                         struct error *error)
 {
     *work = calloc(1, sizeof **work);
     if (!*work)
@@ -390,7 +417,8 @@ enum status compare_read(struct compare_work **work, const char *const *path, si
     struct comparison *comparison = &(*work)->comparison;
     comparison->n_result = n < COMPARE_MOST ? n : COMPARE_MOST;
     if (n < 2 || n > COMPARE_MOST)
-        return error_set(error, STATUS_USAGE, "2 to %d results are compared, not %zu", COMPARE_MOST, n);
+        return error_set(error, STATUS_USAGE, "2 to %d results are compared, not %zu", COMPARE_MOST,
+                         n);
     enum status status = open_all(*work, path, error);
     if (!status)
         status = read_populations(*work, error);
@@ -435,7 +463,8 @@ static void put_head(struct csv_writer *writer, const char *name, size_t number)
 
 void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
 {
-    static const char *const head[] = {"status", "parameters", "log_likelihood", "aic", "aicc", "bic", "aic_weight"};
+    static const char *const head[] = {"status", "parameters", "log_likelihood", "aic",
+                                       "aicc",   "bic",        "aic_weight"};
     double weight[COMPARE_MOST] = {0};
     csv_put_text(writer, "id");
     for (size_t r = 0; r < comparison->n_result; r++)
@@ -443,7 +472,8 @@ void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
             put_head(writer, head[i], r + 1);
     for (size_t i = 0; i < comparison->n_nested; i++) {
         char text[64];
-        snprintf(text, sizeof text, "p_%zu_in_%zu", comparison->nested[i].small + 1, comparison->nested[i].large + 1);
+        snprintf(text, sizeof text, "p_%zu_in_%zu", comparison->nested[i].small + 1,
+                 comparison->nested[i].large + 1);
         csv_put_text(writer, text);
     }
     csv_end_row(writer);
@@ -452,7 +482,9 @@ void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
         compare_weights(comparison, id, weight);
         csv_put_text(writer, comparison->id[id]);
         for (size_t r = 0; r < comparison->n_result; r++) {
-            const double number[] = {cell[r].k, cell[r].log_likelihood, cell[r].aic, cell[r].aicc, cell[r].bic, weight[r]};
+            const double number[] = {cell[r].k,   cell[r].log_likelihood,
+                                     cell[r].aic, cell[r].aicc,
+                                     cell[r].bic, weight[r]};
             csv_put_text(writer, cell[r].is_there ? outcome_name((int)cell[r].outcome) : "");
             for (size_t i = 0; i < sizeof number / sizeof *number; i++)
                 csv_put_number(writer, cell[r].is_there ? number[i] : (double)NAN);

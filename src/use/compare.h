@@ -1,4 +1,5 @@
-/* Compares results of the same data, dataset by dataset: other models, or the same model fitted before and after a change.
+/* Compares results of the same data, dataset by dataset: other models, or the same model fitted
+ * before and after a change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,13 +13,15 @@ enum { COMPARE_MOST = 16, COMPARE_UNKNOWN = -1 };
 struct compare_cell {
     bool is_there;
     enum outcome outcome;      /* not_run if it is not there */
-    int64_t n_row;             /* measurements; or COMPARE_UNKNOWN, in a fit with shared parameters */
+    /* measurements; or COMPARE_UNKNOWN, in a fit with shared parameters */
+    int64_t n_row;
     double log_likelihood, aic, aicc, bic;
     double k;                  /* fitted parameters, as AIC counts them: an unknown sigma is one;
                                 * of shared ones, this dataset's share */
 };
 
-/* Sums over the datasets that are compared: those that converged in all results, with the same number of measurements. */
+/* Sums over the datasets that are compared: those that converged in all results, with the same
+ * number of measurements. */
 struct compare_total {
     const char *path, *model;  /* model: its name, or "" */
     uint64_t n_fit, n_converged;
@@ -30,8 +33,10 @@ struct compare_total {
 /* A likelihood-ratio test: the parameters of `small` are some of those of `large`. */
 struct compare_nested {
     size_t small, large;
-    uint64_t n, n_significant; /* datasets with more fitted parameters in `large`; of these, with p below 0.05 */
-    struct digest_examples worse; /* the larger model fits worse: it has not found its optimum, or they are not nested */
+    /* datasets with more fitted parameters in `large`; of these, with p below 0.05 */
+    uint64_t n, n_significant;
+    /* the larger model fits worse: it has not found its optimum, or they are not nested */
+    struct digest_examples worse;
     double statistic, freedom; /* summed */
 };
 
@@ -52,7 +57,8 @@ struct compare_moved {
 struct comparison {
     size_t n_result;
     struct compare_total total[COMPARE_MOST];
-    uint64_t n_id, n_compared, n_other_data; /* all ids; compared; converged in all, but with other numbers of measurements */
+    /* all ids; compared; converged in all, but with other numbers of measurements */
+    uint64_t n_id, n_compared, n_other_data;
     uint64_t n_no_criteria;    /* converged in all, but without AIC in some */
     const char *const *id;     /* n_id, in the order of their appearance */
     const struct compare_cell *cell; /* n_id x n_result */
@@ -67,14 +73,17 @@ struct comparison {
 };
 
 struct compare_work;
-/* Reads 2 to COMPARE_MOST results; holds a cell of 64 bytes for each fit, and the first result's parameters, in memory. The
- * comparison is valid until compare_free, which is legal after a failure. */
-enum status compare_read(struct compare_work **work, const char *const *path, size_t n, struct error *error);
+/* Reads 2 to COMPARE_MOST results; holds a cell of 64 bytes for each fit, and the first result's
+ * parameters, in memory. The comparison is valid until compare_free, which is legal after a
+ * failure. */
+enum status compare_read(struct compare_work **work, const char *const *path, size_t n,
+                         struct error *error);
 const struct comparison *compare_get(const struct compare_work *work);
 void compare_free(struct compare_work *work);
 
 /* p of the test for one dataset; NaN: it is not compared or has no more parameters. */
-double compare_p(const struct comparison *comparison, const struct compare_nested *nested, uint64_t id);
+double compare_p(const struct comparison *comparison, const struct compare_nested *nested,
+                 uint64_t id);
 /* P(X >= statistic), at least 1e-15 (what is left of 1 - P). */
 double compare_tail(double statistic, double freedom);
 /* Akaike weights of the results for one dataset; NaN if it is not compared. */

@@ -1,12 +1,13 @@
-/* A fitted dataset as one draws it: its measurements with error bars and residuals, and the curves of its experiments on a fine
- * grid. Plots and reports use it.
+/* A fitted dataset as one draws it: its measurements with error bars and residuals, and the
+ * curves of its experiments on a fine grid. Plots and reports use it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "use/fitted.h"
 
-/* low, high: a sigma below and above the value, for log-normal errors a factor of exp(sigma); NaN: no sigma is known.
- * residual: divided by sigma or, where none is known, by the fit's residual error; NaN: censored, or there is no prediction. */
+/* low, high: a sigma below and above the value, for log-normal errors a factor of exp(sigma);
+ * NaN: no sigma is known. residual: divided by sigma or, where none is known, by the fit's
+ * residual error; NaN: censored, or there is no prediction. */
 struct curve_point {
     double time, value, low, high, prediction, residual;
     int8_t censored;
@@ -30,13 +31,16 @@ struct curves {
     size_t n_curve;
     struct curve *curve;      /* one for each experiment */
     size_t n_shown;
-    uint32_t *shown;          /* the observables that were measured, or all if none was; the model's */
-    bool is_log;              /* most measurements are near the beginning: a logarithmic axis of time */
+    /* the observables that were measured, or all if none was; the model's */
+    uint32_t *shown;
+    /* most measurements are near the beginning: a logarithmic axis of time */
+    bool is_log;
     uint64_t n_steady;        /* measurements of the steady state, which have no point */
     char reason[160];         /* why there are no curves, or "" */
 };
 
-/* n_grid: times besides those of measurements, doses and events, at least 2; 0: points alone, without curves. */
-enum status curves_make(struct curves *curves, struct fitted *fitted, const struct fitted_dataset *dataset, size_t n_grid,
-                        struct error *error);
+/* n_grid: times besides those of measurements, doses and events, at least 2; 0: points alone,
+ * without curves. */
+enum status curves_make(struct curves *curves, struct fitted *fitted,
+                        const struct fitted_dataset *dataset, size_t n_grid, struct error *error);
 void curves_fini(struct curves *curves);

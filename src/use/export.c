@@ -25,12 +25,15 @@ struct sheet {
 };
 
 /* `head`: names of n columns, or NULL. */
-static enum status sheet_begin(struct sheet *sheet, const char *const *head, size_t n, struct error *error)
+static enum status sheet_begin(struct sheet *sheet, const char *const *head, size_t n,
+                               struct error *error)
 {
-    enum status status = output_open(sheet->output, sheet->options->files.output, sheet->options->overwrite, error);
+    enum status status =
+        output_open(sheet->output, sheet->options->files.output, sheet->options->overwrite, error);
     if (status)
         return status;
-    sheet->csv = (struct csv_writer){.file = sheet->output->file, .decimal_comma = sheet->options->decimal_comma};
+    sheet->csv = (struct csv_writer){.file = sheet->output->file,
+                                     .decimal_comma = sheet->options->decimal_comma};
     if (sheet->options->json) {
         json_begin(&sheet->json, sheet->output->file);
         json_array_begin(&sheet->json, NULL);
@@ -59,11 +62,13 @@ static void put_covariance(struct sheet *sheet, const char *id, const struct fit
         }
 }
 
-static enum status put_fits(struct sheet *sheet, const struct fit_columns *columns, struct error *error)
+static enum status put_fits(struct sheet *sheet, const struct fit_columns *columns,
+                            struct error *error)
 {
     struct result_block block = {0};
     enum status status = STATUS_OK;
-    while (!output_failed(sheet->output) && result_next(sheet->result, &block, ROWS_AT_ONCE, &status, error))
+    while (!output_failed(sheet->output) &&
+           result_next(sheet->result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++) {
             if (!row_filter_takes(&sheet->filter, block.id[i], &block.record[i])) {
                 continue;
@@ -74,7 +79,8 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
                 fit_columns_json(columns, sheet->info, block.id[i], &block.record[i], &sheet->json);
                 json_object_end(&sheet->json);
             } else {
-                fit_columns_csv_row(columns, sheet->info, block.id[i], &block.record[i], &sheet->csv);
+                fit_columns_csv_row(columns, sheet->info, block.id[i], &block.record[i],
+                                    &sheet->csv);
             }
         }
     result_block_fini(&block);
@@ -106,7 +112,8 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     static const char *const head[] = {"id", "parameter", "with", "covariance", "correlation"};
     if (fit_column_width(FIT_COLUMN_COVARIANCE, sheet->info->n_parameter) == 0 ||
         !result_has(sheet->result, FIT_COLUMN_COVARIANCE))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: holds no covariances (they are written for at most %d parameters)",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: holds no covariances (they are written for at most %d parameters)",
                          sheet->info->path, FIT_MAX_PAIR_PARAMETERS);
     enum status status = sheet_begin(sheet, head, sizeof head / sizeof *head, error);
     return status ? status : put_fits(sheet, NULL, error);
@@ -125,18 +132,23 @@ static void put_kept_head(struct sheet *sheet, const struct result_table_shape *
     csv_end_row(&sheet->csv);
 }
 
-static struct fit_cell kept_cell(const struct sheet *sheet, const struct result_table_column *column, const void *values,
+static struct fit_cell kept_cell(const struct sheet *sheet,
+                                 const struct result_table_column *column, const void *values,
                                  size_t j)
 {
-    struct fit_cell cell = fit_cell(column->kind, (const char *)values + j * fit_kind_size(column->kind));
+    struct fit_cell cell =
+        fit_cell(column->kind, (const char *)values + j * fit_kind_size(column->kind));
     if (!strcmp(column->name, "parameter")) { /* its row of /parameters */
         cell.kind = FIT_CELL_WORD;
-        cell.word = (uint64_t)cell.integer < sheet->info->n_parameter ? sheet->info->parameter_name[cell.integer] : "";
+        cell.word = (uint64_t)cell.integer < sheet->info->n_parameter
+                        ? sheet->info->parameter_name[cell.integer]
+                        : "";
     }
     return cell;
 }
 
-static void put_kept(struct sheet *sheet, const struct result_table_shape *shape, const char *id, const void *const *values)
+static void put_kept(struct sheet *sheet, const struct result_table_shape *shape, const char *id,
+                     const void *const *values)
 {
     bool is_json = sheet->options->json;
     if (is_json) {
@@ -152,7 +164,8 @@ static void put_kept(struct sheet *sheet, const struct result_table_shape *shape
         for (size_t j = 0; j < (column->width ? column->width : 1); j++) {
             struct fit_cell cell = kept_cell(sheet, column, values[c], j);
             if (is_json)
-                fit_cell_json(&sheet->json, column->width ? sheet->info->parameter_name[j] : column->name, cell);
+                fit_cell_json(&sheet->json,
+                              column->width ? sheet->info->parameter_name[j] : column->name, cell);
             else
                 fit_cell_csv(&sheet->csv, cell);
         }
@@ -163,8 +176,9 @@ static void put_kept(struct sheet *sheet, const struct result_table_shape *shape
 }
 
 /* Rows of datasets that are not wanted are passed over. */
-static enum status put_kept_of(struct sheet *sheet, const struct result_table_shape *shape, struct result_table_source *source,
-                               const char *id, uint64_t dataset, bool wanted, struct error *error)
+static enum status put_kept_of(struct sheet *sheet, const struct result_table_shape *shape,
+                               struct result_table_source *source, const char *id, uint64_t dataset,
+                               bool wanted, struct error *error)
 {
     const void *values[RESULT_TABLE_MAX_COLUMN];
     enum status status = STATUS_OK;
@@ -176,8 +190,8 @@ static enum status put_kept_of(struct sheet *sheet, const struct result_table_sh
     return status;
 }
 
-static enum status put_all_kept(struct sheet *sheet, const struct result_table_shape *shape, struct result_table_source *source,
-                                struct error *error)
+static enum status put_all_kept(struct sheet *sheet, const struct result_table_shape *shape,
+                                struct result_table_source *source, struct error *error)
 {
     struct result_block fits = {0};
     enum status status = STATUS_OK;
@@ -185,12 +199,16 @@ static enum status put_all_kept(struct sheet *sheet, const struct result_table_s
         put_kept_head(sheet, shape);
     if (sheet->filter.is_open)
         result_read_only(sheet->result, FIT_COLUMN_DATASET, FIT_COLUMN_DATASET);
-    while (!output_failed(sheet->output) && result_next(sheet->result, &fits, ROWS_AT_ONCE, &status, error))
+    while (!output_failed(sheet->output) &&
+           result_next(sheet->result, &fits, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < fits.n && !status && !output_failed(sheet->output); i++)
-            status = put_kept_of(sheet, shape, source, fits.id[i], fits.record[i].dataset,
-                                 row_filter_takes(&sheet->filter, fits.id[i], &fits.record[i]), error);
+            status =
+                put_kept_of(sheet, shape, source, fits.id[i], fits.record[i].dataset,
+                            row_filter_takes(&sheet->filter, fits.id[i], &fits.record[i]), error);
     result_block_fini(&fits);
-    return status || output_failed(sheet->output) ? status : put_kept_of(sheet, shape, source, "", UINT64_MAX, false, error);
+    return status || output_failed(sheet->output)
+               ? status
+               : put_kept_of(sheet, shape, source, "", UINT64_MAX, false, error);
 }
 
 static enum status export_kept(struct sheet *sheet, struct error *error)
@@ -200,10 +218,12 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
                                                                            : KEPT_BOOTSTRAP;
     struct result_table_shape shape = kept_shape(table, sheet->info->n_parameter);
     struct result_table_source *source = NULL;
-    enum status status = result_table_source_open(&source, sheet->result, &shape, KEPT_BYTES, error);
+    enum status status =
+        result_table_source_open(&source, sheet->result, &shape, KEPT_BYTES, error);
     if (!status && !source)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no %s: `stiffit run` writes it with %s", sheet->info->path,
-                           shape.group, kept_options(table));
+        status =
+            error_set(error, STATUS_BAD_PROBLEM, "%s: has no %s: `stiffit run` writes it with %s",
+                      sheet->info->path, shape.group, kept_options(table));
     if (!status)
         status = sheet_begin(sheet, NULL, 0, error);
     if (!status)
@@ -217,12 +237,13 @@ static const char *censored_word(int8_t censored)
     return censored == 0 ? "none" : censored > 0 ? "left" : "right";
 }
 
-static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct measurements *measured,
-                         size_t i, double prediction, double noise)
+static void put_residual(struct csv_writer *writer, const struct residual_kind *errors,
+                         const struct measurements *measured, size_t i, double prediction,
+                         double noise)
 {
     struct residual residual = residual_of(errors, measured, i, prediction, noise);
-    const double number[] = {measured->value[i], residual.sigma, residual.residual, residual.weighted, residual.weight,
-                             residual.loss};
+    const double number[] = {measured->value[i], residual.sigma,  residual.residual,
+                             residual.weighted,  residual.weight, residual.loss};
     int8_t censored = measured->censored[i];
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
         csv_put_number(writer, number[k]);
@@ -230,11 +251,12 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
 }
 
 /* The rows of measurements: predictions at the best fits, and residuals. */
-static void put_measurements(struct csv_writer *writer, const struct fitted *fitted, const struct fitted_dataset *dataset,
-                             bool residuals)
+static void put_measurements(struct csv_writer *writer, const struct fitted *fitted,
+                             const struct fitted_dataset *dataset, bool residuals)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first, e = dataset->first;
+    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first,
+           e = dataset->first;
     const struct measurements measured = measurements_from(&block->measured, first);
     struct residual_kind errors = fitted_errors(fitted, dataset);
     for (size_t i = 0; i < n; i++) {
@@ -245,7 +267,9 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
         if (problem_info(fitted->problem)->has_experiments)
             csv_put_text(writer, block->experiment_id[e]);
         csv_put_number(writer, measured.time[i]);
-        csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
+        csv_put_text(writer, observable < fitted->model.abi.n_observable
+                                 ? fitted->model.abi.observable_name[observable]
+                                 : "");
         csv_put_number(writer, fitted->prediction[i]);
         if (residuals)
             put_residual(writer, &errors, &measured, i, fitted->prediction[i], fitted->noise[i]);
@@ -254,8 +278,9 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
 }
 
 /* A dataset as a PEtab problem. */
-static enum status put_petab(struct petab_export *petab, const struct fitted *fitted, const struct fitted_dataset *dataset,
-                             const double *prediction, struct error *error)
+static enum status put_petab(struct petab_export *petab, const struct fitted *fitted,
+                             const struct fitted_dataset *dataset, const double *prediction,
+                             struct error *error)
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
@@ -263,24 +288,31 @@ static enum status put_petab(struct petab_export *petab, const struct fitted *fi
     struct residual_kind errors = fitted_errors(fitted, dataset);
     double squares = 0; /* PEtab's chi2, whatever the distribution */
     for (size_t i = 0; i < n; i++) {
-        double weighted = residual_of(&errors, &measured, i, prediction[i], fitted->noise[i]).weighted;
+        double weighted =
+            residual_of(&errors, &measured, i, prediction[i], fitted->noise[i]).weighted;
         squares += isnan(measured.value[i]) ? 0 : weighted * weighted;
     }
-    const struct petab_fit fit = {
-        .id = dataset->id, .number = (size_t)block->dataset[dataset->row],
-        .n_parameter = problem_n_parameter(fitted->problem), .parameter = dataset->p,
-        .n = n, .value = block->measured.value + first, .simulation = prediction,
-        .llh = dataset->record->log_likelihood, .chi2 = squares, .log_prior = dataset->record->log_prior};
+    const struct petab_fit fit = {.id = dataset->id,
+                                  .number = (size_t)block->dataset[dataset->row],
+                                  .n_parameter = problem_n_parameter(fitted->problem),
+                                  .parameter = dataset->p,
+                                  .n = n,
+                                  .value = block->measured.value + first,
+                                  .simulation = prediction,
+                                  .llh = dataset->record->log_likelihood,
+                                  .chi2 = squares,
+                                  .log_prior = dataset->record->log_prior};
     return petab_export_put(petab, &fit, error);
 }
 
-static enum status open_petab(struct petab_export **petab, const struct export_options *options, const struct fitted *fitted,
-                              struct error *error)
+static enum status open_petab(struct petab_export **petab, const struct export_options *options,
+                              const struct fitted *fitted, struct error *error)
 {
     const struct petab_source *made_from = &problem_info(fitted->problem)->petab;
     struct petab_source source = *made_from;
     if (source.n && options->petab_yaml)
-        return error_set(error, STATUS_USAGE, "--petab-yaml: %s is of %zu PEtab problems, which must be where they were",
+        return error_set(error, STATUS_USAGE,
+                         "--petab-yaml: %s is of %zu PEtab problems, which must be where they were",
                          options->files.result, source.n);
     if (options->petab_yaml)
         source.yaml = options->petab_yaml;
@@ -288,16 +320,18 @@ static enum status open_petab(struct petab_export **petab, const struct export_o
         return error_set(error, STATUS_USAGE, "--petab: %s has random parameters, which PEtab has "
                          "not", options->files.result);
     if (!source.yaml && !source.n)
-        return error_set(error, STATUS_USAGE, "--petab: %s was not made from a PEtab problem", options->files.result);
-    return petab_export_open(petab, source.n ? made_from : &source, options->petab_yaml, options->petab, options->overwrite,
-                             error);
+        return error_set(error, STATUS_USAGE, "--petab: %s was not made from a PEtab problem",
+                         options->files.result);
+    return petab_export_open(petab, source.n ? made_from : &source, options->petab_yaml,
+                             options->petab, options->overwrite, error);
 }
 
 /* Predictions and residuals as a table, or PEtab problems. */
 static enum status export_measurements(struct sheet *sheet, struct error *error)
 {
-    static const char *const head[] = {"dataset", "experiment", "time", "observable", "prediction", "value", "sigma",
-                                       "residual", "weighted_residual", "weight", "loss", "censored"};
+    static const char *const head[] = {"dataset",           "experiment", "time",  "observable",
+                                       "prediction",        "value",      "sigma", "residual",
+                                       "weighted_residual", "weight",     "loss",  "censored"};
     const char *wanted[sizeof head / sizeof *head];
     size_t n_head = 0;
     const struct export_options *options = sheet->options;
@@ -313,7 +347,8 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
         if (k != 1 || problem_info(fitted.problem)->has_experiments)
             wanted[n_head++] = head[k];
     if (!status)
-        status = options->petab ? open_petab(&petab, options, &fitted, error) : sheet_begin(sheet, wanted, n_head, error);
+        status = options->petab ? open_petab(&petab, options, &fitted, error)
+                                : sheet_begin(sheet, wanted, n_head, error);
     while (!status && (petab || !output_failed(sheet->output))) {
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
@@ -414,7 +449,8 @@ bool export_computes(const struct export_options *options)
            || options->what == EXPORT_RESIDUALS || options->what == EXPORT_DIAGNOSTICS;
 }
 
-enum status export_write(const struct export_options *options, struct output *output, struct error *error)
+enum status export_write(const struct export_options *options, struct output *output,
+                         struct error *error)
 {
     struct sheet sheet = {.options = options, .output = output};
     bool computes = export_computes(options);

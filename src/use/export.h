@@ -1,5 +1,5 @@
-/* What `stiffit export` writes: rows by fit, by pair of parameters, by measurement, or of a run's profiles, starts and
- * replicates.
+/* What `stiffit export` writes: rows by fit, by pair of parameters, by measurement, or of a
+ * run's profiles, starts and replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -8,7 +8,13 @@
 #include "use/row_filter.h"
 
 enum export_what {
-    EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_DIAGNOSTICS, EXPORT_COVARIANCE, EXPORT_STARTS, EXPORT_PROFILE,
+    EXPORT_FITS,
+    EXPORT_PREDICTIONS,
+    EXPORT_RESIDUALS,
+    EXPORT_DIAGNOSTICS,
+    EXPORT_COVARIANCE,
+    EXPORT_STARTS,
+    EXPORT_PROFILE,
     EXPORT_BOOTSTRAP
 };
 
@@ -17,7 +23,9 @@ struct export_options {
     struct row_words rows;
     const char *columns;
     const char *petab;      /* a folder for PEtab problems, instead of all else; or NULL */
-    const char *petab_yaml; /* the PEtab problem, which may have files outside of its folder; NULL: the one that was imported */
+    /* the PEtab problem, which may have files outside of its folder; NULL: the one that was
+     * imported */
+    const char *petab_yaml;
     bool overwrite, json, decimal_comma; /* json: not for measurements and pairs */
     int what; /* enum export_what */
     int64_t n_replicate, seed; /* of diagnostics */
@@ -26,4 +34,5 @@ struct export_options {
 /* Whether the model is called. */
 bool export_computes(const struct export_options *options);
 /* Opens the output when there is something to write; the caller finishes it. */
-enum status export_write(const struct export_options *options, struct output *output, struct error *error);
+enum status export_write(const struct export_options *options, struct output *output,
+                         struct error *error);

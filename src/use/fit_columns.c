@@ -12,7 +12,9 @@ static const size_t prefix = sizeof "/fits/" - 1;
 
 static const char *name_of(int column)
 {
-    return column == FIT_ID ? "id" : column == FIT_MESSAGE ? "message" : fit_columns[column].path + prefix;
+    return column == FIT_ID        ? "id"
+           : column == FIT_MESSAGE ? "message"
+                                   : fit_columns[column].path + prefix;
 }
 
 static bool is_there(const struct result *result, int column)
@@ -23,7 +25,8 @@ static bool is_there(const struct result *result, int column)
 static void add_choice(struct fit_columns *columns, struct fit_choice choice)
 {
     size_t i = 0;
-    while (i < columns->n && (columns->chosen[i].column != choice.column || columns->chosen[i].parameter != choice.parameter))
+    while (i < columns->n && (columns->chosen[i].column != choice.column ||
+                              columns->chosen[i].parameter != choice.parameter))
         i++;
     if (i == columns->n && columns->n < FIT_COLUMNS_CHOSEN)
         columns->chosen[columns->n++] = choice;
@@ -66,7 +69,8 @@ static int find(const char *name, size_t n)
 }
 
 /* NAME for a best value, COLUMN_NAME for other numbers. */
-static void name_single(const struct result_info *info, struct fit_choice choice, char *text, size_t size)
+static void name_single(const struct result_info *info, struct fit_choice choice, char *text,
+                        size_t size)
 {
     bool is_value = choice.column == FIT_COLUMN_PARAMETERS;
     snprintf(text, size, "%s%s%s", is_value ? "" : name_of(choice.column), is_value ? "" : "_",
@@ -74,12 +78,15 @@ static void name_single(const struct result_info *info, struct fit_choice choice
 }
 
 /* The column of a single parameter, as in the head of a table, where the file has it. */
-static bool find_single(const struct result *result, const char *name, size_t n, struct fit_choice *choice)
+static bool find_single(const struct result *result, const char *name, size_t n,
+                        struct fit_choice *choice)
 {
     const struct result_info *info = result_info(result);
     char head[NAME_BYTES + 40];
     for (int c = 0; c < N_RESULT_COLUMN; c++)
-        for (size_t k = 0; k < info->n_parameter && fit_columns[c].shape == PER_PARAMETER && is_there(result, c); k++) {
+        for (size_t k = 0;
+             k < info->n_parameter && fit_columns[c].shape == PER_PARAMETER && is_there(result, c);
+             k++) {
             if (c == FIT_COLUMN_EIGENVALUES)
                 break;
             *choice = (struct fit_choice){c, (int)k};
@@ -99,13 +106,17 @@ static enum status unknown(const char *name, size_t n, struct error *error)
         candidates[i] = name_of(i);
     const char *nearest = nearest_name(typed, candidates, FIT_COLUMNS_MOST);
     if (nearest)
-        return error_set(error, STATUS_USAGE, "there is no column '%s'. Did you mean '%s'?", typed, nearest);
-    return error_set(error, STATUS_USAGE, "there is no column '%s': `man stiffit-file` lists them; 'parameters' are all "
-                     "parameters, NAME and standard_error_NAME those of one, 'all' means all columns", typed);
+        return error_set(error, STATUS_USAGE, "there is no column '%s'. Did you mean '%s'?", typed,
+                         nearest);
+    return error_set(error, STATUS_USAGE,
+                     "there is no column '%s': `man stiffit-file` lists them; 'parameters' are all "
+                     "parameters, NAME and standard_error_NAME those of one, 'all' means all "
+                     "columns",
+                     typed);
 }
 
-enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
-                               const char *by_default, struct error *error)
+enum status fit_columns_choose(struct fit_columns *columns, const struct result *result,
+                               const char *names, const char *by_default, struct error *error)
 {
     columns->n = 0;
     if (!names && !by_default)
@@ -123,14 +134,16 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
         else if (is_there(result, column))
             add(columns, column);
         else if (names)
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: has no column %s", result_info(result)->path, name_of(column));
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: has no column %s",
+                             result_info(result)->path, name_of(column));
         at += n + (at[n] == ',');
     }
     return columns->n ? STATUS_OK : error_set(error, STATUS_USAGE, "no column is named");
 }
 
 /* "k1:lower k3:upper"; cut if it is too long. */
-static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text, size_t size)
+static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text,
+                        size_t size)
 {
     text[0] = '\0';
     for (size_t j = 0; j < info->n_parameter; j++)
@@ -150,7 +163,9 @@ static void notes_text(uint32_t notes, char *text, size_t size)
 struct fit_cell fit_cell(enum fit_kind kind, const void *value)
 {
     const char *(*name)(int number) = fit_kind_names(kind);
-    struct fit_cell cell = {.kind = kind == FIT_DOUBLE ? FIT_CELL_REAL : name ? FIT_CELL_WORD : FIT_CELL_INTEGER};
+    struct fit_cell cell = {.kind = kind == FIT_DOUBLE ? FIT_CELL_REAL
+                                    : name             ? FIT_CELL_WORD
+                                                       : FIT_CELL_INTEGER};
     uint32_t narrow;
     switch (kind) {
     case FIT_DOUBLE: memcpy(&cell.real, value, sizeof cell.real); break;
@@ -187,14 +202,18 @@ double fit_correlation(const struct fit_record *record, size_t n, size_t c, size
     return c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
 }
 
-void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info, struct csv_writer *writer)
+void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info,
+                          struct csv_writer *writer)
 {
     char text[600];
     for (size_t i = 0; i < columns->n; i++) {
         int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
-        size_t n = c < N_RESULT_COLUMN ? fit_column_width((enum fit_column)c, info->n_parameter) : 1, p = info->n_parameter;
+        size_t n = c < N_RESULT_COLUMN ? fit_column_width((enum fit_column)c, info->n_parameter)
+                                       : 1,
+               p = info->n_parameter;
         size_t first = parameter < 0 ? 0 : (size_t)parameter;
-        bool single = c >= N_RESULT_COLUMN || fit_columns[c].shape == PER_FIT || (c == FIT_COLUMN_AT_BOUND && parameter < 0);
+        bool single = c >= N_RESULT_COLUMN || fit_columns[c].shape == PER_FIT ||
+                      (c == FIT_COLUMN_AT_BOUND && parameter < 0);
         if (single)
             csv_put_text(writer, name_of(c));
         for (size_t k = first; !single && k < (parameter < 0 ? n : first + 1); k++) {
@@ -203,7 +222,8 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
             else if (fit_columns[c].shape == PER_PARAMETER)
                 name_single(info, (struct fit_choice){c, (int)k}, text, sizeof text);
             else
-                snprintf(text, sizeof text, "%s_%s_%s", name_of(c), info->parameter_name[k / p], info->parameter_name[k % p]);
+                snprintf(text, sizeof text, "%s_%s_%s", name_of(c), info->parameter_name[k / p],
+                         info->parameter_name[k % p]);
             if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
                 csv_put_text(writer, text);
         }
@@ -211,8 +231,8 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
     csv_end_row(writer);
 }
 
-void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info, const char *id,
-                         struct fit_record *record, struct csv_writer *writer)
+void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info,
+                         const char *id, struct fit_record *record, struct csv_writer *writer)
 {
     char text[4000];
     size_t p = info->n_parameter;
@@ -223,7 +243,8 @@ void fit_columns_csv_row(const struct fit_columns *columns, const struct result_
             continue;
         }
         if ((c == FIT_COLUMN_AT_BOUND && parameter < 0) || c == FIT_COLUMN_NOTES) {
-            c == FIT_COLUMN_NOTES ? notes_text(record->notes, text, sizeof text) : bounds_text(info, record, text, sizeof text);
+            c == FIT_COLUMN_NOTES ? notes_text(record->notes, text, sizeof text)
+                                  : bounds_text(info, record, text, sizeof text);
             csv_put_text(writer, text);
             continue;
         }
@@ -250,7 +271,8 @@ void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const
     json_array_end(json);
 }
 
-static void json_by_parameter(struct json *json, const struct result_info *info, int column, const unsigned char *values)
+static void json_by_parameter(struct json *json, const struct result_info *info, int column,
+                              const unsigned char *values)
 {
     enum fit_kind kind = fit_columns[column].kind;
     json_object_begin(json, name_of(column));
@@ -264,12 +286,13 @@ static void json_by_parameter(struct json *json, const struct result_info *info,
     json_object_end(json);
 }
 
-void fit_columns_json(const struct fit_columns *columns, const struct result_info *info, const char *id,
-                      struct fit_record *record, struct json *json)
+void fit_columns_json(const struct fit_columns *columns, const struct result_info *info,
+                      const char *id, struct fit_record *record, struct json *json)
 {
     for (size_t i = 0; i < columns->n; i++) {
         int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
-        const unsigned char *values = c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
+        const unsigned char *values =
+            c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
         if (c == FIT_ID || c == FIT_MESSAGE) {
             json_string(json, name_of(c), c == FIT_ID ? id : record->reason);
         } else if (!values) {
@@ -278,7 +301,8 @@ void fit_columns_json(const struct fit_columns *columns, const struct result_inf
             char key[600];
             enum fit_kind kind = fit_columns[c].kind;
             name_single(info, columns->chosen[i], key, sizeof key);
-            fit_cell_json(json, key, fit_cell(kind, values + (size_t)parameter * fit_kind_size(kind)));
+            fit_cell_json(json, key,
+                          fit_cell(kind, values + (size_t)parameter * fit_kind_size(kind)));
         } else if (c == FIT_COLUMN_NOTES) {
             json_array_begin(json, name_of(c));
             for (int bit = 0; bit < 32; bit++)

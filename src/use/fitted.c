@@ -56,9 +56,10 @@ static enum status spare_plugin(const struct fitted *fitted, const struct fitted
     return status;
 }
 
-/* Opens the problem: the user's, the result's own file (--in-place), or the one named in the result, beside the result or
- * relative to the working directory. */
-static enum status open_problem(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+/* Opens the problem: the user's, the result's own file (--in-place), or the one named in the
+ * result, beside the result or relative to the working directory. */
+static enum status open_problem(struct fitted *fitted, const struct fitted_options *options,
+                                struct error *error)
 {
     if (options->problem)
         return problem_open(&fitted->problem, options->problem, error);
@@ -66,21 +67,26 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
         return STATUS_OK;
     const char *name = provenance_fact(&result_info(fitted->result)->provenance, "problem_file");
     if (!name)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s does not say which problem it was made from; give it with --problem",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s does not say which problem it was made from; give it with --problem",
                          options->result);
     struct error ignored;
     char *path = beside(options->result, words_file(name));
     enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
     free(path);
     if (status && problem_open(&fitted->problem, name, error))
-        return error_context(error, "cannot open the problem that %s was made from (give it with --problem)",
+        return error_context(error,
+                             "cannot open the problem that %s was made from (give it with "
+                             "--problem)",
                              options->result);
     return STATUS_OK;
 }
 
-/* Opens the model: the text that was fitted, if the result has it; otherwise the problem's, or the file that the result names.
- * `portable`: text is compiled as it was then, for the same bits. */
-static enum status open_model(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+/* Opens the model: the text that was fitted, if the result has it; otherwise the problem's, or
+ * the file that the result names. `portable`: text is compiled as it was then, for the same
+ * bits. */
+static enum status open_model(struct fitted *fitted, const struct fitted_options *options,
+                              struct error *error)
 {
     const struct problem_info *info = problem_info(fitted->problem);
     const struct result_info *result = result_info(fitted->result);
@@ -91,7 +97,8 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
         .given = options->model, .trust = options->trust,
         .build = {.portable = fitted->recipe.portable, .listener = options->listener}};
     if (!options->model && text && path)
-        return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build, error);
+        return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build,
+                               error);
     if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
         return campaign_load_model(&fitted->model, fitted->problem, &choice, error);
     char who[1400];
@@ -99,20 +106,25 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     return campaign_load_named(&fitted->model, path, sha256, &choice, who, path, error);
 }
 
-static enum status check_same(const struct fitted *fitted, const unsigned char problem[32], struct error *error)
+static enum status check_same(const struct fitted *fitted, const unsigned char problem[32],
+                              struct error *error)
 {
     const struct result_info *info = result_info(fitted->result);
     if (memcmp(problem, info->identity.problem, 32))
         return error_set(error, STATUS_BAD_PROBLEM,
-                         "%s does not hold the data that %s was made from: they have changed since, "
-                         "or it is another problem (--problem names it)", problem_info(fitted->problem)->path, info->path);
+                         "%s does not hold the data that %s was made from: they have changed "
+                         "since, "
+                         "or it is another problem (--problem names it)",
+                         problem_info(fitted->problem)->path, info->path);
     if (info->n_parameter != problem_n_parameter(fitted->problem))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path, info->n_parameter,
-                         problem_info(fitted->problem)->path, problem_n_parameter(fitted->problem));
+        return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path,
+                         info->n_parameter, problem_info(fitted->problem)->path,
+                         problem_n_parameter(fitted->problem));
     return STATUS_OK;
 }
 
-enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options,
+                        struct error *error)
 {
     unsigned char hash[32], model[32];
     uint64_t n_bad;
@@ -144,21 +156,27 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         return status;
     const enum error_kind *kind = problem_errors(fitted->problem);
     size_t n_observable = fitted->model.abi.n_observable;
-    fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
+    fitted->errors.likelihood = fitted->model.abi.noise ||
+                                problem_n_censored(fitted->problem) > 0 ||
                                 error_kinds_mix(kind, n_observable);
     fitted->errors.loss = campaign_losses(kind, n_observable, recipe->tuning);
     if (!fitted->errors.loss)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables",
+                         n_observable);
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
-    if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
-        options->listener.tell(options->listener.context,
-                               "note: this is not exactly the model that was fitted (its bytes differ)");
+    if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) &&
+        options->listener.tell)
+        options->listener.tell(options->listener.context, "note: this is not exactly the model "
+                                                          "that was fitted (its bytes differ)");
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
     const struct problem_info *info = problem_info(fitted->problem);
-    enum engine_kind engine = recipe->engine > 0 && recipe->engine <= N_ENGINE ? (enum engine_kind)(recipe->engine - 1)
-                                                                               : ENGINE_REFERENCE;
+    enum engine_kind engine = recipe->engine > 0 && recipe->engine <= N_ENGINE
+                                  ? (enum engine_kind)(recipe->engine - 1)
+                                  : ENGINE_REFERENCE;
     fitted->engine = engine_refusal(engine, &fitted->model.abi) ? ENGINE_REFERENCE : engine;
-    const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .max_step = recipe->ode.max_step,
+    const struct ode_options ode = {.rtol = recipe->ode.rtol,
+                                    .atol = recipe->ode.atol,
+                                    .max_step = recipe->ode.max_step,
                                     .linear_solver = LINEAR_AUTO,
                                     .engine = fitted->engine,
                                     .n_none = problem_n_none(fitted->problem) +
@@ -187,7 +205,8 @@ static enum status fill(struct fitted *fitted, struct error *error)
     enum status status = STATUS_OK;
     if (fitted->i_data >= fitted->data.n) {
         fitted->i_data = 0;
-        status = problem_read(fitted->problem, &fitted->data, DATASETS_AT_ONCE, ROWS_AT_ONCE, error);
+        status =
+            problem_read(fitted->problem, &fitted->data, DATASETS_AT_ONCE, ROWS_AT_ONCE, error);
     }
     if (!status && fitted->i_fit >= fitted->fits.n) {
         uint64_t next = fitted->fits.first + fitted->fits.n;
@@ -209,7 +228,8 @@ static enum status skip_others(struct fitted *fitted, struct error *error)
     return status;
 }
 
-enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error)
+enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more,
+                        struct error *error)
 {
     bool is_part = result_has(fitted->result, FIT_COLUMN_DATASET);
     enum status status = fill(fitted, error);
@@ -223,14 +243,19 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
                          problem_info(fitted->problem)->path, result_info(fitted->result)->path);
     if (!*more)
         return STATUS_OK;
-    *dataset = (struct fitted_dataset){
-        .id = fitted->data.id[fitted->i_data], .fault = fitted->data.fault[fitted->i_data],
-        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data,
-        .first = fitted->data.first_experiment[fitted->i_data], .end = fitted->data.first_experiment[fitted->i_data + 1],
-        .p = fitted->fits.record[fitted->i_fit].parameter};
+    *dataset = (struct fitted_dataset){.id = fitted->data.id[fitted->i_data],
+                                       .fault = fitted->data.fault[fitted->i_data],
+                                       .record = &fitted->fits.record[fitted->i_fit],
+                                       .block = &fitted->data,
+                                       .row = fitted->i_data,
+                                       .first = fitted->data.first_experiment[fitted->i_data],
+                                       .end = fitted->data.first_experiment[fitted->i_data + 1],
+                                       .p = fitted->fits.record[fitted->i_fit].parameter};
     if (strcmp(dataset->id, fitted->fits.id[fitted->i_fit]))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: row %llu is dataset '%s', but '%s' in the problem",
-                         result_info(fitted->result)->path, (unsigned long long)(fitted->fits.first + fitted->i_fit),
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: row %llu is dataset '%s', but '%s' in the problem",
+                         result_info(fitted->result)->path,
+                         (unsigned long long)(fitted->fits.first + fitted->i_fit),
                          fitted->fits.id[fitted->i_fit], dataset->id);
     for (size_t i = 0; i < problem_n_parameter(fitted->problem); i++)
         if (!isfinite(dataset->record->parameter[i]))
@@ -240,7 +265,8 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
     return STATUS_OK;
 }
 
-/* The model's parameters in an experiment, and those that were free, as in the fit's evaluations. False: out of memory. */
+/* The model's parameters in an experiment, and those that were free, as in the fit's
+ * evaluations. False: out of memory. */
 static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e,
                             struct predictor_rows *rows)
 {
@@ -251,11 +277,13 @@ static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *
     struct fit_binding binding;
     uint32_t *column_of = arena_alloc(arena, (n + 1) * sizeof *column_of);
     for (size_t i = 0, k = dataset->row * n; column_of && i < n; i++, k++)
-        column_of[i] = block->fixed[k] || !(block->lower[k] < block->upper[k]) ? FIT_NO_COLUMN : (uint32_t)i;
-    if (!column_of || !ode_task_substitute(&task, rows->n_substitute, rows->substitute, rows->n_measured, arena) ||
-        !fit_binding_init(&binding, &fitted->model.abi, n, problem_to_model(fitted->problem), column_of, &task,
-                          rows->n_substitute,
-                       rows->substitute, arena))
+        column_of[i] =
+            block->fixed[k] || !(block->lower[k] < block->upper[k]) ? FIT_NO_COLUMN : (uint32_t)i;
+    if (!column_of ||
+        !ode_task_substitute(&task, rows->n_substitute, rows->substitute, rows->n_measured,
+                             arena) ||
+        !fit_binding_init(&binding, &fitted->model.abi, n, problem_to_model(fitted->problem),
+                          column_of, &task, rows->n_substitute, rows->substitute, arena))
         return false;
     double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
     if (!number)
@@ -284,27 +312,37 @@ static bool goes_to_rest(const struct fitted_dataset *dataset, size_t e)
     return false;
 }
 
-static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
+static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_dataset *dataset,
+                                     size_t e)
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[e], n = block->row[e + 1] - first;
-    bool by_cvodes = dataset->record->notes & NOTE_changed_engine || dataset->record->gradient == GRADIENT_adjoint;
-    struct predictor_rows rows = {
-        .t0 = block->t0[e], .covariate = block->covariate + e * fitted->model.abi.n_covariate,
-        .n_dose = block->first_dose[e + 1] - block->first_dose[e], .dose = block->dose + block->first_dose[e],
-        .n_call = block->first_call[e + 1] - block->first_call[e], .call = block->call + block->first_call[e],
-        .n_substitute = block->first_substitute[e + 1] - block->first_substitute[e],
-        .substitute = block->substitute + block->first_substitute[e],
-        .input = block->input + e * fitted->model.abi.n_input, .goes_to_rest = goes_to_rest(dataset, e),
-        .n = n, .n_measured = n, .measured = measurements_from(&block->measured, first),
-        .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
-        .engine = by_cvodes ? ENGINE_REFERENCE : fitted->engine};
+    bool by_cvodes = dataset->record->notes & NOTE_changed_engine ||
+                     dataset->record->gradient == GRADIENT_adjoint;
+    struct predictor_rows rows = {.t0 = block->t0[e],
+                                  .covariate = block->covariate + e * fitted->model.abi.n_covariate,
+                                  .n_dose = block->first_dose[e + 1] - block->first_dose[e],
+                                  .dose = block->dose + block->first_dose[e],
+                                  .n_call = block->first_call[e + 1] - block->first_call[e],
+                                  .call = block->call + block->first_call[e],
+                                  .n_substitute =
+                                      block->first_substitute[e + 1] - block->first_substitute[e],
+                                  .substitute = block->substitute + block->first_substitute[e],
+                                  .input = block->input + e * fitted->model.abi.n_input,
+                                  .goes_to_rest = goes_to_rest(dataset, e),
+                                  .n = n,
+                                  .n_measured = n,
+                                  .measured = measurements_from(&block->measured, first),
+                                  .error = problem_errors(fitted->problem),
+                                  .rtol = dataset->record->rtol,
+                                  .engine = by_cvodes ? ENGINE_REFERENCE : fitted->engine};
     if (!fill_parameters(fitted, dataset, e, &rows))
         rows.p = NULL;
     return rows;
 }
 
-struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
+struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset,
+                                  size_t e)
 {
     arena_reset(&fitted->arena);
     struct predictor_rows rows = rows_of(fitted, dataset, e);
@@ -331,7 +369,8 @@ static enum status reserve(struct fitted *fitted, size_t n, struct error *error)
     return STATUS_OK;
 }
 
-enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset, bool *predicted, struct error *error)
+enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset,
+                           bool *predicted, struct error *error)
 {
     const size_t *row = dataset->block->row;
     size_t first = row[dataset->first], n = row[dataset->end] - first;
@@ -351,7 +390,8 @@ enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *d
 }
 
 /* A measurement without a known scale leaves its dataset without a likelihood. */
-struct residual_kind fitted_errors(const struct fitted *fitted, const struct fitted_dataset *dataset)
+struct residual_kind fitted_errors(const struct fitted *fitted,
+                                   const struct fitted_dataset *dataset)
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
@@ -359,7 +399,8 @@ struct residual_kind fitted_errors(const struct fitted *fitted, const struct fit
     struct residual_kind errors = fitted->errors;
     size_t n_value = 0, n_sigma = 0;
     for (size_t i = 0; i < n && !fitted->model.abi.noise; i++) {
-        errors.likelihood = errors.likelihood && (isnan(measured.value[i]) || !isnan(measured.sigma[i]));
+        errors.likelihood =
+            errors.likelihood && (isnan(measured.value[i]) || !isnan(measured.sigma[i]));
         n_value += !isnan(measured.value[i]);
         n_sigma += !isnan(measured.value[i]) && !isnan(measured.sigma[i]);
     }

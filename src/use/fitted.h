@@ -17,15 +17,19 @@ struct fitted_options {
     struct build_listener listener;
 };
 
-/* The options of a command's table that find the model and the data; `files` is the offset of a struct fitted_options. */
+/* The options of a command's table that find the model and the data; `files` is the offset of a
+ * struct fitted_options. */
 #define FITTED_OPTION_ROWS(files) \
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .is_file = true, \
-     .offset = (files) + offsetof(struct fitted_options, problem), .default_text = "the problem that the result names", \
+     .offset = (files) + offsetof(struct fitted_options, problem), .default_text = \
+         "the problem that the result names", \
      .help = "the problem that the result was made from"}, \
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .is_file = true, \
-     .offset = (files) + offsetof(struct fitted_options, model), .default_text = "the model that was fitted", \
+     .offset = (files) + offsetof(struct fitted_options, model), .default_text = \
+         "the model that was fitted", \
      .help = "the model, text (.ode) or a plugin (.so), whose code is run"}, \
-    {.name = "trust", .kind = OPTION_FLAG, .offset = (files) + offsetof(struct fitted_options, trust), \
+    {.name = "trust", .kind = OPTION_FLAG, .offset = (files) + offsetof(struct fitted_options, \
+        trust), \
      .help = "run the native code that the result or its problem names or embeds"}
 
 struct fitted {
@@ -57,17 +61,24 @@ struct fitted_dataset {
                                      * n_parameter; NULL: those of the record */
 };
 
-/* Checks that the problem contains the data that were fitted. Informs the listener if the model is not the one that was fitted.
- * fitted_close is legal after a failure and on a zeroed struct. */
-enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error);
+/* Checks that the problem contains the data that were fitted. Informs the listener if the model
+ * is not the one that was fitted. fitted_close is legal after a failure and on a zeroed struct. */
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options,
+                        struct error *error);
 void fitted_close(struct fitted *fitted);
 /* The next dataset in the file's order; *more is false at the end. */
-enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
-/* The measurements of experiment e of the block, as they are predicted in the fit. Valid until the next call. */
-struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e);
+enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more,
+                        struct error *error);
+/* The measurements of experiment e of the block, as they are predicted in the fit. Valid until
+ * the next call. */
+struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset,
+                                  size_t e);
 
-/* Predictions and the model's noise (NaN: it has none) at all measurements of the dataset, in their order, into the arrays of
- * `fitted`; valid until the next call. *predicted is false if they cannot be computed; they are NaN then. */
-enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset, bool *predicted, struct error *error);
+/* Predictions and the model's noise (NaN: it has none) at all measurements of the dataset, in
+ * their order, into the arrays of `fitted`; valid until the next call. *predicted is false if
+ * they cannot be computed; they are NaN then. */
+enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset,
+                           bool *predicted, struct error *error);
 /* How the residuals of the dataset counted in its fit. */
-struct residual_kind fitted_errors(const struct fitted *fitted, const struct fitted_dataset *dataset);
+struct residual_kind fitted_errors(const struct fitted *fitted,
+                                   const struct fitted_dataset *dataset);

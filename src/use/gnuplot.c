@@ -52,10 +52,15 @@ void gnuplot_place(struct gnuplot_layout *layout, enum plot_format format, int t
 {
     size_t n_panel = layout->n_panel;
     layout->is_text = format == PLOT_TEXT;
-    layout->n_column = layout->is_text ? 1 : n_panel < 4 ? n_panel : (size_t)ceil(sqrt((double)n_panel));
+    layout->n_column = layout->is_text ? 1
+                       : n_panel < 4   ? n_panel
+                                       : (size_t)ceil(sqrt((double)n_panel));
     layout->n_row = (n_panel + layout->n_column - 1) / layout->n_column;
-    layout->width = layout->is_text ? text_width : n_panel == 1 ? 640 : 460 * (double)layout->n_column;
-    layout->height = layout->is_text ? TEXT_HEIGHT * (double)layout->n_row : 60 + 400 * (double)layout->n_row;
+    layout->width = layout->is_text ? text_width
+                    : n_panel == 1  ? 640
+                                    : 460 * (double)layout->n_column;
+    layout->height =
+        layout->is_text ? TEXT_HEIGHT * (double)layout->n_row : 60 + 400 * (double)layout->n_row;
 }
 
 void gnuplot_terminal(FILE *file, const struct gnuplot_layout *layout, enum plot_format format,
@@ -63,30 +68,38 @@ void gnuplot_terminal(FILE *file, const struct gnuplot_layout *layout, enum plot
 {
     int width = (int)layout->width, height = (int)layout->height;
     if (format == PLOT_TEXT)
-        fprintf(file, "set terminal dumb noenhanced size %d,%d%s\n", width, height, has_color ? " ansi" : "");
+        fprintf(file, "set terminal dumb noenhanced size %d,%d%s\n", width, height,
+                has_color ? " ansi" : "");
     else if (format == PLOT_PDF)
-        fprintf(file, "set terminal pdfcairo noenhanced size %gin,%gin font 'sans,10'\n", width / 96., height / 96.);
+        fprintf(file, "set terminal pdfcairo noenhanced size %gin,%gin font 'sans,10'\n",
+                width / 96., height / 96.);
     else if (format == PLOT_PNG)
-        fprintf(file, "set terminal pngcairo noenhanced size %d,%d font 'sans,10'\n", width, height);
-    else
-        fprintf(file, "set terminal svg noenhanced size %d,%d dynamic background rgb 'white' font 'sans-serif,12'\n", width,
+        fprintf(file, "set terminal pngcairo noenhanced size %d,%d font 'sans,10'\n", width,
                 height);
+    else
+        fprintf(file,
+                "set terminal svg noenhanced size %d,%d dynamic background rgb 'white' font "
+                "'sans-serif,12'\n",
+                width, height);
 }
 
 void gnuplot_margins(FILE *file, const struct gnuplot_layout *layout, size_t panel, double top,
                      double bottom)
 {
-    double title = layout->is_text ? 1 : 34, left = layout->is_text ? 11 : 74, right = layout->is_text ? 2 : 18;
-    double width = layout->width / (double)layout->n_column, height = (layout->height - title) / (double)layout->n_row;
+    double title = layout->is_text ? 1 : 34, left = layout->is_text ? 11 : 74,
+           right = layout->is_text ? 2 : 18;
+    double width = layout->width / (double)layout->n_column,
+           height = (layout->height - title) / (double)layout->n_row;
     double x = width * (double)(panel % layout->n_column);
     double y = layout->height - title - height * (double)(panel / layout->n_column);
-    fprintf(file, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n", (x + left) / layout->width,
-            (x + width - right) / layout->width);
-    fprintf(file, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n", (y - top * height) / layout->height,
-            (y - bottom * height) / layout->height);
+    fprintf(file, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
+            (x + left) / layout->width, (x + width - right) / layout->width);
+    fprintf(file, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
+            (y - top * height) / layout->height, (y - bottom * height) / layout->height);
 }
 
-/* Copies what gnuplot wrote. In SVG it leaves the > of "]]>" as it is, which XML forbids in text. */
+/* Copies what gnuplot wrote. In SVG it leaves the > of "]]>" as it is, which XML forbids in
+ * text. */
 static enum status copy_picture(FILE *picture, bool is_svg, FILE *out, struct error *error)
 {
     int c, before[2] = {0, 0};
@@ -111,11 +124,13 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
     posix_spawn_file_actions_t files;
     pid_t child;
     int wait_status = 0;
-    bool is_written = !fflush(script) && !ferror(script) && lseek(fileno(script), 0, SEEK_SET) == 0 && !fflush(out);
+    bool is_written = !fflush(script) && !ferror(script) &&
+                      lseek(fileno(script), 0, SEEK_SET) == 0 && !fflush(out);
     int failure = is_written ? posix_spawn_file_actions_init(&files) : errno;
     if (failure)
         return error_system(error, failure, "cannot write a script for gnuplot");
-    setenv("LC_ALL", "C.UTF-8", 1); /* the script is UTF-8; in the C locale gnuplot warns of its own degree sign */
+    /* the script is UTF-8; in the C locale gnuplot warns of its own degree sign */
+    setenv("LC_ALL", "C.UTF-8", 1);
     failure = posix_spawn_file_actions_adddup2(&files, fileno(script), 0);
     if (!failure)
         failure = posix_spawn_file_actions_adddup2(&files, fileno(out), 1);
@@ -123,15 +138,20 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
         failure = posix_spawnp(&child, name, &files, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&files);
     if (failure == ENOENT)
-        return error_set(error, STATUS_SYSTEM, "gnuplot, which draws the plots, was not found\nInstall it (Debian: apt-get "
-                         "install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take the numbers from `stiffit export "
+        return error_set(error, STATUS_SYSTEM,
+                         "gnuplot, which draws the plots, was not found\nInstall it (Debian: "
+                         "apt-get "
+                         "install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take the "
+                         "numbers from `stiffit export "
                          "--what residuals` and `stiffit simulate`.");
     if (failure)
         return error_system(error, failure, "cannot run gnuplot");
     while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
         continue;
     if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status))
-        return error_set(error, STATUS_SYSTEM, "gnuplot failed; its message is above (without its cairo terminals it writes no "
+        return error_set(error, STATUS_SYSTEM,
+                         "gnuplot failed; its message is above (without its cairo terminals it "
+                         "writes no "
                          ".png and .pdf)");
     return STATUS_OK;
 }

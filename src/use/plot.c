@@ -15,7 +15,10 @@ enum { N_GRID = 400, ROWS_AT_ONCE = 4096, MOST_KEYS = 10 };
 
 
 /* A block of rows of numbers, $NAME_e_k. Gnuplot wants at least one row. */
-static void begin_block(FILE *file, const char *name, size_t e, size_t k) { fprintf(file, "$%s_%zu_%zu <<EOD\n", name, e, k); }
+static void begin_block(FILE *file, const char *name, size_t e, size_t k)
+{
+    fprintf(file, "$%s_%zu_%zu <<EOD\n", name, e, k);
+}
 static void end_block(FILE *file) { fputs("NaN NaN NaN NaN NaN\nEOD\n", file); }
 
 static void put_data(FILE *file, const struct curves *curves)
@@ -26,7 +29,8 @@ static void put_data(FILE *file, const struct curves *curves)
             begin_block(file, "points", e, k);
             for (size_t i = 0; i < curve->n_point; i++) {
                 const struct curve_point *point = &curve->point[i];
-                const double number[] = {point->time, point->value, point->low, point->high, point->residual};
+                const double number[] = {point->time, point->value, point->low, point->high,
+                                         point->residual};
                 if (point->observable != curves->shown[k])
                     continue;
                 for (size_t j = 0; j < sizeof number / sizeof *number; j++)
@@ -51,7 +55,9 @@ static bool has_points(const struct curve *curve, uint32_t observable, int what)
     bool any = false;
     for (size_t i = 0; i < curve->n_point; i++) {
         const struct curve_point *point = &curve->point[i];
-        double number = what == POINT_BAR ? point->low : what == POINT_RESIDUAL ? point->residual : point->value;
+        double number = what == POINT_BAR        ? point->low
+                        : what == POINT_RESIDUAL ? point->residual
+                                                 : point->value;
         any = any || (point->observable == observable && isfinite(number));
     }
     return any;
@@ -64,35 +70,46 @@ static void put_residual_axis(FILE *file, const struct curves *curves, uint32_t 
     double largest = 1, power, end = 0;
     for (size_t e = 0; e < curves->n_curve; e++)
         for (size_t i = 0; i < curves->curve[e].n_point; i++)
-            if (curves->curve[e].point[i].observable == observable && fabs(curves->curve[e].point[i].residual) < INFINITY)
+            if (curves->curve[e].point[i].observable == observable &&
+                fabs(curves->curve[e].point[i].residual) < INFINITY)
                 largest = fmax(largest, fabs(curves->curve[e].point[i].residual));
     power = pow(10, floor(log10(largest)));
     for (size_t i = 0; i < sizeof round_number / sizeof *round_number && end < largest; i++)
         end = round_number[i] * power;
-    fprintf(file, "set yrange [%g:%g]\nset ytics %g,%g,%g\n", -1.15 * end, 1.15 * end, -end, end, end);
+    fprintf(file, "set yrange [%g:%g]\nset ytics %g,%g,%g\n", -1.15 * end, 1.15 * end, -end, end,
+            end);
 }
 
 /* Each experiment in its colour and shape; `what`: "value" with its curve, or "residual". */
-static void put_elements(FILE *file, const struct curves *curves, size_t k, bool residuals, bool is_text)
+static void put_elements(FILE *file, const struct curves *curves, size_t k, bool residuals,
+                         bool is_text)
 {
     static const char *const symbol[] = {"A", "B", "C", "D", "E", "F", "G", "H"};
     bool has_key = curves->n_curve > 1 && curves->n_curve <= MOST_KEYS && !residuals;
     uint32_t observable = curves->shown[k];
     bool any = false;
     for (size_t e = 0; e < curves->n_curve && !residuals; e++)
-        any = any || curves->curve[e].n_time || has_points(&curves->curve[e], observable, POINT_VALUE);
+        any = any || curves->curve[e].n_time ||
+              has_points(&curves->curve[e], observable, POINT_VALUE);
     /* Gnuplot complains of what has no points. */
-    fputs(residuals ? "plot 0 lt -1 dt 3 notitle" : any ? "plot 1/0 notitle" : "plot [0:1] [0:1] -1 notitle", file);
+    fputs(residuals ? "plot 0 lt -1 dt 3 notitle"
+          : any     ? "plot 1/0 notitle"
+                    : "plot [0:1] [0:1] -1 notitle",
+          file);
     for (size_t e = 0; e < curves->n_curve; e++) {
         const struct curve *curve = &curves->curve[e];
         const char *rgb = gnuplot_color[e % GNUPLOT_N_COLOR];
         int shape = 5 + 2 * (int)((e + 1) % 5); /* filled ones */
         if (!residuals && curve->n_time && is_text)
-            fprintf(file, ", $curve_%zu_%zu using 1:2 with points pt '.' lc rgb '%s' notitle", e, k, rgb);
+            fprintf(file, ", $curve_%zu_%zu using 1:2 with points pt '.' lc rgb '%s' notitle", e, k,
+                    rgb);
         else if (!residuals && curve->n_time)
-            fprintf(file, ", $curve_%zu_%zu using 1:2 with lines lw 2 lc rgb '%s' notitle", e, k, rgb);
+            fprintf(file, ", $curve_%zu_%zu using 1:2 with lines lw 2 lc rgb '%s' notitle", e, k,
+                    rgb);
         if (!residuals && !is_text && has_points(curve, observable, POINT_BAR))
-            fprintf(file, ", $points_%zu_%zu using 1:2:3:4 with yerrorbars ps 0 lw 1 lc rgb '%s' notitle", e, k, rgb);
+            fprintf(file,
+                    ", $points_%zu_%zu using 1:2:3:4 with yerrorbars ps 0 lw 1 lc rgb '%s' notitle",
+                    e, k, rgb);
         if (!has_points(curve, observable, residuals ? POINT_RESIDUAL : POINT_VALUE))
             continue;
         fprintf(file, ", $points_%zu_%zu using 1:%d with points ", e, k, residuals ? 5 : 2);
@@ -125,22 +142,31 @@ static size_t count_key_lines(const struct curves *curves, const struct layout *
     double width = layout->place.width / (double)layout->place.n_column;
     size_t each = longest + 5, room = (size_t)width - 11; /* name, symbol, gaps; axis */
     size_t per_line = room > each ? room / each : 1;
-    return curves->n_curve > 1 && curves->n_curve <= MOST_KEYS ? (curves->n_curve + per_line - 1) / per_line : 0;
+    return curves->n_curve > 1 && curves->n_curve <= MOST_KEYS
+               ? (curves->n_curve + per_line - 1) / per_line
+               : 0;
 }
 
-static void put_panel(FILE *file, const struct plot_options *options, const struct curves *curves, const struct layout *layout,
-                      const struct model *model, size_t panel)
+static void put_panel(FILE *file, const struct plot_options *options, const struct curves *curves,
+                      const struct layout *layout, const struct model *model, size_t panel)
 {
     size_t k = layout->shown[panel];
-    bool is_text = layout->place.is_text, has_curve = curves->record->parameter && !curves->reason[0];
-    double line = (double)layout->place.n_row / layout->place.height, top = is_text ? 0.04 : curves->n_curve > 1 ? 0.1 : 0.04;
+    bool is_text = layout->place.is_text,
+         has_curve = curves->record->parameter && !curves->reason[0];
+    double line = (double)layout->place.n_row / layout->place.height, top = is_text ? 0.04
+                                                                            : curves->n_curve > 1
+                                                                                ? 0.1
+                                                                                : 0.04;
     top += is_text ? line * (double)count_key_lines(curves, layout) : 0;
     gnuplot_margins(file, &layout->place, panel, top, has_curve ? 0.62 : 0.86);
     if (has_curve)
         fputs("set format x ''\nunset xlabel\n", file);
     else
         fputs("set format x '% h'\nset xlabel 'time'\n", file);
-    fputs(options->log_values ? "set logscale y\n" : is_text ? "" : "set offsets 0, 0, graph 0.04, graph 0.04\n", file);
+    fputs(options->log_values ? "set logscale y\n"
+          : is_text           ? ""
+                              : "set offsets 0, 0, graph 0.04, graph 0.04\n",
+          file);
     fputs("set key at graph 1, graph 1.03 right bottom horizontal samplen 1\nset ylabel ", file);
     gnuplot_quoted(file, model->abi.observable_name[curves->shown[k]]);
     fputc('\n', file);
@@ -155,8 +181,8 @@ static void put_panel(FILE *file, const struct plot_options *options, const stru
     fputs("set autoscale y\nset ytics autofreq\n", file);
 }
 
-static void put_script(FILE *file, const struct plot_options *options, const struct curves *curves, const struct layout *layout,
-                       const struct model *model)
+static void put_script(FILE *file, const struct plot_options *options, const struct curves *curves,
+                       const struct layout *layout, const struct model *model)
 {
     const struct fit_record *record = curves->record;
     double first = INFINITY, last = -INFINITY;
@@ -169,7 +195,9 @@ static void put_script(FILE *file, const struct plot_options *options, const str
         }
         first = curve->n_time ? fmin(first, curve->time[0]) : first;
     }
-    fputs("set encoding utf8\nset border 3\nset xtics nomirror\nset ytics nomirror\nset datafile missing 'NaN'\n", file);
+    fputs("set encoding utf8\nset border 3\nset xtics nomirror\nset ytics nomirror\nset datafile "
+          "missing 'NaN'\n",
+          file);
     gnuplot_terminal(file, &layout->place, options->format, options->color);
     put_data(file, curves);
     snprintf(title, sizeof title, "%.60s: %s, %s %.4g", curves->id, outcome_name(record->outcome),
@@ -183,13 +211,15 @@ static void put_script(FILE *file, const struct plot_options *options, const str
     if (curves->is_log)
         fputs("set logscale x\n", file);
     if (last > first)
-        fprintf(file, "set xrange [%.10g:%.10g]\n", first, last + (curves->is_log ? 0.05 * last : 0.02 * (last - first)));
+        fprintf(file, "set xrange [%.10g:%.10g]\n", first,
+                last + (curves->is_log ? 0.05 * last : 0.02 * (last - first)));
     for (size_t k = 0; k < layout->place.n_panel; k++)
         put_panel(file, options, curves, layout, model, k);
     fputs("unset multiplot\n", file);
 }
 
-/* The wanted dataset, or the worst one: failed without a best point counts only if there is nothing else. */
+/* The wanted dataset, or the worst one: failed without a best point counts only if there is
+ * nothing else. */
 static enum status choose(const struct plot_options *options, char **id, struct error *error)
 {
     struct result *result = NULL;
@@ -215,7 +245,8 @@ static enum status choose(const struct plot_options *options, char **id, struct 
             worst = badness;
         }
     if (!status && !*id)
-        status = error_set(error, STATUS_USAGE, "%s: no dataset is selected", options->files.result);
+        status =
+            error_set(error, STATUS_USAGE, "%s: no dataset is selected", options->files.result);
     if (!status && options->files.listener.tell) {
         char line[200];
         snprintf(line, sizeof line, "the worst fit of %llu is %.80s (--id names another)",
@@ -228,14 +259,16 @@ static enum status choose(const struct plot_options *options, char **id, struct 
     return status;
 }
 
-static enum status find_dataset(struct fitted *fitted, const char *id, struct curves *curves, struct error *error)
+static enum status find_dataset(struct fitted *fitted, const char *id, struct curves *curves,
+                                struct error *error)
 {
     struct fitted_dataset dataset;
     bool more;
     for (;;) {
         enum status status = fitted_next(fitted, &dataset, &more, error);
         if (!status && !more)
-            status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'", result_info(fitted->result)->path, id);
+            status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
+                               result_info(fitted->result)->path, id);
         if (status)
             return status;
         if (!strcmp(dataset.id, id))
@@ -244,26 +277,30 @@ static enum status find_dataset(struct fitted *fitted, const char *id, struct cu
 }
 
 /* The panels: what --observable names, in its order, or what was measured. */
-static enum status choose_panels(struct layout *layout, const struct curves *curves, const struct plot_options *options,
-                                 const struct model *model, struct error *error)
+static enum status choose_panels(struct layout *layout, const struct curves *curves,
+                                 const struct plot_options *options, const struct model *model,
+                                 struct error *error)
 {
     const struct option_list *wanted = &options->observable;
     size_t n = wanted->n ? wanted->n : curves->n_shown;
     layout->place.n_panel = n < MOST_PANELS ? n : MOST_PANELS;
     if (n > MOST_PANELS && options->files.listener.tell)
         options->files.listener.tell(options->files.listener.context,
-                                     "note: " OPTION_TEXT(MOST_PANELS) " observables are drawn; --observable chooses");
+                                     "note: " OPTION_TEXT(MOST_PANELS) " observables are drawn; "
+                                                                       "--observable chooses");
     for (size_t i = 0; i < layout->place.n_panel; i++) {
         size_t index, k = i;
         if (wanted->n) {
-            enum status status = values_name(wanted->item[i], "observable", "observable", model->abi.observable_name,
-                                             model->abi.n_observable, &index, error);
+            enum status status =
+                values_name(wanted->item[i], "observable", "observable", model->abi.observable_name,
+                            model->abi.n_observable, &index, error);
             if (status)
                 return status;
             for (k = 0; k < curves->n_shown && curves->shown[k] != index;)
                 k++;
             if (k == curves->n_shown)
-                return error_set(error, STATUS_USAGE, "--observable: '%s' was not measured in dataset '%.100s'",
+                return error_set(error, STATUS_USAGE,
+                                 "--observable: '%s' was not measured in dataset '%.100s'",
                                  wanted->item[i], curves->id);
         }
         layout->shown[i] = k;
@@ -271,7 +308,8 @@ static enum status choose_panels(struct layout *layout, const struct curves *cur
     return STATUS_OK;
 }
 
-enum status plot_write(const struct plot_options *options, struct output *output, struct error *error)
+enum status plot_write(const struct plot_options *options, struct output *output,
+                       struct error *error)
 {
     struct fitted fitted = {.n_room = 0};
     struct curves curves = {.n_curve = 0};

@@ -18,8 +18,10 @@ struct plot_options {
     enum plot_format format;
 };
 
-/* Opens the output when there is something to write; the caller finishes it. STATUS_SYSTEM: gnuplot is missing or fails. */
-enum status plot_write(const struct plot_options *options, struct output *output, struct error *error);
+/* Opens the output when there is something to write; the caller finishes it. STATUS_SYSTEM:
+ * gnuplot is missing or fails. */
+enum status plot_write(const struct plot_options *options, struct output *output,
+                       struct error *error);
 /* The same of a visual predictive check of a population (use/population_check.h). */
 enum status plot_check_write(const struct plot_options *options, struct output *output,
                              struct error *error);

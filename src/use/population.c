@@ -24,9 +24,11 @@ struct population_work {
     struct population_row *row;
     size_t n_kept;                   /* converged fits */
     size_t *kept_row;                /* n_kept */
-    double *estimate, *error;        /* n_kept x n_parameter, n_kept x n_parameter^2; then of those used and chosen alone */
-    double *variance, *freedom;      /* n_kept: sigma^2 of the covariance, and degrees of freedom to estimate it from. 1 and 0:
-                                      * there are none; NaN: sigmas were known; infinite: they were parameters of the fit */
+    /* n_kept x n_parameter, n_kept x n_parameter^2; then of those used and chosen alone */
+    double *estimate, *error;
+    /* n_kept: sigma^2 of the covariance, and degrees of freedom to estimate it from. 1 and 0:
+     * there are none; NaN: sigmas were known; infinite: they were parameters of the fit */
+    double *variance, *freedom;
     unsigned char *has_prior;        /* n_kept */
     size_t *parameter;
     enum parameter_scale *scale;     /* n_parameter of the file */
@@ -35,7 +37,8 @@ struct population_work {
 
 static enum status no_memory(const struct population_work *work, struct error *error)
 {
-    return error_set(error, STATUS_NO_MEMORY, "out of memory for the fits of %s", result_info(work->result)->path);
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for the fits of %s",
+                     result_info(work->result)->path);
 }
 
 /* d natural / d number on the scale */
@@ -54,7 +57,8 @@ static void keep(struct population_work *work, const struct fit_record *record)
         estimate[j] = fit_scale_from_natural(work->scale[j], record->parameter[j]);
     for (size_t c = 0; c < n; c++)
         for (size_t d = 0; d < n; d++) {
-            double both = slope(work->scale[c], record->parameter[c]) * slope(work->scale[d], record->parameter[d]);
+            double both = slope(work->scale[c], record->parameter[c]) *
+                          slope(work->scale[d], record->parameter[d]);
             error[d + c * n] = record->covariance[d + c * n] / both;
         }
     bool is_unknown = record->n_no_sigma > 0, has_freedom = is_unknown && record->n_freedom > 0;
@@ -70,7 +74,8 @@ static enum status open_rows(struct population_work *work, struct error *error)
     const struct result_info *info = result_info(work->result);
     size_t n = info->n_parameter, most = info->n_fit + 1;
     if (n > TWO_STAGE_MOST)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: has %zu parameters; results with more than %d have no covariances",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: has %zu parameters; results with more than %d have no covariances",
                          info->path, n, TWO_STAGE_MOST);
     work->row = calloc(most, sizeof *work->row);
     work->kept_row = calloc(most, sizeof *work->kept_row);
@@ -81,8 +86,8 @@ static enum status open_rows(struct population_work *work, struct error *error)
     work->parameter = calloc(n + 1, sizeof *work->parameter);
     work->scale = calloc(n + 1, sizeof *work->scale);
     work->numbers = calloc(3 * n + 2 * n * n + 1, sizeof *work->numbers);
-    if (!work->row || !work->kept_row || !work->estimate || !work->error || !work->variance || !work->has_prior
-        || !work->parameter || !work->scale || !work->numbers)
+    if (!work->row || !work->kept_row || !work->estimate || !work->error || !work->variance ||
+        !work->has_prior || !work->parameter || !work->scale || !work->numbers)
         return no_memory(work, error);
     work->freedom = work->variance + most;
     for (size_t j = 0; j < n; j++)
@@ -99,8 +104,9 @@ static enum status read_rows(struct population_work *work, struct error *error)
         for (size_t i = 0; i < block.n && !status; i++) {
             const struct fit_record *record = &block.record[i];
             struct population_row *row = &work->row[work->population.n_row];
-            *row = (struct population_row){arena_strdup(&work->ids, block.id[i]), (enum outcome)record->outcome,
-                                           POPULATION_NOT_CONVERGED, 0};
+            *row =
+                (struct population_row){arena_strdup(&work->ids, block.id[i]),
+                                        (enum outcome)record->outcome, POPULATION_NOT_CONVERGED, 0};
             if (!row->id)
                 status = no_memory(work, error);
             else if (outcome_is_success(row->outcome))
@@ -131,19 +137,24 @@ static enum status choose(struct population_work *work, const char *names, struc
     for (const char *at = names; at && *at;) {
         char name[NAME_BYTES];
         size_t length = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        enum status status = values_name(name, "parameters", "parameter", info->parameter_name, info->n_parameter, &j, error);
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+                 at);
+        enum status status = values_name(name, "parameters", "parameter", info->parameter_name,
+                                         info->n_parameter, &j, error);
         for (size_t i = 0; !status && i < *k; i++)
             if (work->parameter[i] == j)
                 return error_set(error, STATUS_USAGE, "--parameters: '%s' is named twice", name);
         if (status)
             return status;
         if (!varies(work, j))
-            return error_set(error, STATUS_USAGE, "--parameters: '%s' has the same value in all converged fits", name);
+            return error_set(error, STATUS_USAGE,
+                             "--parameters: '%s' has the same value in all converged fits", name);
         work->parameter[(*k)++] = j;
         at += length + (at[length] == ',');
     }
-    return *k ? STATUS_OK : error_set(error, STATUS_BAD_PROBLEM, "%s: no parameter differs between converged fits", info->path);
+    return *k ? STATUS_OK
+              : error_set(error, STATUS_BAD_PROBLEM,
+                          "%s: no parameter differs between converged fits", info->path);
 }
 
 /* From the datasets that have degrees of freedom; those without share it. */
@@ -153,8 +164,12 @@ static double pool_sigma(const struct population_work *work, struct error *error
     for (size_t i = 0; i < work->n_kept; i++) {
         const char *id = work->row[work->kept_row[i]].id;
         if (isinf(work->variance[i]))
-            error_set(error, STATUS_USAGE, "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; one "
-                      "that all datasets share comes from `stiffit run --share` with that parameter", id);
+            error_set(error, STATUS_USAGE,
+                      "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; "
+                      "one "
+                      "that all datasets share comes from `stiffit run --share` with that "
+                      "parameter",
+                      id);
         else if (isnan(work->variance[i]))
             error_set(error, STATUS_USAGE, "--pool-sigma: the sigmas of '%s' are known", id);
         if (!isfinite(work->variance[i]))
@@ -163,8 +178,10 @@ static double pool_sigma(const struct population_work *work, struct error *error
         freedom += work->freedom[i];
     }
     if (!(freedom > 0))
-        error_set(error, STATUS_BAD_PROBLEM, "--pool-sigma: no dataset of %s has more measurements than fitted parameters, so "
-                  "that sigma cannot be estimated", result_info(work->result)->path);
+        error_set(error, STATUS_BAD_PROBLEM,
+                  "--pool-sigma: no dataset of %s has more measurements than fitted parameters, so "
+                  "that sigma cannot be estimated",
+                  result_info(work->result)->path);
     return sqrt(sum / freedom);
 }
 
@@ -229,11 +246,13 @@ static bool fill_shrinkage(const struct population *population, double *shrinkag
 {
     const struct two_stage *found = &population->found;
     size_t k = found->k;
-    double *shrunken = malloc((found->n * k + 4 * k * k + k) * sizeof *shrunken), *rest = shrunken + found->n * k;
+    double *shrunken = malloc((found->n * k + 4 * k * k + k) * sizeof *shrunken),
+           *rest = shrunken + found->n * k;
     for (size_t i = 0; shrunken && i < found->n; i++)
         two_stage_shrink(found, i, shrunken + i * k, rest, rest + k * k);
     for (size_t j = 0; shrunken && j < k; j++)
-        shrinkage[j] = 1 - deviation(found->n, k, shrunken + j) / population_deviation(population, j);
+        shrinkage[j] =
+            1 - deviation(found->n, k, shrunken + j) / population_deviation(population, j);
     free(shrunken);
     return shrunken;
 }
@@ -247,8 +266,10 @@ static enum status find(struct population_work *work, struct error *error)
     for (uint64_t i = 0; i < population->n_row; i++)
         population->n_left[work->row[i].use]++;
     if (found->n < 2)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: %zu of %llu fits converged with a covariance of these parameters; at "
-                         "least 2 are needed (--parameters names fewer parameters)", result_info(work->result)->path, found->n,
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: %zu of %llu fits converged with a covariance of these parameters; at "
+                         "least 2 are needed (--parameters names fewer parameters)",
+                         result_info(work->result)->path, found->n,
                          (unsigned long long)population->n_row);
     double *raw = work->numbers, *shrinkage = raw + k;
     found->k = k;
@@ -266,7 +287,8 @@ static enum status find(struct population_work *work, struct error *error)
     return STATUS_OK;
 }
 
-enum status population_read(struct population_work **work, const struct population_options *options, struct error *error)
+enum status population_read(struct population_work **work, const struct population_options *options,
+                            struct error *error)
 {
     *work = calloc(1, sizeof **work);
     if (!*work)
@@ -293,7 +315,10 @@ enum status population_read(struct population_work **work, const struct populati
     return find(*work, error);
 }
 
-const struct population *population_get(const struct population_work *work) { return &work->population; }
+const struct population *population_get(const struct population_work *work)
+{
+    return &work->population;
+}
 
 void population_free(struct population_work *work)
 {
@@ -320,7 +345,8 @@ double population_deviation(const struct population *population, size_t j)
 
 double population_half_interval(const struct population *population, size_t j)
 {
-    double quantile = distribution_t_quantile(0.5 + 0.5 * CONFIDENCE, (double)(population->found.n - 1));
+    double quantile =
+        distribution_t_quantile(0.5 + 0.5 * CONFIDENCE, (double)(population->found.n - 1));
     return quantile * sqrt(population->found.mean_covariance[j + j * population->k]);
 }
 
@@ -340,7 +366,8 @@ bool population_csv(const struct population *population, struct csv_writer *writ
     csv_put_text(writer, "population");
     for (size_t h = 0; h < 3; h++)
         for (size_t j = 0; j < k; j++) {
-            snprintf(text, sizeof text, "%s%s", head[h], population->info->parameter_name[population->parameter[j]]);
+            snprintf(text, sizeof text, "%s%s", head[h],
+                     population->info->parameter_name[population->parameter[j]]);
             csv_put_text(writer, text);
         }
     csv_end_row(writer);
@@ -354,9 +381,12 @@ bool population_csv(const struct population *population, struct csv_writer *writ
         csv_put_text(writer, population_use_name(row->use));
         for (size_t h = 0; h < 3; h++)
             for (size_t j = 0; j < k; j++) {
-                const double *estimate = h == 2 ? population->found.estimate + row->fit * k : shrunken;
-                double natural = used ? population_natural(population, j, estimate[j]) : (double)NAN;
-                double to_natural = fabs(slope(population->scale[population->parameter[j]], natural));
+                const double *estimate =
+                    h == 2 ? population->found.estimate + row->fit * k : shrunken;
+                double natural =
+                    used ? population_natural(population, j, estimate[j]) : (double)NAN;
+                double to_natural =
+                    fabs(slope(population->scale[population->parameter[j]], natural));
                 csv_put_number(writer, h == 1 ? to_natural * sqrt(variance[j + j * k]) : natural);
             }
         csv_end_row(writer);
@@ -373,7 +403,8 @@ const char *population_use_name(enum population_use use)
 
 void population_priors(const struct population *population, struct csv_writer *writer)
 {
-    static const char *const head[] = {"parameter", "prior", "prior_location", "prior_scale", "prior_on"};
+    static const char *const head[] = {"parameter", "prior", "prior_location", "prior_scale",
+                                       "prior_on"};
     for (size_t h = 0; h < sizeof head / sizeof *head; h++)
         csv_put_text(writer, head[h]);
     csv_end_row(writer);

@@ -1,4 +1,5 @@
-/* `stiffit population`: what the fits of a result say about the population from which the datasets come.
+/* `stiffit population`: what the fits of a result say about the population from which the
+ * datasets come.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,7 +10,8 @@
 
 struct population_options {
     const char *result;
-    const char *parameters; /* names between commas; NULL: all that differ between the converged fits */
+    /* names between commas; NULL: all that differ between the converged fits */
+    const char *parameters;
     bool pools_sigma;       /* all datasets have one unknown sigma */
 };
 
@@ -33,15 +35,19 @@ struct population {
     uint64_t n_with_prior;        /* used fits that had priors, which count twice here */
     const struct population_row *row;
     struct two_stage found;
-    const double *raw_deviation;  /* k: standard deviation of the estimates, which includes their errors */
-    const double *shrinkage;      /* k: 1 - standard deviation of the shrunken estimates / that of the population */
+    /* k: standard deviation of the estimates, which includes their errors */
+    const double *raw_deviation;
+    /* k: 1 - standard deviation of the shrunken estimates / that of the population */
+    const double *shrinkage;
     double sigma;                 /* pooled; NaN: it is not */
 };
 
 struct population_work;
-/* Keeps k + k k numbers of each converged fit in memory. STATUS_USAGE: unknown names, or fits that the options do not suit;
- * STATUS_BAD_PROBLEM: fewer than two fits can be used. population_free is legal after a failure; it ends the population. */
-enum status population_read(struct population_work **work, const struct population_options *options, struct error *error);
+/* Keeps k + k k numbers of each converged fit in memory. STATUS_USAGE: unknown names, or fits
+ * that the options do not suit; STATUS_BAD_PROBLEM: fewer than two fits can be used.
+ * population_free is legal after a failure; it ends the population. */
+enum status population_read(struct population_work **work, const struct population_options *options,
+                            struct error *error);
 const struct population *population_get(const struct population_work *work);
 void population_free(struct population_work *work);
 
@@ -52,8 +58,9 @@ double population_half_interval(const struct population *population, size_t j);
 /* The natural value of a number on the scale of parameter j. */
 double population_natural(const struct population *population, size_t j, double value);
 
-/* A row for each dataset: its shrunken estimates with their standard errors, and its fit; natural scale. False: out of
- * memory. */
+/* A row for each dataset: its shrunken estimates with their standard errors, and its fit;
+ * natural scale. False: out of memory. */
 bool population_csv(const struct population *population, struct csv_writer *writer);
-/* The population as priors: a table for `stiffit import --parameters`. Parameters that do not vary are left out. */
+/* The population as priors: a table for `stiffit import --parameters`. Parameters that do not
+ * vary are left out. */
 void population_priors(const struct population *population, struct csv_writer *writer);

@@ -93,7 +93,8 @@ static uint64_t choose_each(const struct problem_info *info, const struct fit_re
 {
     double steps = record->n_evaluation > 0
                        ? (double)record->n_step / (double)record->n_evaluation : 0;
-    double most = fmax(FEW, fmin(MOST_DATASETS, MOST_STEPS / ((double)n_replicate * fmax(steps, 1))));
+    double most =
+        fmax(FEW, fmin(MOST_DATASETS, MOST_STEPS / ((double)n_replicate * fmax(steps, 1))));
     uint64_t by_numbers = info->n_measurement * n_replicate / MOST + 1;
     uint64_t by_datasets = (uint64_t)ceil((double)info->n_dataset / floor(most));
     return by_numbers > by_datasets ? by_numbers : by_datasets;
@@ -149,7 +150,8 @@ static size_t sort_bin(const struct population_check *check, size_t n,
             highest = limit;
     }
     for (size_t i = 0; i < n; i++) {
-        double value = k ? check->replicate[point[i].row * check->n_replicate + *k] : point[i].value;
+        double value =
+            k ? check->replicate[point[i].row * check->n_replicate + *k] : point[i].value;
         value = corrected(&point[i], value, corrects);
         sorted[i] = isnan(value) ? value : fmin(fmax(value, lowest), highest);
     }
@@ -180,7 +182,8 @@ static void fill_bin(const struct population_check *check, struct check_bin *bin
 }
 
 /* How each value of a bin's points is made one of a point with the bin's median prediction: by a
- * ratio, or by a difference (Bergstrand et al. 2011, equations 3 and 4, with a lower bound of 0). */
+ * ratio, or by a difference (Bergstrand et al. 2011, equations 3 and 4, with a lower bound of
+ * 0). */
 static void correct(struct check_point *point, size_t n, bool by_difference, double *scratch)
 {
     for (size_t i = 0; i < n; i++)

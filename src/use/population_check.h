@@ -16,7 +16,8 @@ struct check_point {
     double time, value;
     int8_t censored;            /* as in struct measurements: value is the limit */
     double typical, individual, conditional, score, decorrelated; /* as in struct population_view */
-    double factor, shift;       /* value * factor + shift: prediction-corrected; NaN: not possible */
+    /* value * factor + shift: prediction-corrected; NaN: not possible */
+    double factor, shift;
     size_t row;                 /* of its replicates in struct population_check */
 };
 

@@ -151,7 +151,8 @@ static double covariance_of(const struct around *around, size_t i, size_t j, boo
     double sum = 0;
     for (size_t a = 0; a < r; a++)
         for (size_t b = 0; b < r; b++)
-            sum += around->by[i + a * n] * population->covariance[a * r + b] * around->by[j + b * n];
+            sum +=
+                around->by[i + a * n] * population->covariance[a * r + b] * around->by[j + b * n];
     for (size_t o = 0; o < around->q && is_same; o++) {
         double deviation = population->occasion_deviation[o];
         sum += around->by[i + (r + o) * n] * deviation * deviation * around->by[j + (r + o) * n];
@@ -206,7 +207,8 @@ static bool put_conditional(struct around *around, const double *residual, const
     double *v, *x;
     bool is_there;
     for (size_t i = 0; row && i < around->n; i++) {
-        conditional[i] = isnan(residual[i]) ? (double)NAN : expected_residual(around, i, residual[i]);
+        conditional[i] =
+            isnan(residual[i]) ? (double)NAN : expected_residual(around, i, residual[i]);
         if (isfinite(conditional[i]))
             row[n++] = i;
         else

@@ -93,7 +93,8 @@ static double rank_of(const double *replicate, size_t n_replicate, double value)
     return (below + 0.5) / ((double)n + 1);
 }
 
-/* Medians and scores; value[i] of a censored measurement becomes one that may be behind its limit. */
+/* Medians and scores; value[i] of a censored measurement becomes one that may be behind its
+ * limit. */
 static void find_scores(struct population_view *view, const struct fitted_dataset *data,
                         double *value, double *sorted)
 {

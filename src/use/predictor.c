@@ -1,4 +1,5 @@
-/* Sorts rows in any order into a task in order of time, and returns the answers in the order of the rows.
+/* Sorts rows in any order into a task in order of time, and returns the answers in the order of
+ * the rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/predictor.h"
 
@@ -10,8 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum status predictor_init(struct predictor *predictor, const struct model *model, const struct ode_options *options,
-                            int64_t max_steps, struct error *error)
+enum status predictor_init(struct predictor *predictor, const struct model *model,
+                           const struct ode_options *options, int64_t max_steps,
+                           struct error *error)
 {
     memset(predictor, 0, sizeof *predictor);
     predictor->model = model;
@@ -36,26 +38,41 @@ void predictor_fini(struct predictor *predictor)
 }
 
 /* The evaluation of one experiment, with arrays of its own. False: out of memory. */
-static bool begin(struct predictor *predictor, const struct predictor_rows *rows, struct ode_task *task,
-                  struct ode_rows *sorted, struct evaluation *evaluation)
+static bool begin(struct predictor *predictor, const struct predictor_rows *rows,
+                  struct ode_task *task, struct ode_rows *sorted, struct evaluation *evaluation)
 {
     struct arena *arena = &predictor->arena;
     struct measurements given = rows->measured;
     given.value = NULL;
-    *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_dose = rows->n_dose, .dose = rows->dose,
-                              .input = rows->input, .n_call = rows->n_call, .call = rows->call};
-    bool is_sorted = rows->p && ode_task_substitute(task, rows->n_substitute, rows->substitute, rows->n_measured, arena) &&
-                     ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
-                     (!rows->goes_to_rest || ode_task_add_steady(task, arena));
+    *task = (struct ode_task){.t0 = rows->t0,
+                              .covariate = rows->covariate,
+                              .n_dose = rows->n_dose,
+                              .dose = rows->dose,
+                              .input = rows->input,
+                              .n_call = rows->n_call,
+                              .call = rows->call};
+    bool is_sorted =
+        rows->p &&
+        ode_task_substitute(task, rows->n_substitute, rows->substitute, rows->n_measured, arena) &&
+        ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
+        (!rows->goes_to_rest || ode_task_add_steady(task, arena));
     double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
     double *noise = arena_alloc(arena, (rows->n + 1) * sizeof *noise);
-    *evaluation = (struct evaluation){.engine = rows->engine, .task = task, .p = rows->p, .own = rows->own,
-                                      .n_sens = rows->n_sens, .sens = rows->sens, .own_sens = rows->own_sens,
-                                      .column = rows->column,
-                                      .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
-                                      .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
-                                      .lenient = true, .prediction = answer,
-                                      .noise = predictor->model->abi.noise ? noise : NULL};
+    *evaluation =
+        (struct evaluation){.engine = rows->engine,
+                            .task = task,
+                            .p = rows->p,
+                            .own = rows->own,
+                            .n_sens = rows->n_sens,
+                            .sens = rows->sens,
+                            .own_sens = rows->own_sens,
+                            .column = rows->column,
+                            .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
+                            .max_steps = predictor->max_steps,
+                            .deadline_ns = INT64_MAX,
+                            .lenient = true,
+                            .prediction = answer,
+                            .noise = predictor->model->abi.noise ? noise : NULL};
     return is_sorted && answer && noise;
 }
 
@@ -64,7 +81,8 @@ static bool evaluate(void *context, struct evaluation *const *evaluations, size_
     struct predictor *predictor = context;
     for (size_t k = 0; k < n; k++) {
         engine_evaluate(predictor->engine, evaluations[k]);
-        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED && evaluations[k]->engine != ENGINE_REFERENCE) {
+        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED &&
+            evaluations[k]->engine != ENGINE_REFERENCE) {
             evaluations[k]->engine = ENGINE_REFERENCE;
             engine_evaluate(predictor->engine, evaluations[k]);
         }
@@ -72,15 +90,17 @@ static bool evaluate(void *context, struct evaluation *const *evaluations, size_
     return true;
 }
 
-bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, double *prediction, double *noise,
-                   char *reason)
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows,
+                   double *prediction, double *noise, char *reason)
 {
     static const uint32_t source[] = {EXPERIMENT_NONE, 0};
     struct ode_task task[2];
     struct ode_rows sorted[2];
     struct evaluation evaluation[2], *asked[] = {&evaluation[0], &evaluation[1]};
     size_t own = rows->before != NULL; /* behind the one at whose steady state it begins */
-    const struct fit_problem problem = {.model = predictor->model, .n_experiment = 1 + own, .task = task,
+    const struct fit_problem problem = {.model = predictor->model,
+                                        .n_experiment = 1 + own,
+                                        .task = task,
                                         .preequilibration = own ? source : NULL};
     const struct fit_map map = {.n_free = rows->n_fitted};
     bool has_noise = noise && predictor->model->abi.noise;
@@ -108,20 +128,27 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     return n_lost < rows->n || rows->n == 0;
 }
 
-struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
-                            double noise)
+struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured,
+                            size_t i, double prediction, double noise)
 {
     struct measurements row = measurements_from(measured, i);
-    double value = *row.value, own = *row.sigma, weight, right, unit = kind->unit > 0 ? kind->unit : 1;
+    double value = *row.value, own = *row.sigma, weight, right,
+           unit = kind->unit > 0 ? kind->unit : 1;
     const struct fit_loss *loss = &kind->loss[*row.observable];
     if (kind->unit > 0)
         own = unit;
     row.sigma = &own;
     const struct fit_objective objective = {.n_row = 1, .measured = row, .has_noise = !isnan(noise),
                                             .likelihood = kind->likelihood, .loss = kind->loss};
-    const struct fit_answer answer = {.prediction = &prediction, .noise = &noise, .weight = &weight, .residual = &right};
-    struct residual out = {.sigma = fit_objective_sigma(&objective, &answer, 0) / unit, .residual = NAN, .weighted = NAN,
-                           .weight = NAN, .loss = NAN};
+    const struct fit_answer answer = {.prediction = &prediction,
+                                      .noise = &noise,
+                                      .weight = &weight,
+                                      .residual = &right};
+    struct residual out = {.sigma = fit_objective_sigma(&objective, &answer, 0) / unit,
+                           .residual = NAN,
+                           .weighted = NAN,
+                           .weight = NAN,
+                           .loss = NAN};
     if (isnan(value) || isnan(prediction))
         return out;
     out.loss = fit_objective_value(&objective, &answer) * unit;

@@ -1,4 +1,5 @@
-/* Opens the result and what it was made from, and has the parts of the report made, in three passes.
+/* Opens the result and what it was made from, and has the parts of the report made, in three
+ * passes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report.h"
 
@@ -18,10 +19,14 @@ static enum status open_files(struct report *report, struct error *error)
                       status == STATUS_SYSTEM;
     if (is_missing && report->fitted.result && !options->files.problem && !options->files.model) {
         const char *end = strchr(error->message, '\n');
-        snprintf(report->no_model, sizeof report->no_model, "%.*s", end ? (int)(end - error->message) : 380, error->message);
+        snprintf(report->no_model, sizeof report->no_model, "%.*s",
+                 end ? (int)(end - error->message) : 380, error->message);
         if (options->files.listener.tell)
-            options->files.listener.tell(options->files.listener.context,
-                                         "note: without the problem and its model the report has no curves and no residuals:");
+            options->files.listener.tell(options->files.listener.context, "note: without the "
+                                                                          "problem and its model "
+                                                                          "the report has no "
+                                                                          "curves and no "
+                                                                          "residuals:");
         if (options->files.listener.tell)
             options->files.listener.tell(options->files.listener.context, report->no_model);
         status = STATUS_OK;
@@ -38,7 +43,8 @@ static enum status open_temporary(struct report *report, struct error *error)
     return STATUS_OK;
 }
 
-enum status report_write(const struct report_options *options, struct output *output, struct error *error)
+enum status report_write(const struct report_options *options, struct output *output,
+                         struct error *error)
 {
     struct report report = {.options = options};
     struct row_words words = options->rows;

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "use/report_options.h"
 
-/* Opens the output when there is something to write; the caller finishes it. Without problem or model the page has no curves
- * and residuals, and says why. */
-enum status report_write(const struct report_options *options, struct output *output, struct error *error);
+/* Opens the output when there is something to write; the caller finishes it. Without problem or
+ * model the page has no curves and residuals, and says why. */
+enum status report_write(const struct report_options *options, struct output *output,
+                         struct error *error);

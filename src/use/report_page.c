@@ -1,5 +1,6 @@
-/* The page of a report: tables that any browser shows, and behind them the data and scripts for the charts. All text from files
- * is escaped; the page's policy lets no script run but its own two, and loads nothing.
+/* The page of a report: tables that any browser shows, and behind them the data and scripts for
+ * the charts. All text from files is escaped; the page's policy lets no script run but its own
+ * two, and loads nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
@@ -90,26 +91,37 @@ static void put_health(FILE *file, const struct report *report)
     uint64_t n_failed = summary->digest.n_fit - summary->n_success;
     fputs("<section id=health><h2>Health</h2>\n", file);
     bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
-    fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> %s, <b>%llu</b> failed; "
-                  "<b>%llu</b> with a curve that does not describe the data.</p>\n",
-            count(summary->digest.n_fit), summary->digest.n_fit == 1 ? "" : "s", count(summary->n_success),
+    fprintf(file,
+            "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> %s, <b>%llu</b> failed; "
+            "<b>%llu</b> with a curve that does not describe the data.</p>\n",
+            count(summary->digest.n_fit), summary->digest.n_fit == 1 ? "" : "s",
+            count(summary->n_success),
             outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
             count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
     put_facts(file, &summary->digest);
     if (isfinite(summary->reduced.median))
-        fprintf(file, "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
-                      "It is near 1 for a good model with right sigmas.</p>\n",
-                report->info->is_shared ? "sigmas are known or shared" : "every sigma is known", summary->reduced.median,
-                summary->reduced.q25, summary->reduced.q75, summary->reduced.max);
+        fprintf(file,
+                "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest "
+                "%.4g. "
+                "It is near 1 for a good model with right sigmas.</p>\n",
+                report->info->is_shared ? "sigmas are known or shared" : "every sigma is known",
+                summary->reduced.median, summary->reduced.q25, summary->reduced.q75,
+                summary->reduced.max);
     if (isfinite(summary->r_squared.median))
-        fprintf(file, "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and %.4g, least "
-                      "%.4g.</p>\n",
-                summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75, summary->r_squared.min);
+        fprintf(file,
+                "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and "
+                "%.4g, least "
+                "%.4g.</p>\n",
+                summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75,
+                summary->r_squared.min);
     const struct show_refits *refits = &summary->refits;
     if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)
-        fprintf(file, "<p>Starts: all ended at one optimum in %llu fits, some elsewhere in %llu; the best start is alone in "
-                      "%llu; all others failed in %llu.</p>\n", count(refits->n_same), count(refits->n_some),
-                count(refits->alone.n), count(refits->only.n));
+        fprintf(file,
+                "<p>Starts: all ended at one optimum in %llu fits, some elsewhere in %llu; the "
+                "best start is alone in "
+                "%llu; all others failed in %llu.</p>\n",
+                count(refits->n_same), count(refits->n_some), count(refits->alone.n),
+                count(refits->only.n));
     if (n_failed) {
         begin_table(file, "Failures", "status|fits|message of the first|examples|what to do");
         for (size_t i = 0; i < summary->n_group; i++) {
@@ -124,7 +136,8 @@ static void put_health(FILE *file, const struct report *report)
             fputs("</tr>\n", file);
         }
         if (summary->n_other)
-            fprintf(file, "<tr><td>others</td><td class=n>%llu</td><td colspan=3></td></tr>\n", count(summary->n_other));
+            fprintf(file, "<tr><td>others</td><td class=n>%llu</td><td colspan=3></td></tr>\n",
+                    count(summary->n_other));
         end_table(file);
     }
     bool any = summary->n_fit_flat > 0;
@@ -145,7 +158,8 @@ static void put_health(FILE *file, const struct report *report)
             char text[300];
             fputs("<tr><td>flat</td>", file);
             put_count(file, summary->flat[i].fits.n);
-            put_cell(file, show_combination_text(report->info, summary->flat[i].weight, text, sizeof text));
+            put_cell(file, show_combination_text(report->info, summary->flat[i].weight, text,
+                                                 sizeof text));
             put_examples(file, &summary->flat[i].fits);
             fputs("</tr>\n", file);
         }
@@ -154,7 +168,8 @@ static void put_health(FILE *file, const struct report *report)
     fputs("</section>\n", file);
 }
 
-static void put_spread(FILE *file, const char *name, const char *unit, const struct show_spread *spread)
+static void put_spread(FILE *file, const char *name, const char *unit,
+                       const struct show_spread *spread)
 {
     fputs("<tr>", file);
     put_cell(file, name);
@@ -171,11 +186,14 @@ static void put_tables(FILE *file, const struct report *report)
     static const char *const cost[N_COST] = {"computing time", "evaluations", "integrator steps"};
     const struct result_info *info = report->info;
     fputs("<section id=parameters><h2>Parameters</h2>\n", file);
-    begin_table(file, "Converged fits", "parameter|unit|least|quartile|median|quartile|largest|median relative error|at lower "
-                                        "bound|at upper bound");
+    begin_table(file, "Converged fits",
+                "parameter|unit|least|quartile|median|quartile|largest|median relative error|at "
+                "lower "
+                "bound|at upper bound");
     for (size_t j = 0; j < info->n_parameter; j++) {
         const struct show_spread *spread = &report->summary.parameter[j];
-        put_spread(file, info->parameter_name[j], info->parameter_unit ? info->parameter_unit[j] : NULL, spread);
+        put_spread(file, info->parameter_name[j],
+                   info->parameter_unit ? info->parameter_unit[j] : NULL, spread);
         put_number(file, spread->error);
         put_count(file, spread->n_at_lower);
         put_count(file, spread->n_at_upper);
@@ -184,9 +202,12 @@ static void put_tables(FILE *file, const struct report *report)
     end_table(file);
     fputs("<div class=charts id=parameter-charts></div></section>\n"
           "<section id=pairs class=script><h2>Pairs</h2><div id=pair-box></div></section>\n"
-          "<section id=quality class=script><h2>Quality of the fits</h2><div class=charts id=quality-charts></div></section>\n"
-          "<section id=residuals class=script><h2>Residuals</h2><div id=residual-box></div></section>\n"
-          "<section id=costs><h2>Costs</h2>\n", file);
+          "<section id=quality class=script><h2>Quality of the fits</h2><div class=charts "
+          "id=quality-charts></div></section>\n"
+          "<section id=residuals class=script><h2>Residuals</h2><div "
+          "id=residual-box></div></section>\n"
+          "<section id=costs><h2>Costs</h2>\n",
+          file);
     begin_table(file, "All fits", "number|unit|least|quartile|median|quartile|largest");
     for (int k = 0; k < N_COST; k++) {
         put_spread(file, cost[k], k == COST_SECONDS ? "s" : "", &report->cost[k]);
@@ -208,10 +229,14 @@ static void put_rows(FILE *file, const struct report *report)
 {
     const struct result_info *info = report->info;
     fputs("<section id=gallery class=script><h2>Gallery</h2><div id=gallery-box></div></section>\n"
-          "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div id=dataset-box "
-          "aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div id=table-box>\n", file);
-    fputs("<div class=scroll><table><caption>At most 100 fits, the worst ones, in the order of the file</caption><thead><tr>"
-          "<th>id</th><th>status</th><th>", file);
+          "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div "
+          "id=dataset-box "
+          "aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div id=table-box>\n",
+          file);
+    fputs("<div class=scroll><table><caption>At most 100 fits, the worst ones, in the order of the "
+          "file</caption><thead><tr>"
+          "<th>id</th><th>status</th><th>",
+          file);
     report_text(file, report->by_reduced ? "reduced chi-square" : "1 - R squared");
     fputs("</th><th>objective</th><th>seconds</th><th>evaluations</th>", file);
     for (size_t j = 0; j < info->n_parameter; j++) {
@@ -243,7 +268,8 @@ static void put_hash(FILE *file, const char *text)
     sha256_of(text, strlen(text), hash);
     fputs(" 'sha256-", file);
     for (size_t i = 0; i < SHA256_BYTES; i += 3) {
-        unsigned bits = (unsigned)hash[i] << 16 | (unsigned)hash[i + 1] << 8 | (i + 2 < SHA256_BYTES ? hash[i + 2] : 0);
+        unsigned bits = (unsigned)hash[i] << 16 | (unsigned)hash[i + 1] << 8 |
+                        (i + 2 < SHA256_BYTES ? hash[i + 2] : 0);
         for (int k = 0; k < 4; k++)
             putc(k == 3 && i + 2 >= SHA256_BYTES ? '=' : digit[bits >> (18 - 6 * k) & 63], file);
     }
@@ -257,8 +283,10 @@ static void put_data(FILE *file, const char *id)
 
 enum status report_page(struct report *report, FILE *file, struct error *error)
 {
-    fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\""
-          "default-src 'none'; base-uri 'none'; form-action 'none'; script-src", file);
+    fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n<meta "
+          "http-equiv=Content-Security-Policy content=\""
+          "default-src 'none'; base-uri 'none'; form-action 'none'; script-src",
+          file);
     put_hash(file, report_charts);
     put_hash(file, report_js);
     fputs("; style-src", file);
@@ -268,17 +296,23 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     report_text(file, words_file(report->info->path));
     fprintf(file, "</title>\n<style>%s</style></head><body>\n<header><h1>", report_css);
     report_text(file, words_file(report->info->path));
-    fputs("</h1><p>Report of stiffit " STIFFIT_VERSION "</p><nav><a href=#health>Health</a> ", file);
+    fputs("</h1><p>Report of stiffit " STIFFIT_VERSION "</p><nav><a href=#health>Health</a> ",
+          file);
     if (report->population)
         fputs("<a href=#population>Population</a> ", file);
     fputs("<a href=#parameters>Parameters</a> "
           "<a class=script href=#pairs>Pairs</a> <a class=script href=#quality>Quality</a> "
-          "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script href=#gallery>Gallery</a> "
+          "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script "
+          "href=#gallery>Gallery</a> "
           "<a href=#fits>Fits</a> <a href=#provenance>Provenance</a></nav></header>\n<main>\n"
-          "<noscript><p class=note>Without JavaScript this page shows its tables, but no charts.</p></noscript>\n", file);
+          "<noscript><p class=note>Without JavaScript this page shows its tables, but no "
+          "charts.</p></noscript>\n",
+          file);
     if (!report_charts[0])
-        fputs("<p class=note>This stiffit was built without a library of charts (Debian: libjs-chart.js): the page shows "
-              "tables alone.</p>\n", file);
+        fputs("<p class=note>This stiffit was built without a library of charts (Debian: "
+              "libjs-chart.js): the page shows "
+              "tables alone.</p>\n",
+              file);
     if (!report->has_model) {
         fputs("<p class=note>The page has no curves and no residuals: ", file);
         report_text(file, report->no_model);
@@ -297,7 +331,8 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     fputs("</script>\n", file);
     put_data(file, "curves");
     copy(report->gallery, file);
-    fprintf(file, "</script>\n<script>%s</script>\n<script>%s</script>\n</body></html>\n", report_charts, report_js);
+    fprintf(file, "</script>\n<script>%s</script>\n<script>%s</script>\n</body></html>\n",
+            report_charts, report_js);
     if (ferror(report->rows) || ferror(report->gallery) || ferror(report->table))
         return error_system(error, EIO, "cannot write temporary files");
     return STATUS_OK;

@@ -10,18 +10,32 @@
 #include "use/report_options.h"
 #include "use/show.h"
 
-/* Rows in tables, of these failed fits, points of the scatter plots besides; datasets whose residuals are shown; parameters in
- * binned pairs. With no more fits than REPORT_N_ALL all of them are rows. */
-enum { REPORT_N_TABLE = 2000, REPORT_N_FAILED = 500, REPORT_N_POINT = 1500, REPORT_N_ALL = 4000, REPORT_N_RESIDUAL = 1000,
-       REPORT_N_PAIRED = 8, REPORT_N_STATIC = 100 };
+/* Rows in tables, of these failed fits, points of the scatter plots besides; datasets whose
+ * residuals are shown; parameters in binned pairs. With no more fits than REPORT_N_ALL all of
+ * them are rows. */
+enum {
+    REPORT_N_TABLE = 2000,
+    REPORT_N_FAILED = 500,
+    REPORT_N_POINT = 1500,
+    REPORT_N_ALL = 4000,
+    REPORT_N_RESIDUAL = 1000,
+    REPORT_N_PAIRED = 8,
+    REPORT_N_STATIC = 100
+};
 
 /* Why a fit was picked: bits. */
 #define REPORT_GROUP_LIST(X) \
-    X(named, "chosen by --id") X(worst, "worst") X(failed, "failed") X(best, "best") X(median, "median") X(random, "random")
+    X(named, "chosen by --id") X(worst, "worst") X(failed, "failed") X(best, "best") X(median, \
+      "median") X(random, "random")
 #define REPORT_GROUP_NUMBER(name, text) GROUP_##name,
 enum report_group { REPORT_GROUP_LIST(REPORT_GROUP_NUMBER) N_REPORT_GROUP };
-enum { PICKED_TABLE = 1 << N_REPORT_GROUP, PICKED_POINT = PICKED_TABLE << 1, PICKED_RESIDUAL = PICKED_TABLE << 2,
-       PICKED_STATIC = PICKED_TABLE << 3, PICKED_GALLERY = PICKED_TABLE - 1 };
+enum {
+    PICKED_TABLE = 1 << N_REPORT_GROUP,
+    PICKED_POINT = PICKED_TABLE << 1,
+    PICKED_RESIDUAL = PICKED_TABLE << 2,
+    PICKED_STATIC = PICKED_TABLE << 3,
+    PICKED_GALLERY = PICKED_TABLE - 1
+};
 const char *report_group_text(int group);
 
 struct report_pick {
@@ -48,7 +62,8 @@ struct report {
     struct report_pick *pick;          /* in order of rows */
     bool all_rows;
     size_t n_paired;                   /* the first parameters, 0 if all rows are in the page */
-    uint64_t *pair;                    /* counts: of c < d, SHOW_N_BIN x SHOW_N_BIN for each pair, those of c outside */
+    /* counts: of c < d, SHOW_N_BIN x SHOW_N_BIN for each pair, those of c outside */
+    uint64_t *pair;
     size_t n_residual, residual_room;
     struct report_residual *residual;
     uint64_t n_residual_dataset;
@@ -84,5 +99,6 @@ void report_static_row(FILE *file, const struct report *report, const char *id, 
                        const struct fit_record *record);
 enum status report_page(struct report *report, FILE *file, struct error *error);
 
-/* Files that the page carries: report.css, report.js, and the library of charts (empty if the program was built without). */
+/* Files that the page carries: report.css, report.js, and the library of charts (empty if the
+ * program was built without). */
 extern const char report_css[], report_js[], report_charts[];

@@ -1,4 +1,5 @@
-/* Walks through the result once to pick the fits that a page shows one by one, and counts the others in bins.
+/* Walks through the result once to pick the fits that a page shows one by one, and counts the
+ * others in bins.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
@@ -35,7 +36,8 @@ static void top_add(struct top *top, double key, uint64_t row)
     if (isnan(key) || top->most == 0 || (top->n == top->most && !is_below(&top->item[0], &item)))
         return;
     if (top->n < top->most) {
-        for (place = top->n++; place > 0 && is_below(&item, &top->item[(place - 1) / 2]); place = (place - 1) / 2)
+        for (place = top->n++; place > 0 && is_below(&item, &top->item[(place - 1) / 2]);
+             place = (place - 1) / 2)
             top->item[place] = top->item[(place - 1) / 2];
     } else {
         for (place = 0; (child = 2 * place + 1) < top->n; place = child) {
@@ -67,7 +69,8 @@ int report_bin(const struct show_spread *spread, double value)
 {
     if (!(value >= spread->low && value <= spread->high))
         return -1;
-    double from = spread->is_log ? log(spread->low) : spread->low, to = spread->is_log ? log(spread->high) : spread->high;
+    double from = spread->is_log ? log(spread->low) : spread->low,
+           to = spread->is_log ? log(spread->high) : spread->high;
     double place = to > from ? ((spread->is_log ? log(value) : value) - from) / (to - from) : 0.5;
     int bin = (int)(place * SHOW_N_BIN);
     return bin < SHOW_N_BIN ? bin : SHOW_N_BIN - 1;
@@ -85,24 +88,29 @@ static void add_pairs(struct report *report, const struct fit_record *record)
                 count[bin[c] * SHOW_N_BIN + bin[d]]++;
 }
 
-static void add_fit(struct report *report, struct choice *choice, uint64_t row, const char *id, const struct fit_record *record)
+static void add_fit(struct report *report, struct choice *choice, uint64_t row, const char *id,
+                    const struct fit_record *record)
 {
     struct top *top = choice->top;
     bool failed = !outcome_is_success((enum outcome)record->outcome);
     bool same_kind = fit_has_reduced(record) == report->by_reduced;
     double badness = fit_badness(record);
     uint64_t seed = (uint64_t)report->options->seed;
-    const double cost[N_COST] = {record->seconds, (double)record->n_evaluation, (double)record->n_step};
+    const double cost[N_COST] = {record->seconds, (double)record->n_evaluation,
+                                 (double)record->n_step};
     for (int k = 0; row % choice->every == 0 && choice->n_number < choice->room && k < N_COST; k++)
         choice->number[k][choice->n_number] = cost[k];
     choice->n_number += row % choice->every == 0 && choice->n_number < choice->room;
-    top_add(&top[TOP_RESIDUAL], failed ? (double)NAN : random_uniform(seed, PURPOSE_RESIDUAL, row), row);
+    top_add(&top[TOP_RESIDUAL], failed ? (double)NAN : random_uniform(seed, PURPOSE_RESIDUAL, row),
+            row);
     top_add(&top[TOP_POINT], failed ? (double)NAN : random_uniform(seed, PURPOSE_POINT, row), row);
     top_add(&top[TOP_TABLE], failed ? (double)NAN : isfinite(badness) ? badness : 0, row);
-    top_add(&top[TOP_TABLE_FAILED], failed ? random_uniform(seed, PURPOSE_FAILED, row) : (double)NAN, row);
+    top_add(&top[TOP_TABLE_FAILED],
+            failed ? random_uniform(seed, PURPOSE_FAILED, row) : (double)NAN, row);
     if (report->options->rows.id && row_filter_takes(&choice->named, id, record))
         top_add(&top[GROUP_named], 0, row);
-    top_add(&top[GROUP_failed], failed ? random_uniform(seed, PURPOSE_FAILED, row) : (double)NAN, row);
+    top_add(&top[GROUP_failed], failed ? random_uniform(seed, PURPOSE_FAILED, row) : (double)NAN,
+            row);
     if (failed)
         return;
     top_add(&top[GROUP_random], random_uniform(seed, PURPOSE_RANDOM, row), row);
@@ -117,20 +125,29 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
     const struct report_options *options = report->options;
     const struct show_summary *summary = &report->summary;
     struct row_words words = options->rows, named = {.id = options->rows.id};
-    size_t share = (size_t)options->n_gallery / 6, n_failed = (size_t)(summary->digest.n_fit - summary->n_success);
-    const size_t most[N_TOP] = {
-        [GROUP_named] = REPORT_N_GALLERY, [GROUP_worst] = 2 * share + (n_failed < share ? share - n_failed : 0),
-        [GROUP_failed] = share, [GROUP_best] = share,
-        [GROUP_median] = share, [GROUP_random] = (size_t)options->n_gallery - 5 * share,
-        [TOP_TABLE] = REPORT_N_TABLE - (n_failed < REPORT_N_FAILED ? n_failed : REPORT_N_FAILED),
-        [TOP_TABLE_FAILED] = REPORT_N_FAILED, [TOP_POINT] = REPORT_N_POINT, [TOP_RESIDUAL] = REPORT_N_RESIDUAL};
+    size_t share = (size_t)options->n_gallery / 6,
+           n_failed = (size_t)(summary->digest.n_fit - summary->n_success);
+    const size_t most[N_TOP] = {[GROUP_named] = REPORT_N_GALLERY,
+                                [GROUP_worst] =
+                                    2 * share + (n_failed < share ? share - n_failed : 0),
+                                [GROUP_failed] = share,
+                                [GROUP_best] = share,
+                                [GROUP_median] = share,
+                                [GROUP_random] = (size_t)options->n_gallery - 5 * share,
+                                [TOP_TABLE] =
+                                    REPORT_N_TABLE -
+                                    (n_failed < REPORT_N_FAILED ? n_failed : REPORT_N_FAILED),
+                                [TOP_TABLE_FAILED] = REPORT_N_FAILED,
+                                [TOP_POINT] = REPORT_N_POINT,
+                                [TOP_RESIDUAL] = REPORT_N_RESIDUAL};
     bool have_room = true;
     words.id = NULL;
     report->all_rows = options->full || summary->digest.n_fit <= REPORT_N_ALL;
     report->by_reduced = isfinite(summary->reduced.median);
     choice->median = report->by_reduced ? summary->reduced.median : 1 - summary->r_squared.median;
     for (size_t k = 0; k < N_TOP; k++) {
-        bool is_whole = k < N_REPORT_GROUP && k != GROUP_named && summary->digest.n_fit <= (uint64_t)options->n_gallery;
+        bool is_whole = k < N_REPORT_GROUP && k != GROUP_named &&
+                        summary->digest.n_fit <= (uint64_t)options->n_gallery;
         choice->top[k].most = is_whole ? (size_t)summary->digest.n_fit : most[k];
         choice->top[k].item = malloc((choice->top[k].most + 1) * sizeof *choice->top[k].item);
         have_room = have_room && choice->top[k].item;
@@ -142,11 +159,13 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
         choice->number[k] = malloc(choice->room * sizeof(double));
         have_room = have_room && choice->number[k];
     }
-    size_t n = report->info->n_parameter < REPORT_N_PAIRED ? report->info->n_parameter : REPORT_N_PAIRED;
+    size_t n =
+        report->info->n_parameter < REPORT_N_PAIRED ? report->info->n_parameter : REPORT_N_PAIRED;
     report->n_paired = report->all_rows ? 0 : n;
     report->pair = calloc(n * n * SHOW_N_BIN * SHOW_N_BIN + 1, sizeof *report->pair);
     if (!have_room || !report->pair)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits", (unsigned long long)report->info->n_fit);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits",
+                         (unsigned long long)report->info->n_fit);
     enum status status = row_filter_init(&choice->filter, &words, report->fitted.result, error);
     return status ? status : row_filter_init(&choice->named, &named, report->fitted.result, error);
 }
@@ -160,8 +179,10 @@ static int compare_picks(const void *left, const void *right)
 /* Joins the lists into one, in order of rows. */
 static enum status join(struct report *report, struct choice *choice, struct error *error)
 {
-    static const unsigned why[N_TOP] = {[TOP_TABLE] = PICKED_TABLE, [TOP_TABLE_FAILED] = PICKED_TABLE,
-                                        [TOP_POINT] = PICKED_POINT, [TOP_RESIDUAL] = PICKED_RESIDUAL};
+    static const unsigned why[N_TOP] = {[TOP_TABLE] = PICKED_TABLE,
+                                        [TOP_TABLE_FAILED] = PICKED_TABLE,
+                                        [TOP_POINT] = PICKED_POINT,
+                                        [TOP_RESIDUAL] = PICKED_RESIDUAL};
     size_t n = 0, n_kept = 0;
     for (size_t k = 0; k < N_TOP; k++)
         n += choice->top[k].n;
@@ -170,12 +191,15 @@ static enum status join(struct report *report, struct choice *choice, struct err
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", n);
     n = 0;
     for (size_t k = 0; k < N_TOP; k++) {
-        size_t n_static = k == TOP_TABLE ? REPORT_N_STATIC * 3 / 4 : k == TOP_TABLE_FAILED ? REPORT_N_STATIC / 4 : 0;
+        size_t n_static = k == TOP_TABLE          ? REPORT_N_STATIC * 3 / 4
+                          : k == TOP_TABLE_FAILED ? REPORT_N_STATIC / 4
+                                                  : 0;
         qsort(choice->top[k].item, choice->top[k].n, sizeof *choice->top[k].item, compare_items);
         for (size_t i = choice->top[k].n; i-- > 0;)
-            pick[n++] = (struct report_pick){choice->top[k].item[i].row,
-                                             (why[k] ? why[k] : 1u << k) |
-                                                 (choice->top[k].n - i <= n_static ? PICKED_STATIC : 0)};
+            pick[n++] =
+                (struct report_pick){choice->top[k].item[i].row,
+                                     (why[k] ? why[k] : 1u << k) |
+                                         (choice->top[k].n - i <= n_static ? PICKED_STATIC : 0)};
     }
     qsort(pick, n, sizeof *pick, compare_picks);
     for (size_t i = 0; i < n; i++) {

@@ -103,11 +103,13 @@ void report_population_section(const struct report *report, FILE *file)
             population->head.minus_2_log_likelihood);
     if (population->head.likelihood_error > 0)
         fprintf(file, " &plusmn; %.2g", population->head.likelihood_error);
-    fprintf(file, " (%s), AIC %.9g, BIC %.9g; %zu estimates from %llu measurements of %llu "
+    fprintf(file,
+            " (%s), AIC %.9g, BIC %.9g; %zu estimates from %llu measurements of %llu "
             "datasets, %llu left out.</p>\n",
             strcmp(population->head.likelihood, "laplace") ? "exact" : "Laplace's approximation",
             population->head.aic, population->head.bic, population->m,
-            (unsigned long long)population->head.n_row, (unsigned long long)population->head.n_dataset,
+            (unsigned long long)population->head.n_row,
+            (unsigned long long)population->head.n_dataset,
             (unsigned long long)population->head.n_left_out);
     fputs("<div class=scroll><table><caption>In numbers</caption><thead><tr><th scope=col>fact</th>"
           "<th scope=col>value</th><th scope=col>meaning</th></tr></thead><tbody>\n", file);

@@ -1,4 +1,5 @@
-/* Walks through the result, and the problem beside it if there is one: rows of the tables, curves of the gallery, residuals.
+/* Walks through the result, and the problem beside it if there is one: rows of the tables,
+ * curves of the gallery, residuals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/population_draw.h"
 #include "use/report_parts.h"
@@ -112,14 +113,15 @@ static void put_curve(struct walk *walk, const struct curve *curve, size_t e)
         put_numbers(walk, NULL, curve->value + k * curve->n_time, curve->n_time);
     json_array_end(json);
     put_typical(walk, curve, e);
-    json_array_begin(json, "data"); /* of each point: place among the shown, time, value, low, high, residual, censored */
+    /* of each point: place among the shown, time, value, low, high, residual, censored */
+    json_array_begin(json, "data");
     for (size_t i = 0; i < curve->n_point; i++) {
         const struct curve_point *point = &curve->point[i];
         size_t k = 0;
         while (walk->curves.shown[k] != point->observable)
             k++;
-        const double number[] = {(double)k, point->time, point->value, point->low, point->high, point->residual,
-                                 point->censored};
+        const double number[] = {(double)k,   point->time,     point->value,   point->low,
+                                 point->high, point->residual, point->censored};
         put_numbers(walk, NULL, number, sizeof number / sizeof *number);
     }
     json_array_end(json);
@@ -127,7 +129,8 @@ static void put_curve(struct walk *walk, const struct curve *curve, size_t e)
 }
 
 /* What the result has kept of this dataset: all of it must be read. */
-static enum status put_kept(struct walk *walk, enum kept_table table, bool wanted, struct error *error)
+static enum status put_kept(struct walk *walk, enum kept_table table, bool wanted,
+                            struct error *error)
 {
     const void *value[RESULT_TABLE_MAX_COLUMN];
     size_t n = 0, n_parameter = walk->report->info->n_parameter;
@@ -135,13 +138,15 @@ static enum status put_kept(struct walk *walk, enum kept_table table, bool wante
     if (wanted)
         json_array_begin(json, table == KEPT_PROFILES ? "profiles" : "bootstrap");
     for (bool there = true; there;) {
-        enum status status = result_table_next(walk->kept[table], walk->record->dataset, value, &there, error);
+        enum status status =
+            result_table_next(walk->kept[table], walk->record->dataset, value, &there, error);
         if (status)
             return status;
         if (!there || !wanted)
             continue;
         if (table == KEPT_PROFILES) {
-            const double number[] = {*(const uint32_t *)value[1], *(const double *)value[2], *(const double *)value[3]};
+            const double number[] = {*(const uint32_t *)value[1], *(const double *)value[2],
+                                     *(const double *)value[3]};
             put_numbers(walk, NULL, number, 3);
         } else if (outcome_is_success(*(const uint8_t *)value[2]) && n++ < MOST_REPLICATES) {
             put_numbers(walk, NULL, value[3], n_parameter);
@@ -179,7 +184,8 @@ static void put_gallery(struct walk *walk, unsigned why)
     json_array_end(json);
 }
 
-static enum status add_residuals(struct report *report, const struct curves *curves, struct error *error)
+static enum status add_residuals(struct report *report, const struct curves *curves,
+                                 struct error *error)
 {
     size_t before = report->n_residual;
     for (size_t e = 0; e < curves->n_curve; e++)
@@ -187,10 +193,13 @@ static enum status add_residuals(struct report *report, const struct curves *cur
             const struct curve_point *point = &curves->curve[e].point[i];
             if (!isfinite(point->residual) || report->n_residual >= most_residuals)
                 continue;
-            if (!array_grow(&report->residual, report->n_residual, &report->residual_room, sizeof *report->residual))
-                return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu residuals", report->n_residual);
+            if (!array_grow(&report->residual, report->n_residual, &report->residual_room,
+                            sizeof *report->residual))
+                return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu residuals",
+                                 report->n_residual);
             report->residual[report->n_residual++] =
-                (struct report_residual){point->observable, point->time, point->prediction, point->residual};
+                (struct report_residual){point->observable, point->time, point->prediction,
+                                         point->residual};
         }
     report->n_residual_dataset += report->n_residual > before;
     return STATUS_OK;
@@ -216,13 +225,15 @@ static enum status take(struct walk *walk, unsigned why, struct error *error)
                       report->n_gallery < REPORT_N_GALLERY;
     enum status status = STATUS_OK;
     if (report->has_model && (in_gallery || why & PICKED_RESIDUAL))
-        status = curves_make(&walk->curves, &report->fitted, &walk->dataset, in_gallery ? N_GRID : 0, error);
+        status = curves_make(&walk->curves, &report->fitted, &walk->dataset,
+                             in_gallery ? N_GRID : 0, error);
     if (!status && in_gallery && report->population)
         status = make_typical(walk, error);
     if (!status && report->has_model && why & PICKED_RESIDUAL)
         status = add_residuals(report, &walk->curves, error);
     if (!status && (report->all_rows || why))
-        put_row(walk, why | (report->all_rows ? PICKED_TABLE : 0), in_gallery ? (int64_t)report->n_gallery : -1);
+        put_row(walk, why | (report->all_rows ? PICKED_TABLE : 0),
+                in_gallery ? (int64_t)report->n_gallery : -1);
     if (why & PICKED_STATIC)
         report_static_row(report->table, report, walk->id, walk->message, walk->record);
     if (!status && in_gallery) {
@@ -251,8 +262,10 @@ enum status report_rows(struct report *report, struct error *error)
     json_array_begin(&walk.rows, NULL);
     json_array_begin(&walk.gallery, NULL);
     for (int table = KEPT_PROFILES; !status && report->has_model && table < N_KEPT_TABLE; table++) {
-        struct result_table_shape shape = kept_shape((enum kept_table)table, report->info->n_parameter);
-        status = result_table_source_open(&walk.kept[table], report->fitted.result, &shape, KEPT_BYTES, error);
+        struct result_table_shape shape =
+            kept_shape((enum kept_table)table, report->info->n_parameter);
+        status = result_table_source_open(&walk.kept[table], report->fitted.result, &shape,
+                                          KEPT_BYTES, error);
     }
     if (!status && report->has_model && report->population)
         status = population_draw_init(&walk.draw, &report->fitted, 1, "report", error);
@@ -264,7 +277,8 @@ enum status report_rows(struct report *report, struct error *error)
             status = take(&walk, why, error);
         else
             for (int table = KEPT_PROFILES; !status && table < N_KEPT_TABLE; table++)
-                status = walk.kept[table] ? put_kept(&walk, (enum kept_table)table, false, error) : STATUS_OK;
+                status = walk.kept[table] ? put_kept(&walk, (enum kept_table)table, false, error)
+                                          : STATUS_OK;
     }
     json_end(&walk.rows);
     json_end(&walk.gallery);

@@ -12,16 +12,21 @@ enum { MOST_POINTS = 3000, N_ACROSS = 40, N_UP = 30, N_QUANTILE = 99 };
 /* Residuals beyond are counted in the outermost bins. */
 static const double RESIDUAL_END = 5, EARLY = 0.02;
 
-static void put(struct json *json, const char *key, double value) { json_number(json, key, report_rounded(value)); }
+static void put(struct json *json, const char *key, double value)
+{
+    json_number(json, key, report_rounded(value));
+}
 
-static void put_spread(struct json *json, const char *name, const char *unit, const struct show_spread *spread)
+static void put_spread(struct json *json, const char *name, const char *unit,
+                       const struct show_spread *spread)
 {
     json_object_begin(json, NULL);
     json_string(json, "name", name);
     json_string(json, "unit", unit ? unit : "");
     json_boolean(json, "log", spread->is_log);
     json_boolean(json, "cut", spread->is_cut);
-    const double number[] = {spread->min, spread->q25, spread->median, spread->q75, spread->max, spread->low, spread->high};
+    const double number[] = {spread->min, spread->q25, spread->median, spread->q75,
+                             spread->max, spread->low, spread->high};
     static const char *const key[] = {"min", "q25", "median", "q75", "max", "low", "high"};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         put(json, key[i], number[i]);
@@ -39,8 +44,8 @@ static void put_spreads(struct json *json, struct report *report)
     const struct show_summary *summary = &report->summary;
     json_array_begin(json, "parameters");
     for (size_t j = 0; j < info->n_parameter; j++)
-        put_spread(json, info->parameter_name[j], info->parameter_unit ? info->parameter_unit[j] : NULL,
-                   &summary->parameter[j]);
+        put_spread(json, info->parameter_name[j],
+                   info->parameter_unit ? info->parameter_unit[j] : NULL, &summary->parameter[j]);
     json_array_end(json);
     json_array_begin(json, "quality");
     if (isfinite(summary->reduced.median))
@@ -76,12 +81,15 @@ static void put_pairs(struct json *json, const struct report *report)
 static int compare_residuals(const void *left, const void *right)
 {
     const struct report_residual *a = left, *b = right;
-    return a->observable != b->observable ? (a->observable > b->observable) - (a->observable < b->observable)
-                                          : (a->residual > b->residual) - (a->residual < b->residual);
+    return a->observable != b->observable
+               ? (a->observable > b->observable) - (a->observable < b->observable)
+               : (a->residual > b->residual) - (a->residual < b->residual);
 }
 
-/* Residuals of one observable over their times or predictions: points, or counts in N_ACROSS x N_UP cells. */
-static void put_cloud(struct json *json, const char *key, const struct report_residual *residual, size_t n, bool by_time)
+/* Residuals of one observable over their times or predictions: points, or counts in N_ACROSS x
+ * N_UP cells. */
+static void put_cloud(struct json *json, const char *key, const struct report_residual *residual,
+                      size_t n, bool by_time)
 {
     double *x = malloc((n + 1) * sizeof *x);
     uint64_t *count = calloc(N_ACROSS * N_UP, sizeof *count);
@@ -100,7 +108,8 @@ static void put_cloud(struct json *json, const char *key, const struct report_re
             double at = by_time ? residual[i].time : residual[i].prediction;
             double across = width > 0 ? ((is_log ? log(at) : at) - low) / width : 0.5;
             double up = (residual[i].residual + RESIDUAL_END) / (2 * RESIDUAL_END);
-            int column = (int)fmin(across * N_ACROSS, N_ACROSS - 1), row = (int)fmax(0, fmin(up * N_UP, N_UP - 1));
+            int column = (int)fmin(across * N_ACROSS, N_ACROSS - 1),
+                row = (int)fmax(0, fmin(up * N_UP, N_UP - 1));
             count[row * N_ACROSS + column]++;
             if (n <= MOST_POINTS) {
                 put(json, NULL, at);
@@ -125,11 +134,13 @@ static void put_residuals(struct json *json, struct report *report)
     json_array_begin(json, "residuals");
     for (size_t i = 0, end; i < report->n_residual; i = end) {
         const struct report_residual *first = &report->residual[i];
-        for (end = i; end < report->n_residual && report->residual[end].observable == first->observable;)
+        for (end = i;
+             end < report->n_residual && report->residual[end].observable == first->observable;)
             end++;
         size_t n = end - i;
         json_object_begin(json, NULL);
-        json_string(json, "observable", report->fitted.model.abi.observable_name[first->observable]);
+        json_string(json, "observable",
+                    report->fitted.model.abi.observable_name[first->observable]);
         json_unsigned(json, "n", n);
         put_cloud(json, "time", first, n, true);
         put_cloud(json, "prediction", first, n, false);
@@ -138,7 +149,9 @@ static void put_residuals(struct json *json, struct report *report)
             double share = ((double)k + 0.5) / (double)n_k, place = share * (double)n - 0.5;
             size_t low = (size_t)fmax(place, 0), high = low + 1 < n ? low + 1 : low;
             put(json, NULL, distribution_normal_quantile(share));
-            put(json, NULL, first[low].residual + (place - (double)low) * (first[high].residual - first[low].residual));
+            put(json, NULL,
+                first[low].residual +
+                    (place - (double)low) * (first[high].residual - first[low].residual));
         }
         json_array_end(json);
         json_object_end(json);

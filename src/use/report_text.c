@@ -17,7 +17,8 @@ void report_text(FILE *file, const char *text)
         const char *found = n == 1 ? strchr(special, *s) : NULL;
         if (found)
             fputs(entity[found - special], file);
-        else if (n == 0 || (*s < 0x20 && !strchr("\t\n", *s)) || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0))
+        else if (n == 0 || (*s < 0x20 && !strchr("\t\n", *s)) || *s == 0x7f ||
+                 (*s == 0xc2 && s[1] < 0xa0))
             fputs("\xef\xbf\xbd", file);
         else
             fwrite(s, 1, (size_t)n, file);

@@ -26,7 +26,8 @@ static void take_word(const char **at, const char *end, char word[NAME_SIZE])
 }
 
 /* "chi_square", "k", "standard_error_k": as in the head of an exported table. */
-static bool find_column(const struct result *result, const char *name, struct row_condition *condition)
+static bool find_column(const struct result *result, const char *name,
+                        struct row_condition *condition)
 {
     const struct result_info *info = result_info(result);
     for (size_t j = 0; j < info->n_parameter; j++)
@@ -38,11 +39,13 @@ static bool find_column(const struct result *result, const char *name, struct ro
         const char *column = fit_columns[c].path + prefix;
         size_t n = strlen(column);
         *condition = (struct row_condition){.column = c};
-        if (!result_has(result, (enum fit_column)c) || strncmp(name, column, n) || fit_columns[c].shape == PER_PAIR)
+        if (!result_has(result, (enum fit_column)c) || strncmp(name, column, n) ||
+            fit_columns[c].shape == PER_PAIR)
             continue;
         if (fit_columns[c].shape == PER_FIT && !name[n])
             return true;
-        for (size_t j = 0; fit_columns[c].shape == PER_PARAMETER && name[n] == '_' && j < info->n_parameter; j++)
+        for (size_t j = 0;
+             fit_columns[c].shape == PER_PARAMETER && name[n] == '_' && j < info->n_parameter; j++)
             if (!strcmp(name + n + 1, info->parameter_name[j])) {
                 condition->parameter = j;
                 return true;
@@ -51,7 +54,8 @@ static bool find_column(const struct result *result, const char *name, struct ro
     return false;
 }
 
-static enum status unknown_column(const struct result *result, const char *name, struct error *error)
+static enum status unknown_column(const struct result *result, const char *name,
+                                  struct error *error)
 {
     const struct result_info *info = result_info(result);
     const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter, sizeof *candidate);
@@ -66,10 +70,12 @@ static enum status unknown_column(const struct result *result, const char *name,
         candidate[n++] = info->parameter_name[j];
     nearest_hint(hint, "; did you mean '", "'?", name, candidate, n);
     free(candidate);
-    return error_set(error, STATUS_USAGE, "--where: the rows of %s have no '%s'%s", info->path, name, hint);
+    return error_set(error, STATUS_USAGE, "--where: the rows of %s have no '%s'%s", info->path,
+                     name, hint);
 }
 
-/* The number of a word of the column: status == converged, notes == poor_fit, at_bound_k == lower, chi_square == nan. */
+/* The number of a word of the column: status == converged, notes == poor_fit, at_bound_k ==
+ * lower, chi_square == nan. */
 static bool find_word(int column, const char *word, double *value)
 {
     const char *(*name)(int) = column == FIT_COLUMN_NOTES ? note_name
@@ -87,7 +93,8 @@ static bool find_word(int column, const char *word, double *value)
     return !name && !strcmp(word, "nan");
 }
 
-static enum status read_condition(struct row_filter *filter, const struct result *result, const char **at, struct error *error)
+static enum status read_condition(struct row_filter *filter, const struct result *result,
+                                  const char **at, struct error *error)
 {
     struct row_condition condition;
     char name[NAME_SIZE], word[NAME_SIZE];
@@ -101,7 +108,8 @@ static enum status read_condition(struct row_filter *filter, const struct result
             best = strlen(operators[i]);
         }
     if (!name[0] || comparison < 0)
-        return error_set(error, STATUS_USAGE, "--where: expected NAME and one of < <= > >= == != at '%.40s'", *at);
+        return error_set(error, STATUS_USAGE,
+                         "--where: expected NAME and one of < <= > >= == != at '%.40s'", *at);
     *at += best;
     *at += strspn(*at, " \t");
     take_word(at, " \t", word);
@@ -109,10 +117,13 @@ static enum status read_condition(struct row_filter *filter, const struct result
         return unknown_column(result, name, error);
     condition.comparison = comparison;
     bool is_word = find_word(condition.column, word, &condition.value);
-    if (!is_word && (condition.column == FIT_COLUMN_NOTES || !option_number(word, &condition.value)))
-        return error_set(error, STATUS_USAGE, "--where: '%s' is neither a number nor a word of %s", word, name);
+    if (!is_word &&
+        (condition.column == FIT_COLUMN_NOTES || !option_number(word, &condition.value)))
+        return error_set(error, STATUS_USAGE, "--where: '%s' is neither a number nor a word of %s",
+                         word, name);
     if (is_word && comparison != ROW_SAME && comparison != ROW_OTHER)
-        return error_set(error, STATUS_USAGE, "--where: '%s' is compared with == or !=, not with %s", word,
+        return error_set(error, STATUS_USAGE,
+                         "--where: '%s' is compared with == or !=, not with %s", word,
                          operators[comparison]);
     if (filter->n_condition == ROW_N_CONDITION)
         return error_set(error, STATUS_USAGE, "--where: more than %d comparisons", ROW_N_CONDITION);
@@ -120,7 +131,8 @@ static enum status read_condition(struct row_filter *filter, const struct result
     return STATUS_OK;
 }
 
-static enum status read_where(struct row_filter *filter, const char *where, const struct result *result, struct error *error)
+static enum status read_where(struct row_filter *filter, const char *where,
+                              const struct result *result, struct error *error)
 {
     enum status status = read_condition(filter, result, &where, error);
     while (!status && *where) {
@@ -132,7 +144,8 @@ static enum status read_where(struct row_filter *filter, const char *where, cons
     return status;
 }
 
-static enum status read_outcomes(struct row_filter *filter, const struct row_words *words, struct error *error)
+static enum status read_outcomes(struct row_filter *filter, const struct row_words *words,
+                                 struct error *error)
 {
     const char *candidates[N_OUTCOME];
     for (int i = 0; i < N_OUTCOME; i++) {
@@ -146,7 +159,8 @@ static enum status read_outcomes(struct row_filter *filter, const struct row_wor
         int outcome = words_find(word, candidates, N_OUTCOME);
         if (outcome < 0)
             return error_set(error, STATUS_USAGE, "--status: no fit ends as '%s'%s", word,
-                             nearest_hint(hint, "; did you mean '", "'?", word, candidates, N_OUTCOME));
+                             nearest_hint(hint, "; did you mean '", "'?", word, candidates,
+                                          N_OUTCOME));
         filter->outcomes |= 1u << outcome;
         at += n + (at[n] == ',');
     }
@@ -155,11 +169,12 @@ static enum status read_outcomes(struct row_filter *filter, const struct row_wor
     return STATUS_OK;
 }
 
-enum status row_filter_init(struct row_filter *filter, const struct row_words *words, const struct result *result,
-                            struct error *error)
+enum status row_filter_init(struct row_filter *filter, const struct row_words *words,
+                            const struct result *result, struct error *error)
 {
     *filter = (struct row_filter){.info = result_info(result),
-                                  .is_open = !words->id && !words->status && !words->where && !words->failed};
+                                  .is_open = !words->id && !words->status && !words->where &&
+                                             !words->failed};
     enum status status = read_outcomes(filter, words, error);
     if (!status && words->id && !selection_split(&filter->names, words->id))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the ids");
@@ -169,18 +184,23 @@ enum status row_filter_init(struct row_filter *filter, const struct row_words *w
     return status;
 }
 
-static int compare_names(const void *left, const void *right) { return strcmp(*(char *const *)left, *(char *const *)right); }
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
 
 static bool is_named(const struct row_filter *filter, const char *id)
 {
     return !filter->whole || !strcmp(id, filter->whole) ||
-           bsearch(&id, filter->names.name, filter->names.n, sizeof *filter->names.name, compare_names);
+           bsearch(&id, filter->names.name, filter->names.n, sizeof *filter->names.name,
+                   compare_names);
 }
 
 static double number_of(const struct row_condition *condition, const struct fit_record *record)
 {
     enum fit_kind kind = fit_columns[condition->column].kind;
-    const char *values = fit_column_values((enum fit_column)condition->column, (struct fit_record *)record);
+    const char *values =
+        fit_column_values((enum fit_column)condition->column, (struct fit_record *)record);
     struct fit_cell cell = fit_cell(kind, values + condition->parameter * fit_kind_size(kind));
     return cell.kind == FIT_CELL_REAL ? cell.real : (double)cell.integer;
 }
@@ -211,12 +231,15 @@ bool row_filter_takes(struct row_filter *filter, const char *id, const struct fi
     return takes;
 }
 
-enum status row_filter_end(const struct row_filter *filter, const struct row_words *words, struct error *error)
+enum status row_filter_end(const struct row_filter *filter, const struct row_words *words,
+                           struct error *error)
 {
     return filter->n_taken || !words->id
                ? STATUS_OK
-               : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'%s", filter->info->path, words->id,
-                           words->status || words->failed || words->where ? " that is selected" : "");
+               : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'%s", filter->info->path,
+                           words->id,
+                           words->status || words->failed || words->where ? " that is selected"
+                                                                          : "");
 }
 
 void row_filter_fini(struct row_filter *filter) { selection_names_fini(&filter->names); }

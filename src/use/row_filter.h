@@ -8,7 +8,8 @@
 
 /* As they were given; NULL or false: not. */
 struct row_words {
-    const char *id;     /* names between commas, and the whole list as a name that has commas in it */
+    /* names between commas, and the whole list as a name that has commas in it */
+    const char *id;
     const char *status; /* words of enum outcome between commas */
     const char *where;  /* comparisons, joined by " and ": NAME OPERATOR NUMBER|WORD */
     bool failed;        /* all that did not converge */
@@ -16,12 +17,16 @@ struct row_words {
 
 /* The options of a command's table; `words` is the offset of a struct row_words. */
 #define OPTION_ROWS(words) \
-    {.name = "failed", .kind = OPTION_FLAG, .offset = (words) + offsetof(struct row_words, failed), \
+    {.name = "failed", .kind = OPTION_FLAG, .offset = (words) + offsetof(struct row_words, \
+        failed), \
      .help = "only datasets whose fits did not converge"}, \
     {.name = "status", .kind = OPTION_STRING, .metavar = "STATUS[,STATUS...]", \
-     .offset = (words) + offsetof(struct row_words, status), .help = "only datasets whose fits ended like this"}, \
-    {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", .offset = (words) + offsetof(struct row_words, where), \
-     .help = "only datasets for which this holds: comparisons of a column of /fits or a parameter with a " \
+     .offset = (words) + offsetof(struct row_words, status), .help = \
+         "only datasets whose fits ended like this"}, \
+    {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", \
+        .offset = (words) + offsetof(struct row_words, where), \
+     .help = "only datasets for which this holds: comparisons of a column of /fits or a " \
+         "parameter with a " \
      "number or word, joined by and: 'chi_square > 20 and notes == poor_fit'"}
 
 enum { ROW_N_CONDITION = 16 };
@@ -43,11 +48,13 @@ struct row_filter {
     uint64_t n_taken;
 };
 
-/* STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after a failure. */
-enum status row_filter_init(struct row_filter *filter, const struct row_words *words, const struct result *result,
-                            struct error *error);
+/* STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after
+ * a failure. */
+enum status row_filter_init(struct row_filter *filter, const struct row_words *words,
+                            const struct result *result, struct error *error);
 /* Whether the row is taken; counts those that are. */
 bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record);
 /* After the last row: STATUS_USAGE if no row was taken although ids were named. */
-enum status row_filter_end(const struct row_filter *filter, const struct row_words *words, struct error *error);
+enum status row_filter_end(const struct row_filter *filter, const struct row_words *words,
+                           struct error *error);
 void row_filter_fini(struct row_filter *filter);

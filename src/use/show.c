@@ -1,4 +1,5 @@
-/* One pass over a result: counts, groups of failures, the slowest fits, and the numbers for medians and quartiles.
+/* One pass over a result: counts, groups of failures, the slowest fits, and the numbers for
+ * medians and quartiles.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 
@@ -33,7 +34,10 @@ static bool alike(const char *a, const char *b)
     return !*a && !*b;
 }
 
-static int sign_of(double x, double length) { return x >= SHOW_NAMED * length ? 1 : x <= -SHOW_NAMED * length ? -1 : 0; }
+static int sign_of(double x, double length)
+{
+    return x >= SHOW_NAMED * length ? 1 : x <= -SHOW_NAMED * length ? -1 : 0;
+}
 
 static bool is_same(const double *sums, double n, const double *weight, size_t n_parameter)
 {
@@ -44,7 +48,8 @@ static bool is_same(const double *sums, double n, const double *weight, size_t n
 }
 
 /* Adds one combination of a fit. */
-static void add_combination(struct show_summary *summary, const struct result_info *info, const char *id, const double *weight)
+static void add_combination(struct show_summary *summary, const struct result_info *info,
+                            const char *id, const double *weight)
 {
     struct show_flat *flat = NULL;
     if (!weight) {
@@ -52,7 +57,8 @@ static void add_combination(struct show_summary *summary, const struct result_in
         return;
     }
     for (size_t i = 0; i < summary->n_flat && !flat; i++)
-        if (is_same(summary->flat[i].weight, (double)summary->flat[i].fits.n, weight, info->n_parameter))
+        if (is_same(summary->flat[i].weight, (double)summary->flat[i].fits.n, weight,
+                    info->n_parameter))
             flat = &summary->flat[i];
     if (!flat && summary->n_flat == SHOW_N_FLAT) {
         summary->n_other_flat++;
@@ -74,10 +80,12 @@ static void add_flat(struct show_summary *summary, const struct result_info *inf
         return;
     summary->n_fit_flat++;
     for (int number = 1; number <= show_n_combination(info, record); number++)
-        add_combination(summary, info, id, show_combination(info, record, number, scratch) ? scratch : NULL);
+        add_combination(summary, info, id,
+                        show_combination(info, record, number, scratch) ? scratch : NULL);
 }
 
-static void add_to_group(struct show_summary *summary, const char *id, enum outcome outcome, const char *message)
+static void add_to_group(struct show_summary *summary, const char *id, enum outcome outcome,
+                         const char *message)
 {
     struct show_group *group = NULL;
     for (size_t i = 0; i < summary->n_group && !group; i++)
@@ -92,7 +100,8 @@ static void add_to_group(struct show_summary *summary, const char *id, enum outc
         group->outcome = outcome;
         snprintf(group->message, sizeof group->message, "%s", message);
     }
-    group->differs = group->differs || strncmp(group->message, message, sizeof group->message - 1) != 0;
+    group->differs =
+        group->differs || strncmp(group->message, message, sizeof group->message - 1) != 0;
     digest_add_example(&group->fits, id);
 }
 
@@ -105,7 +114,8 @@ static void add_slow(struct show_summary *summary, const char *id, const struct 
         return;
     if (summary->n_slow < SHOW_N_SLOWEST)
         summary->n_slow++;
-    memmove(&summary->slow[place + 1], &summary->slow[place], (summary->n_slow - place - 1) * sizeof *summary->slow);
+    memmove(&summary->slow[place + 1], &summary->slow[place],
+            (summary->n_slow - place - 1) * sizeof *summary->slow);
     struct show_slow *slow = &summary->slow[place];
     snprintf(slow->id, sizeof slow->id, "%s", id);
     slow->seconds = record->seconds;
@@ -114,20 +124,22 @@ static void add_slow(struct show_summary *summary, const char *id, const struct 
     slow->outcome = (enum outcome)record->outcome;
 }
 
-/* `capacity` numbers per column: the parameters, the objective, reduced chi-square, R squared, and the parameters' relative
- * standard errors. */
+/* `capacity` numbers per column: the parameters, the objective, reduced chi-square, R squared,
+ * and the parameters' relative standard errors. */
 struct sample {
     double *number;
     uint64_t capacity, n, every;
 };
 enum { N_SINGLE = 3 };
 
-static void add_to_sample(struct sample *sample, const struct fit_record *record, size_t n_parameter)
+static void add_to_sample(struct sample *sample, const struct fit_record *record,
+                          size_t n_parameter)
 {
     double *row = sample->number + sample->n;
     for (size_t j = 0; j < n_parameter; j++) {
         row[j * sample->capacity] = record->parameter[j];
-        row[(n_parameter + N_SINGLE + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
+        row[(n_parameter + N_SINGLE + j) * sample->capacity] =
+            record->standard_error[j] / fabs(record->parameter[j]);
     }
     bool by_chi_square = fit_is_judged_by_chi_square(record);
     row[n_parameter * sample->capacity] = record->objective;
@@ -169,8 +181,8 @@ static void add_refits(struct show_summary *summary, const struct result_info *i
     }
 }
 
-static void add_success(struct show_summary *summary, const struct result_info *info, const char *id,
-                        const struct fit_record *record, double *scratch)
+static void add_success(struct show_summary *summary, const struct result_info *info,
+                        const char *id, const struct fit_record *record, double *scratch)
 {
     summary->n_success++;
     summary->by_stop[record->stop < N_STOP ? record->stop : 0]++;
@@ -183,10 +195,12 @@ static void add_success(struct show_summary *summary, const struct result_info *
     add_refits(summary, info, id, record);
 }
 
-static void add_fit(struct show_summary *summary, struct sample *sample, const struct result_info *info, uint64_t row,
-                    const char *id, const char *message, const struct fit_record *record, double *scratch)
+static void add_fit(struct show_summary *summary, struct sample *sample,
+                    const struct result_info *info, uint64_t row, const char *id,
+                    const char *message, const struct fit_record *record, double *scratch)
 {
-    enum outcome outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run;
+    enum outcome outcome =
+        record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run;
     digest_add(&summary->digest, id, record, info->n_parameter);
     add_slow(summary, id, record);
     if (!outcome_is_success(outcome)) {
@@ -198,8 +212,8 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
         add_to_sample(sample, record, info->n_parameter);
 }
 
-/* Quartiles and a small histogram. With at least this many numbers, the outermost hundredths are cut off the histogram if they
- * would take most of its axis. */
+/* Quartiles and a small histogram. With at least this many numbers, the outermost hundredths are
+ * cut off the histogram if they would take most of its axis. */
 enum { CUT_FROM = 100 };
 static const double CUT_PART = 0.01, CUT_AXIS = 3;
 
@@ -212,16 +226,21 @@ static double median_of(double *numbers, uint64_t n)
     return digest_sorted_quantile(numbers, n, 0.5);
 }
 
-static double on_axis(const struct show_spread *spread, double x) { return spread->is_log ? log(x) : x; }
+static double on_axis(const struct show_spread *spread, double x)
+{
+    return spread->is_log ? log(x) : x;
+}
 
 static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t n)
 {
     spread->low = spread->min;
     spread->high = spread->max;
     if (n >= CUT_FROM) {
-        double low = digest_sorted_quantile(sorted, n, CUT_PART), high = digest_sorted_quantile(sorted, n, 1 - CUT_PART);
+        double low = digest_sorted_quantile(sorted, n, CUT_PART),
+               high = digest_sorted_quantile(sorted, n, 1 - CUT_PART);
         double whole = on_axis(spread, spread->max) - on_axis(spread, spread->min);
-        spread->is_cut = whole > CUT_AXIS * (on_axis(spread, high) - on_axis(spread, low)) && high > low;
+        spread->is_cut =
+            whole > CUT_AXIS * (on_axis(spread, high) - on_axis(spread, low)) && high > low;
         if (spread->is_cut) {
             spread->low = low;
             spread->high = high;
@@ -243,7 +262,8 @@ void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, b
     for (uint64_t i = 0; i < n; i++)
         if (isfinite(numbers[i]))
             numbers[n_finite++] = numbers[i];
-    spread->min = spread->q25 = spread->median = spread->q75 = spread->max = spread->low = spread->high = NAN;
+    spread->min = spread->q25 = spread->median = spread->q75 = spread->max = spread->low =
+        spread->high = NAN;
     if (n_finite == 0)
         return;
     digest_sort(numbers, n_finite);
@@ -268,13 +288,15 @@ static void sort_groups(struct show_summary *summary)
     }
 }
 
-static void fill_spreads(struct show_summary *summary, const struct sample *sample, const struct result_info *info)
+static void fill_spreads(struct show_summary *summary, const struct sample *sample,
+                         const struct result_info *info)
 {
     size_t n_parameter = info->n_parameter;
     summary->n_sampled = sample->n;
     for (size_t j = 0; j < n_parameter; j++) {
         bool is_log = info->parameter_scale && strncmp(info->parameter_scale[j], "log", 3) == 0;
-        show_fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
+        show_fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n,
+                         is_log);
         double *errors = sample->number + (n_parameter + N_SINGLE + j) * sample->capacity;
         uint64_t n = 0;
         for (uint64_t i = 0; i < sample->n; i++)
@@ -282,13 +304,15 @@ static void fill_spreads(struct show_summary *summary, const struct sample *samp
                 errors[n++] = errors[i];
         summary->parameter[j].error = median_of(errors, n);
     }
-    struct show_spread *const single[N_SINGLE] = {&summary->objective, &summary->reduced, &summary->r_squared};
+    struct show_spread *const single[N_SINGLE] = {&summary->objective, &summary->reduced,
+                                                  &summary->r_squared};
     for (size_t k = 0; k < N_SINGLE; k++)
-        show_fill_spread(single[k], sample->number + (n_parameter + k) * sample->capacity, sample->n, k < 2);
+        show_fill_spread(single[k], sample->number + (n_parameter + k) * sample->capacity,
+                         sample->n, k < 2);
 }
 
-enum status show_summarise(struct result *result, const struct row_words *rows, struct show_summary *summary,
-                           struct error *error)
+enum status show_summarise(struct result *result, const struct row_words *rows,
+                           struct show_summary *summary, struct error *error)
 {
     const struct result_info *info = result_info(result);
     size_t n_parameter = info->n_parameter;
@@ -304,13 +328,14 @@ enum status show_summarise(struct result *result, const struct row_words *rows, 
     summary->weights = calloc((SHOW_N_FLAT + 1) * (n_parameter + 1), sizeof *summary->weights);
     sample.number = malloc(sample.capacity * (2 * n_parameter + N_SINGLE) * sizeof(double));
     if (!status && (!summary->parameter || !summary->weights || !sample.number))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits", (unsigned long long)info->n_fit);
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits",
+                           (unsigned long long)info->n_fit);
     result_ignore(result, FIT_COLUMN_COVARIANCE); /* by far the largest, and not shown */
     while (!status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++)
             if (row_filter_takes(&filter, block.id[i], &block.record[i]))
-                add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i], &block.record[i],
-                        summary->weights + SHOW_N_FLAT * n_parameter);
+                add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i],
+                        &block.record[i], summary->weights + SHOW_N_FLAT * n_parameter);
     sort_groups(summary);
     if (!status)
         fill_spreads(summary, &sample, info);
@@ -328,7 +353,8 @@ void show_summary_fini(struct show_summary *summary)
     summary->weights = NULL;
 }
 
-bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
+bool show_correlation(const struct result_info *info, const struct fit_record *record,
+                      double *correlation)
 {
     size_t n = info->n_parameter;
     bool any = false;

@@ -7,7 +7,13 @@
 #include "fit/digest.h"
 #include "use/row_filter.h"
 
-enum { SHOW_N_GROUP = 24, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
+enum {
+    SHOW_N_GROUP = 24,
+    SHOW_N_SLOWEST = 5,
+    SHOW_ID_LENGTH = 64,
+    SHOW_N_BIN = 24,
+    SHOW_N_FLAT = 8
+};
 enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* on a page; JSON shows all */
 
 /* Fits that ended alike: same status, same message up to the numbers in it. */
@@ -37,7 +43,8 @@ struct show_spread {
     double error;                   /* median of the relative standard errors */
     uint64_t n_at_lower, n_at_upper, n_lack[N_LACK];
     uint64_t n_limit[2][N_LIMIT];   /* of a parameter: how its profiles ended, below and above */
-    double log_ratio;               /* of a parameter: sum of log(bootstrap error / standard error) of n_ratio fits */
+    /* of a parameter: sum of log(bootstrap error / standard error) of n_ratio fits */
+    double log_ratio;
     uint64_t n_ratio;
     bool is_log;                    /* the histogram's axis is logarithmic */
     bool is_cut;                    /* the outermost hundredths are cut off */
@@ -45,8 +52,9 @@ struct show_spread {
     uint64_t bin[SHOW_N_BIN];
 };
 
-/* Successful fits by the result of their starts: all at one optimum, some elsewhere, only the best one, or the others failed;
- * those with bootstrap replicates, and the fewest and most of these. */
+/* Successful fits by the result of their starts: all at one optimum, some elsewhere, only the
+ * best one, or the others failed; those with bootstrap replicates, and the fewest and most of
+ * these. */
 struct show_refits {
     uint64_t n_same, n_some;
     struct digest_examples alone, only;
@@ -70,32 +78,37 @@ struct show_summary {
     double *weights;           /* of the groups */
     struct show_refits refits;
     struct show_spread objective;
-    struct show_spread reduced, r_squared; /* of the fits that each of them judges (fit/goodness.h) */
+    /* of the fits that each of them judges (fit/goodness.h) */
+    struct show_spread reduced, r_squared;
     struct show_spread *parameter; /* n_parameter of the result */
 };
 
-/* Reads the whole result once, in blocks, and counts the rows that `rows` selects. show_summary_fini is legal after a
- * failure. */
-enum status show_summarise(struct result *result, const struct row_words *rows, struct show_summary *summary,
-                           struct error *error);
+/* Reads the whole result once, in blocks, and counts the rows that `rows` selects.
+ * show_summary_fini is legal after a failure. */
+enum status show_summarise(struct result *result, const struct row_words *rows,
+                           struct show_summary *summary, struct error *error);
 void show_summary_fini(struct show_summary *summary);
-/* All but `error` and what is counted, of the finite ones of n numbers, which it sorts; is_log: a logarithmic axis, if all are
- * above 0. */
+/* All but `error` and what is counted, of the finite ones of n numbers, which it sorts; is_log:
+ * a logarithmic axis, if all are above 0. */
 void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
 
 /* A parameter with a smaller weight in a direction is not named. */
 #define SHOW_NAMED 0.1
-/* show_flat.c: the record's flattest direction or, if there are several flat ones with no parameters in common, number 1, 2,
- * ...; into weight[n_parameter], in relative changes of the parameters, with length 1 and its first large entry positive.
- * False: it has none. */
-bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight);
+/* show_flat.c: the record's flattest direction or, if there are several flat ones with no
+ * parameters in common, number 1, 2, ...; into weight[n_parameter], in relative changes of the
+ * parameters, with length 1 and its first large entry positive. False: it has none. */
+bool show_combination(const struct result_info *info, const struct fit_record *record, int number,
+                      double *weight);
 /* The number of such directions, at least 1. */
 int show_n_combination(const struct result_info *info, const struct fit_record *record);
 /* "0.71 log p2 - 0.70 log p3": the main terms. Returns `text`. */
-const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size);
+const char *show_combination_text(const struct result_info *info, const double *weight, char *text,
+                                  size_t size);
 
-/* From the record's covariance, n_parameter x n_parameter; NaN: unknown. False: there is no covariance. */
-bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation);
+/* From the record's covariance, n_parameter x n_parameter; NaN: unknown. False: there is no
+ * covariance. */
+bool show_correlation(const struct result_info *info, const struct fit_record *record,
+                      double *correlation);
 /* Geometric mean of bootstrap error / standard error; NaN: none. */
 double show_error_ratio(const struct show_spread *spread);
 /* The datasets that a partial result covers, in words; NULL: all. */

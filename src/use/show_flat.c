@@ -16,7 +16,8 @@ int show_n_combination(const struct result_info *info, const struct fit_record *
     return n;
 }
 
-bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight)
+bool show_combination(const struct result_info *info, const struct fit_record *record, int number,
+                      double *weight)
 {
     double sum = 0, sign = 0;
     bool all = show_n_combination(info, record) == 1;
@@ -42,7 +43,8 @@ bool show_combination(const struct result_info *info, const struct fit_record *r
     return true;
 }
 
-const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size)
+const char *show_combination_text(const struct result_info *info, const double *weight, char *text,
+                                  size_t size)
 {
     size_t used = 0;
     int n_named = 0;
@@ -59,7 +61,8 @@ const char *show_combination_text(const struct result_info *info, const double *
             break;
         }
         const char *join = n_named == 1 ? (part < 0 ? "-" : "") : part < 0 ? " - " : " + ";
-        used += (size_t)snprintf(text + used, size - used, "%s%.2f log %s", join, fabs(part), info->parameter_name[j]);
+        used += (size_t)snprintf(text + used, size - used, "%s%.2f log %s", join, fabs(part),
+                                 info->parameter_name[j]);
     }
     if (n_named == 1) { /* a single parameter needs no number */
         const char *log = strstr(text, "log ");

@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum status wanted_observables(const struct simulate_options *options, const struct model *model,
-                                      unsigned char *wanted, size_t *n_wanted, struct error *error)
+static enum status wanted_observables(const struct simulate_options *options,
+                                      const struct model *model, unsigned char *wanted,
+                                      size_t *n_wanted, struct error *error)
 {
     size_t n = model->abi.n_observable;
     memset(wanted, options->observable.n == 0, n);
     for (size_t i = 0; i < options->observable.n; i++) {
         size_t index;
-        enum status status = values_name(options->observable.item[i], "observable", "observable", model->abi.observable_name, n,
-                                         &index, error);
+        enum status status = values_name(options->observable.item[i], "observable", "observable",
+                                         model->abi.observable_name, n, &index, error);
         if (status)
             return status;
         wanted[index] = 1;
@@ -29,24 +30,28 @@ static enum status wanted_observables(const struct simulate_options *options, co
     return STATUS_OK;
 }
 
-enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate_options *options, const struct model *model,
-                               bool has_sides, struct error *error)
+enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate_options *options,
+                               const struct model *model, bool has_sides, struct error *error)
 {
     double *times = NULL;
     size_t n_time, n_wanted, row = 0, n_side = has_sides ? 2 : 1;
     memset(grid, 0, sizeof *grid);
     if (!options->times)
-        return error_set(error, STATUS_USAGE, "--times is needed, for example --times 0:10:0.5 or --times 1,2,5");
+        return error_set(error, STATUS_USAGE,
+                         "--times is needed, for example --times 0:10:0.5 or --times 1,2,5");
     grid->t0 = isnan(options->t0) ? model->abi.t0 : options->t0;
     unsigned char *wanted = calloc(model->abi.n_observable, 1);
-    enum status status = wanted ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the observables");
+    enum status status =
+        wanted ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "out of memory for the observables");
     if (!status)
         status = values_times(options->times, &times, &n_time, error);
     if (!status)
         status = wanted_observables(options, model, wanted, &n_wanted, error);
     for (size_t i = 0; !status && i < n_time; i++)
         if (times[i] < grid->t0)
-            status = error_set(error, STATUS_USAGE, "--times: %.17g lies before the initial time %.17g (--t0 sets it)",
+            status = error_set(error, STATUS_USAGE,
+                               "--times: %.17g lies before the initial time %.17g (--t0 sets it)",
                                times[i], grid->t0);
     if (status)
         goto done;
@@ -81,23 +86,26 @@ void simulate_grid_fini(struct simulate_grid *grid)
     memset(grid, 0, sizeof *grid);
 }
 
-enum status simulate_parameters(const struct simulate_options *options, const struct model *model, double *out,
-                                struct error *error)
+enum status simulate_parameters(const struct simulate_options *options, const struct model *model,
+                                double *out, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     for (size_t i = 0; i < abi->n_parameter; i++)
         out[i] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
-    enum status status = values_set(&options->set, "set", "parameter", abi->parameter_name, abi->n_parameter, out, NULL, error);
+    enum status status = values_set(&options->set, "set", "parameter", abi->parameter_name,
+                                    abi->n_parameter, out, NULL, error);
     for (size_t i = 0; !status && i < abi->n_parameter; i++)
         if (!isfinite(out[i]))
-            status = error_set(error, STATUS_USAGE, "parameter '%s' has no value: give it with --set %s=VALUE",
+            status = error_set(error, STATUS_USAGE,
+                               "parameter '%s' has no value: give it with --set %s=VALUE",
                                abi->parameter_name[i], abi->parameter_name[i]);
     return status;
 }
 
 /* Reads the options --WHAT NAME=VALUES for n names, which are entries from `first` on. */
-static enum status read_values(struct simulate_covariates *covariates, size_t first, const struct option_list *list,
-                               const char *what, const char *const *name, size_t n, struct error *error)
+static enum status read_values(struct simulate_covariates *covariates, size_t first,
+                               const struct option_list *list, const char *what,
+                               const char *const *name, size_t n, struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < list->n; i++) {
@@ -109,16 +117,19 @@ static enum status read_values(struct simulate_covariates *covariates, size_t fi
         index += first;
         free(covariates->value[index]);
         covariates->value[index] = NULL;
-        status = values_numbers(numbers, what, &covariates->value[index], &covariates->n_value[index], error);
+        status = values_numbers(numbers, what, &covariates->value[index],
+                                &covariates->n_value[index], error);
     }
     for (size_t i = 0; !status && i < n; i++)
         if (!covariates->value[first + i])
-            status = error_set(error, STATUS_USAGE, "%s '%s' has no value: give it with --%s %s=VALUE[,VALUE...]", what,
+            status = error_set(error, STATUS_USAGE,
+                               "%s '%s' has no value: give it with --%s %s=VALUE[,VALUE...]", what,
                                name[i], what, name[i]);
     return status;
 }
 
-enum status simulate_covariates_init(struct simulate_covariates *covariates, const struct simulate_options *options,
+enum status simulate_covariates_init(struct simulate_covariates *covariates,
+                                     const struct simulate_options *options,
                                      const struct model *model, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
@@ -130,10 +141,11 @@ enum status simulate_covariates_init(struct simulate_covariates *covariates, con
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the covariates");
     for (size_t i = 0; i < abi->n_input; i++)
         covariates->input[i].n = 1;
-    enum status status = read_values(covariates, 0, &options->covariate, "covariate", abi->covariate_name, abi->n_covariate,
-                                     error);
+    enum status status = read_values(covariates, 0, &options->covariate, "covariate",
+                                     abi->covariate_name, abi->n_covariate, error);
     if (!status)
-        status = read_values(covariates, abi->n_covariate, &options->input, "input", abi->input_name, abi->n_input, error);
+        status = read_values(covariates, abi->n_covariate, &options->input, "input",
+                             abi->input_name, abi->n_input, error);
     return status;
 }
 
@@ -161,9 +173,11 @@ void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t d
     }
 }
 
-static void put_head(struct csv_writer *writer, bool has_experiments, const struct simulate_grid *grid)
+static void put_head(struct csv_writer *writer, bool has_experiments,
+                     const struct simulate_grid *grid)
 {
-    const char *const head[] = {"dataset", has_experiments ? "experiment" : NULL, "time", grid->side ? "side" : NULL,
+    const char *const head[] = {"dataset",    has_experiments ? "experiment" : NULL,
+                                "time",       grid->side ? "side" : NULL,
                                 "observable", "value"};
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         if (head[i])
@@ -172,20 +186,26 @@ static void put_head(struct csv_writer *writer, bool has_experiments, const stru
 }
 
 /* Whether states or observables can jump. */
-static bool can_jump(const struct stiffit_model *abi) { return abi->n_event > 0 || abi->n_input > 0; }
+static bool can_jump(const struct stiffit_model *abi)
+{
+    return abi->n_event > 0 || abi->n_input > 0;
+}
 
-/* Whether rows first... of the grid, before what happens at their time, are the same as those after it. */
+/* Whether rows first... of the grid, before what happens at their time, are the same as those
+ * after it. */
 static bool is_smooth(const struct simulate_grid *grid, const double *prediction, size_t first)
 {
     bool is_same = true;
     for (size_t i = first; i < first + grid->n_wanted; i++)
-        is_same = is_same && (prediction[i] == prediction[i + grid->n_wanted] || isnan(prediction[i]));
+        is_same =
+            is_same && (prediction[i] == prediction[i + grid->n_wanted] || isnan(prediction[i]));
     return is_same;
 }
 
 /* experiment NULL: there are none. */
-static void put_rows(struct csv_writer *writer, const char *id, const char *experiment, const struct model *model,
-                     const struct simulate_grid *grid, const double *prediction)
+static void put_rows(struct csv_writer *writer, const char *id, const char *experiment,
+                     const struct model *model, const struct simulate_grid *grid,
+                     const double *prediction)
 {
     bool is_single = false;
     for (size_t i = 0; i < grid->n; i++) {
@@ -206,17 +226,19 @@ static void put_rows(struct csv_writer *writer, const char *id, const char *expe
     }
 }
 
-enum status simulate_table(const struct simulate_options *options, const struct model *model, struct output *output,
-                           struct simulate_made *made, struct error *error)
+enum status simulate_table(const struct simulate_options *options, const struct model *model,
+                           struct output *output, struct simulate_made *made, struct error *error)
 {
     struct predictor predictor = {.model = NULL};
     struct simulate_grid grid = {.n = 0};
     struct simulate_covariates covariates = {.n = 0};
     char reason[160];
     size_t n_number = (size_t)model->abi.n_parameter + model->abi.n_covariate + model->abi.n_input;
-    double *prediction = NULL, *p = calloc(n_number + 1, sizeof *p), *covariate = p + model->abi.n_parameter;
+    double *prediction = NULL, *p = calloc(n_number + 1, sizeof *p),
+           *covariate = p + model->abi.n_parameter;
     enum status status = p ? simulate_grid_init(&grid, options, model, can_jump(&model->abi), error)
-                           : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", model->abi.n_parameter);
+                           : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters",
+                                       model->abi.n_parameter);
     if (!status)
         status = simulate_covariates_init(&covariates, options, model, error);
     if (!status)
@@ -229,12 +251,17 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0, .p = p, .covariate = covariate, .input = covariates.input,
+        const struct predictor_rows rows = {.t0 = grid.t0,
+                                            .p = p,
+                                            .covariate = covariate,
+                                            .input = covariates.input,
                                             .n = grid.n,
-                                            .measured = {.time = grid.time, .side = grid.side,
+                                            .measured = {.time = grid.time,
+                                                         .side = grid.side,
                                                          .observable = grid.observable}};
         if (!predictor_run(&predictor, &rows, prediction, NULL, reason))
-            status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
+            status = error_set(error, STATUS_BAD_MODEL,
+                               "the model cannot be simulated at these parameters: %s", reason);
     }
     if (!status) {
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
@@ -253,15 +280,17 @@ enum status simulate_table(const struct simulate_options *options, const struct 
 }
 
 /* Predicts the grid in experiment e of a dataset; NaN where that is impossible. */
-static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e, double t0,
-                         const struct simulate_grid *grid, double *prediction)
+static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e,
+                         double t0, const struct simulate_grid *grid, double *prediction)
 {
     char reason[160];
     struct predictor_rows rows = fitted_rows(fitted, dataset, e);
     rows.t0 = isnan(t0) ? rows.t0 : t0;
     rows.n = grid->n;
     rows.n_measured = 0;
-    rows.measured = (struct measurements){.time = grid->time, .side = grid->side, .observable = grid->observable};
+    rows.measured = (struct measurements){.time = grid->time,
+                                          .side = grid->side,
+                                          .observable = grid->observable};
     bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
     for (size_t i = 0; i < grid->n; i++)
         good = good && grid->time[i] >= rows.t0;
@@ -271,8 +300,9 @@ static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dat
 }
 
 /* Writes the wanted rows of all datasets, or of one, at their best fits. */
-static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options, const struct simulate_grid *grid,
-                              double *prediction, FILE *file, struct error *error)
+static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options,
+                              const struct simulate_grid *grid, double *prediction, FILE *file,
+                              struct error *error)
 {
     struct csv_writer writer = {.file = file, .decimal_comma = options->decimal_comma};
     struct fitted_dataset dataset;
@@ -280,8 +310,10 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
     for (;;) {
         enum status status = fitted_next(fitted, &dataset, &more, error);
         if (status || !more)
-            return status || found || !options->id ? status : error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
-                                                                         options->files.result, options->id);
+            return status || found || !options->id
+                       ? status
+                       : error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
+                                   options->files.result, options->id);
         if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
             continue;
         if (!found)
@@ -289,13 +321,14 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
         found = true;
         for (size_t e = dataset.first; e < dataset.end; e++) {
             predict_grid(fitted, &dataset, e, options->t0, grid, prediction);
-            put_rows(&writer, dataset.id, has_experiments ? dataset.block->experiment_id[e] : NULL, &fitted->model, grid,
-                     prediction);
+            put_rows(&writer, dataset.id, has_experiments ? dataset.block->experiment_id[e] : NULL,
+                     &fitted->model, grid, prediction);
         }
     }
 }
 
-enum status simulate_fitted_table(const struct simulate_options *options, struct output *output, struct error *error)
+enum status simulate_fitted_table(const struct simulate_options *options, struct output *output,
+                                  struct error *error)
 {
     struct fitted fitted;
     struct simulate_grid grid = {.n = 0};
@@ -306,8 +339,10 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
         grid_options.t0 = -INFINITY; /* each dataset has its own */
     if (!status)
         status = simulate_grid_init(&grid, &grid_options, &fitted.model,
-                                    can_jump(&fitted.model.abi) || problem_info(fitted.problem)->n_dose > 0 ||
-                                        problem_info(fitted.problem)->n_call > 0, error);
+                                    can_jump(&fitted.model.abi) ||
+                                        problem_info(fitted.problem)->n_dose > 0 ||
+                                        problem_info(fitted.problem)->n_call > 0,
+                                    error);
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status)

@@ -37,7 +37,8 @@ static char *join(const char *before, const char *const *name, size_t n, const c
     if (text && before)
         used += (size_t)snprintf(text, length, "%s", before);
     for (size_t i = 0; text && i < n; i++)
-        used += (size_t)snprintf(text + used, length - used, "%s%s%s", used ? "," : "", name[i], by);
+        used +=
+            (size_t)snprintf(text + used, length - used, "%s%s%s", used ? "," : "", name[i], by);
     return text;
 }
 

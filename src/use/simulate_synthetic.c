@@ -14,7 +14,8 @@
 
 /* A dataset whose true parameters cannot be simulated is drawn again, at most this often. */
 enum { MAX_DRAW = 20 };
-/* Relative noise of small predictions does not fall below this part of the observable's largest prediction. */
+/* Relative noise of small predictions does not fall below this part of the observable's largest
+ * prediction. */
 static const double least_share = 1e-3;
 
 struct synthetic {
@@ -26,11 +27,13 @@ struct synthetic {
     struct plugin_reference reference;
     struct problem_writer *writer;
     struct output truth;
-    double *center, *p, *covariate;              /* true parameters: their center, and those of this dataset */
+    /* true parameters: their center, and those of this dataset */
+    double *center, *p, *covariate;
     double *prediction, *noise, *value, *sigma;  /* rows of the grid */
     double *largest;                             /* n_observable */
     double *from_model;                          /* n_parameter x N_FROM_MODEL */
-    struct fit_loss *loss;                       /* n_observable: the model's errors, normal by default */
+    /* n_observable: the model's errors, normal by default */
+    struct fit_loss *loss;
 };
 
 static bool is_logarithmic(const struct stiffit_model *abi, size_t i)
@@ -38,7 +41,8 @@ static bool is_logarithmic(const struct stiffit_model *abi, size_t i)
     return abi->parameter_scale && strcmp(abi->parameter_scale[i], "lin") != 0;
 }
 
-/* Log-normal on logarithmic scales, normal with a relative deviation on the linear one; within the model's bounds. */
+/* Log-normal on logarithmic scales, normal with a relative deviation on the linear one; within
+ * the model's bounds. */
 static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset, uint64_t draw)
 {
     const struct stiffit_model *abi = &synthetic->model->abi;
@@ -47,7 +51,8 @@ static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset,
     for (size_t i = 0; i < abi->n_parameter; i++) {
         double z = spread > 0 ? random_normal((uint64_t)synthetic->options->seed, stream, i) : 0;
         double center = synthetic->center[i];
-        double p = is_logarithmic(abi, i) ? center * exp(spread * z) : center + spread * z * (center == 0 ? 1 : fabs(center));
+        double p = is_logarithmic(abi, i) ? center * exp(spread * z)
+                                          : center + spread * z * (center == 0 ? 1 : fabs(center));
         if (abi->parameter_lower && p < abi->parameter_lower[i])
             p = abi->parameter_lower[i];
         if (abi->parameter_upper && p > abi->parameter_upper[i])
@@ -69,10 +74,12 @@ static void choose_sigma(const struct synthetic *synthetic)
     for (size_t j = 0; j < synthetic->model->abi.n_observable; j++)
         synthetic->largest[j] = 0;
     for (size_t i = 0; i < grid->n; i++)
-        synthetic->largest[grid->observable[i]] = fmax(synthetic->largest[grid->observable[i]], fabs(synthetic->prediction[i]));
+        synthetic->largest[grid->observable[i]] =
+            fmax(synthetic->largest[grid->observable[i]], fabs(synthetic->prediction[i]));
     for (size_t i = 0; i < grid->n; i++) {
-        double relative = options->noise * fmax(fabs(synthetic->prediction[i]),
-                                                least_share * synthetic->largest[grid->observable[i]]);
+        double relative =
+            options->noise * fmax(fabs(synthetic->prediction[i]),
+                                  least_share * synthetic->largest[grid->observable[i]]);
         double sigma = hypot(relative, options->noise_absolute);
         if (is_log_normal(synthetic, i)) /* the same part, of the logarithm */
             sigma = hypot(options->noise, options->noise_absolute / synthetic->prediction[i]);
@@ -91,7 +98,8 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
         const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
         double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
         /* NaN, missing, if the model cannot compute it */
-        double prediction = synthetic->prediction[i], error = isnan(sigma) && !model_noise ? 0 : sigma * z;
+        double prediction = synthetic->prediction[i],
+               error = isnan(sigma) && !model_noise ? 0 : sigma * z;
         if (!is_log_normal(synthetic, i))
             synthetic->value[i] = prediction + error;
         else /* a value that is not above 0 has no logarithm */
@@ -101,7 +109,8 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
 
 static struct csv_writer truth_writer(const struct synthetic *synthetic)
 {
-    return (struct csv_writer){.file = synthetic->truth.file, .decimal_comma = synthetic->options->decimal_comma};
+    return (struct csv_writer){.file = synthetic->truth.file,
+                               .decimal_comma = synthetic->options->decimal_comma};
 }
 
 static void print_truth(const struct synthetic *synthetic, const char *id)
@@ -115,23 +124,32 @@ static void print_truth(const struct synthetic *synthetic, const char *id)
     csv_end_row(&writer);
 }
 
-static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, int digits, struct error *error)
+static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, int digits,
+                                struct error *error)
 {
     const struct simulate_grid *grid = &synthetic->grid;
     char id[48], reason[160];
     snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
     simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
-    const struct predictor_rows rows = {.t0 = grid->t0, .p = synthetic->p, .covariate = synthetic->covariate,
-                                        .input = synthetic->covariates.input, .n = grid->n,
-                                        .measured = {.time = grid->time, .observable = grid->observable}};
+    const struct predictor_rows rows = {.t0 = grid->t0,
+                                        .p = synthetic->p,
+                                        .covariate = synthetic->covariate,
+                                        .input = synthetic->covariates.input,
+                                        .n = grid->n,
+                                        .measured = {.time = grid->time,
+                                                     .observable = grid->observable}};
     bool good = false;
     for (uint64_t draw = 0; draw < MAX_DRAW && !good; draw++) {
         draw_parameters(synthetic, dataset, draw);
-        good = predictor_run(&synthetic->predictor, &rows, synthetic->prediction, synthetic->noise, reason);
+        good = predictor_run(&synthetic->predictor, &rows, synthetic->prediction, synthetic->noise,
+                             reason);
     }
     if (!good)
-        return error_set(error, STATUS_BAD_MODEL, "%s cannot be simulated, with any of the parameters drawn around the given "
-                                                  "ones: %s", id, reason);
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s cannot be simulated, with any of the parameters drawn around the "
+                         "given "
+                         "ones: %s",
+                         id, reason);
     add_noise(synthetic, dataset);
     print_truth(synthetic, id);
     const struct problem_dataset row = {
@@ -146,7 +164,9 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
 {
     const struct stiffit_model *abi = &synthetic->model->abi;
     size_t n = synthetic->grid.n + 1, p = abi->n_parameter;
-    double *block = calloc((2 + N_FROM_MODEL) * p + abi->n_covariate + abi->n_input + abi->n_observable + 4 * n, sizeof *block);
+    double *block =
+        calloc((2 + N_FROM_MODEL) * p + abi->n_covariate + abi->n_input + abi->n_observable + 4 * n,
+               sizeof *block);
     synthetic->center = block; /* and all the others */
     synthetic->p = synthetic->center + p;
     synthetic->covariate = synthetic->p + p;
@@ -158,8 +178,9 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
     synthetic->from_model = synthetic->sigma + n;
     enum error_kind *kind = calloc(abi->n_observable, sizeof *kind);
     for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
-        kind[k] = error_kind_of(abi->observable_error[k]) < 0 ? ERROR_NORMAL
-                                                              : (enum error_kind)error_kind_of(abi->observable_error[k]);
+        kind[k] = error_kind_of(abi->observable_error[k]) < 0
+                      ? ERROR_NORMAL
+                      : (enum error_kind)error_kind_of(abi->observable_error[k]);
     synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, NULL) : NULL;
     free(kind);
     if (block && synthetic->loss)
@@ -176,18 +197,27 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         from[FROM_MODEL_START] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
         from[FROM_MODEL_LOWER] = abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY;
         from[FROM_MODEL_UPPER] = abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY;
-        from[FROM_MODEL_SCALE] = problem_scale_number(abi->parameter_scale ? abi->parameter_scale[i] : "lin");
+        from[FROM_MODEL_SCALE] =
+            problem_scale_number(abi->parameter_scale ? abi->parameter_scale[i] : "lin");
     }
-    struct problem_header header = {
-        .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
-        .start = abi->parameter_start ? abi->parameter_start : synthetic->center, .lower = abi->parameter_lower,
-        .upper = abi->parameter_upper, .scale = abi->parameter_scale,
-        .from_model = synthetic->from_model, .n_input = abi->n_input,
-        .input_name = abi->input_name, .n_covariate = abi->n_covariate,
-        .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
-        .has_t0 = true};
+    struct problem_header header = {.n_parameter = abi->n_parameter,
+                                    .parameter_name = abi->parameter_name,
+                                    .start = abi->parameter_start ? abi->parameter_start
+                                                                  : synthetic->center,
+                                    .lower = abi->parameter_lower,
+                                    .upper = abi->parameter_upper,
+                                    .scale = abi->parameter_scale,
+                                    .from_model = synthetic->from_model,
+                                    .n_input = abi->n_input,
+                                    .input_name = abi->input_name,
+                                    .n_covariate = abi->n_covariate,
+                                    .covariate_name = abi->covariate_name,
+                                    .n_observable = abi->n_observable,
+                                    .observable_name = abi->observable_name,
+                                    .has_t0 = true};
     plugin_reference_use(&synthetic->reference, &header);
-    enum status status = problem_writer_open(&synthetic->writer, options->files.output, options->overwrite, &header, error);
+    enum status status = problem_writer_open(&synthetic->writer, options->files.output,
+                                             options->overwrite, &header, error);
     if (status || !options->truth)
         return status;
     status = output_open(&synthetic->truth, options->truth, options->overwrite, error);
@@ -213,8 +243,8 @@ static void synthetic_fini(struct synthetic *synthetic)
     free(synthetic->loss);
 }
 
-enum status simulate_synthetic(const struct simulate_options *options, const struct model *model, struct simulate_made *made,
-                               struct error *error)
+enum status simulate_synthetic(const struct simulate_options *options, const struct model *model,
+                               struct simulate_made *made, struct error *error)
 {
     struct synthetic synthetic = {.options = options, .model = model};
     int digits = snprintf(NULL, 0, "%lld", (long long)options->n_dataset);
@@ -228,7 +258,8 @@ enum status simulate_synthetic(const struct simulate_options *options, const str
     if (!status)
         status = predictor_init(&synthetic.predictor, model, &options->ode, 10000000, error);
     if (!status)
-        status = plugin_reference_init(&synthetic.reference, model, options->files.model, options->embed, error);
+        status = plugin_reference_init(&synthetic.reference, model, options->files.model,
+                                       options->embed, error);
     if (!status)
         status = open_outputs(&synthetic, error);
     for (int64_t d = 0; !status && d < options->n_dataset; d++)
@@ -237,7 +268,8 @@ enum status simulate_synthetic(const struct simulate_options *options, const str
         status = output_finish(&synthetic.truth, error);
     if (!status)
         status = problem_writer_finish(synthetic.writer, error);
-    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_dataset, .n_row = synthetic.grid.n};
+    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_dataset,
+                                   .n_row = synthetic.grid.n};
     synthetic_fini(&synthetic);
     return status;
 }

@@ -27,7 +27,8 @@ struct making {
     struct build_wait wait;
 };
 
-/* While the compiler works: a sign of life once a second, for other processes and for our own supervisor. */
+/* While the compiler works: a sign of life once a second, for other processes and for our own
+ * supervisor. */
 static void beat(void *context)
 {
     struct making *making = context;
@@ -56,8 +57,8 @@ static void tell_warnings(struct making *making)
         const struct text_message *message = &making->messages->message[i];
         if (n++ >= SHOWN)
             continue;
-        snprintf(line, sizeof line, "%.200s:%u:%u: %s: %.400s", making->origin, message->line, message->column,
-                 message->is_error ? "error" : "warning", message->text);
+        snprintf(line, sizeof line, "%.200s:%u:%u: %s: %.400s", making->origin, message->line,
+                 message->column, message->is_error ? "error" : "warning", message->text);
         tell(making, line);
     }
     n += making->messages->n_dropped;
@@ -72,16 +73,19 @@ static enum status parse(struct making *making, struct error *error)
 {
     if (making->equations)
         return STATUS_OK;
-    enum status status = text_parse(making->text, making->n_byte, making->origin, &making->equations, making->messages, error);
+    enum status status = text_parse(making->text, making->n_byte, making->origin,
+                                    &making->equations, making->messages, error);
     size_t n = making->messages->n_error;
     if (status != STATUS_BAD_MODEL || n == 0 || !making->options->show)
         return status;
-    making->options->show(making->options->listener.context, making->messages, making->text, making->n_byte, making->origin);
+    making->options->show(making->options->listener.context, making->messages, making->text,
+                          making->n_byte, making->origin);
     return error_set(error, status, "%s: %zu %s", making->origin, n, n == 1 ? "error" : "errors");
 }
 
 /* Generates the C source, whose bytes depend only on the text and the generator. */
-static enum status generate(struct making *making, char **source, size_t *n_source, struct error *error)
+static enum status generate(struct making *making, char **source, size_t *n_source,
+                            struct error *error)
 {
     struct functions functions;
     *source = NULL;
@@ -95,7 +99,9 @@ static enum status generate(struct making *making, char **source, size_t *n_sour
         status = generate_c(making->equations, &functions, memory, error);
     bool failed = !memory || ferror(memory);
     if ((memory && fclose(memory)) || failed)
-        status = status ? status : error_set(error, STATUS_NO_MEMORY, "%s: out of memory for the C source", making->origin);
+        status = status ? status
+                        : error_set(error, STATUS_NO_MEMORY, "%s: out of memory for the C source",
+                                    making->origin);
     functions_fini(&functions);
     if (status) {
         free(*source);
@@ -104,7 +110,8 @@ static enum status generate(struct making *making, char **source, size_t *n_sour
     return status;
 }
 
-static void make_key(const struct making *making, const struct compiler *compiler, char key[SHA256_HEX])
+static void make_key(const struct making *making, const struct compiler *compiler,
+                     char key[SHA256_HEX])
 {
     struct sha256 hash;
     sha256_begin(&hash);
@@ -112,7 +119,9 @@ static void make_key(const struct making *making, const struct compiler *compile
     sha256_add_uint64(&hash, STIFFIT_ABI_VERSION);
     sha256_add_string(&hash, compile_model_header);
     sha256_add_uint64(&hash, GENERATOR_VERSION);
-    sha256_add_string(&hash, kind_text_is_named(making->text, making->n_byte) ? NULL : words_file(making->origin));
+    sha256_add_string(&hash, kind_text_is_named(making->text, making->n_byte)
+                                 ? NULL
+                                 : words_file(making->origin));
     sha256_add_uint64(&hash, making->n_byte);
     sha256_add(&hash, making->text, making->n_byte);
     compiler_hash(compiler, &hash);
@@ -120,14 +129,17 @@ static void make_key(const struct making *making, const struct compiler *compile
     sha256_end_hex(&hash, key);
 }
 
-static enum status compile(struct making *making, const struct compiler *compiler, struct built *built, struct error *error)
+static enum status compile(struct making *making, const struct compiler *compiler,
+                           struct built *built, struct error *error)
 {
     char *source;
     size_t n_source = 0;
     enum status status = generate(making, &source, &n_source, error);
     if (status)
         return status;
-    const struct compile_request request = {.source = source, .n_byte = n_source, .origin = making->origin,
+    const struct compile_request request = {.source = source,
+                                            .n_byte = n_source,
+                                            .origin = making->origin,
                                             .portable = making->options->portable};
     status = compile_plugin(compiler, &request, &making->wait, built, error);
     free(source);
@@ -149,7 +161,9 @@ static enum status find_or_compile(struct making *making, struct built *built, s
     if (!making->options->anew)
         claim = cache_claim(&making->cache, key, &making->wait, &making->lock, built);
     if (claim == CACHE_STOPPED)
-        status = error_set(error, STATUS_STOPPED, "stopped by a signal while the model %s was being compiled", making->origin);
+        status =
+            error_set(error, STATUS_STOPPED,
+                      "stopped by a signal while the model %s was being compiled", making->origin);
     else if (claim != CACHE_HAS_IT)
         status = compile(making, &compiler, built, error);
     if (!status && claim != CACHE_HAS_IT)
@@ -163,7 +177,11 @@ static enum status find_or_compile(struct making *making, struct built *built, s
 static void making_init(struct making *making, const char *text, size_t n_byte, const char *origin,
                         const struct build_options *options, struct text_messages *messages)
 {
-    *making = (struct making){.text = text, .n_byte = n_byte, .origin = origin, .options = options, .lock = {.file = -1}};
+    *making = (struct making){.text = text,
+                              .n_byte = n_byte,
+                              .origin = origin,
+                              .options = options,
+                              .lock = {.file = -1}};
     making->messages = messages ? messages : &making->own_messages;
 }
 
@@ -173,8 +191,9 @@ static void making_fini(struct making *making)
     text_messages_fini(&making->own_messages);
 }
 
-enum status build_model(const char *text, size_t n_byte, const char *origin, const struct build_options *options,
-                        struct built *built, struct text_messages *messages, struct error *error)
+enum status build_model(const char *text, size_t n_byte, const char *origin,
+                        const struct build_options *options, struct built *built,
+                        struct text_messages *messages, struct error *error)
 {
     static const struct build_options plain = {.portable = false};
     struct making making;

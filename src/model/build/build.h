@@ -1,4 +1,5 @@
-/* Builds a plugin from model text: parses, derives, generates and compiles, with the compile cache in between.
+/* Builds a plugin from model text: parses, derives, generates and compiles, with the compile
+ * cache in between.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,8 +8,8 @@
 #include "model/text/text.h"
 
 /* Receives all messages about a text that has errors; `context` is the listener's. */
-typedef void build_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
-                        const char *origin);
+typedef void build_show(void *context, const struct text_messages *messages, const char *text,
+                        size_t n_byte, const char *origin);
 
 /* Zero-initialised: for this CPU, with the cache, without messages. */
 struct build_options {
@@ -17,15 +18,19 @@ struct build_options {
     bool anew;     /* do not read the cache, but write to it */
     bool warn;     /* report warnings about the text */
     struct build_listener listener;
-    build_show *show; /* `error` then holds only the number of errors; NULL: it holds the first error */
+    /* `error` then holds only the number of errors; NULL: it holds the first error */
+    build_show *show;
 };
 
-/* Builds a plugin; built_fini is legal after a failure, too. STATUS_BAD_MODEL: faults in the text (`error` has the first,
- * `messages`, unless NULL, all of them), or the compiler is missing or failed; STATUS_STOPPED: a signal asked us to stop;
- * STATUS_SYSTEM, STATUS_NO_MEMORY otherwise. A cache that cannot be read or written is not an error. `options` may be NULL. */
-enum status build_model(const char *text, size_t n_byte, const char *origin, const struct build_options *options,
-                        struct built *built, struct text_messages *messages, struct error *error);
+/* Builds a plugin; built_fini is legal after a failure, too. STATUS_BAD_MODEL: faults in the
+ * text (`error` has the first, `messages`, unless NULL, all of them), or the compiler is missing
+ * or failed; STATUS_STOPPED: a signal asked us to stop; STATUS_SYSTEM, STATUS_NO_MEMORY
+ * otherwise. A cache that cannot be read or written is not an error. `options` may be NULL. */
+enum status build_model(const char *text, size_t n_byte, const char *origin,
+                        const struct build_options *options, struct built *built,
+                        struct text_messages *messages, struct error *error);
 
-/* Generates the C source of the text (NUL-terminated; free *source). Errors as above, without the compiler. */
-enum status build_source(const char *text, size_t n_byte, const char *origin, char **source, struct text_messages *messages,
-                         struct error *error);
+/* Generates the C source of the text (NUL-terminated; free *source). Errors as above, without
+ * the compiler. */
+enum status build_source(const char *text, size_t n_byte, const char *origin, char **source,
+                         struct text_messages *messages, struct error *error);

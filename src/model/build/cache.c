@@ -1,10 +1,12 @@
-/* Entries of the compile cache: where they are, who may have written them, and whether they are whole; and their locks: of
- * the processes that want the same entry one makes it, and the others wait, but never for a process that has died.
+/* Entries of the compile cache: where they are, who may have written them, and whether they are
+ * whole; and their locks: of the processes that want the same entry one makes it, and the others
+ * wait, but never for a process that has died.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * O_EXCL is what a network file system can be relied on for (NFS from version 3 on); its locks are not. A stale lock file is
- * taken over by renaming it away: of several processes that try, one succeeds. If the renamed file turns out to be a new
- * lock, made in between, its content shows this and it is put back. At worst two processes compile the same model. */
+ * O_EXCL is what a network file system can be relied on for (NFS from version 3 on); its locks
+ * are not. A stale lock file is taken over by renaming it away: of several processes that try,
+ * one succeeds. If the renamed file turns out to be a new lock, made in between, its content
+ * shows this and it is put back. At worst two processes compile the same model. */
 #include "model/build/cache.h"
 
 #include "base/clock.h"
@@ -20,10 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The end of an entry, of fixed length: the lengths of plugin and description, and a hash of key, plugin and description. The
- * plugin comes first, so the loader accepts the file as it is. */
+/* The end of an entry, of fixed length: the lengths of plugin and description, and a hash of
+ * key, plugin and description. The plugin comes first, so the loader accepts the file as it is. */
 #define TRAILER "\nstiffit-model-1 %016zx %016zx %s\n"
-enum { TRAILER_SIZE = 17 + 17 + 17 + 64 + 1, MAX_ENTRY = 300 << 20, STALE_AFTER_MS = 60000, DAY_S = 86400, KEPT_DAYS = 90 };
+enum {
+    TRAILER_SIZE = 17 + 17 + 17 + 64 + 1,
+    MAX_ENTRY = 300 << 20,
+    STALE_AFTER_MS = 60000,
+    DAY_S = 86400,
+    KEPT_DAYS = 90
+};
 
 /* Whether only we (and root) can have written the file. */
 static bool is_ours(const struct stat *about)
@@ -70,8 +78,11 @@ void cache_open(struct cache *cache, const struct build_wait *wait)
         return;
     }
     close(folder);
-    wait_tell(wait, "note: %s is not used as compile cache: other users can write to it (use chmod 700, or set XDG_CACHE_HOME "
-                    "to another folder)", cache->path);
+    wait_tell(wait,
+              "note: %s is not used as compile cache: other users can write to it (use chmod 700, "
+              "or set XDG_CACHE_HOME "
+              "to another folder)",
+              cache->path);
 }
 
 void cache_close(struct cache *cache)
@@ -81,8 +92,8 @@ void cache_close(struct cache *cache)
     cache->folder = -1;
 }
 
-static void hash_entry(const char *key, const void *plugin, size_t n_plugin, const char *words, size_t n_word,
-                       char hex[SHA256_HEX])
+static void hash_entry(const char *key, const void *plugin, size_t n_plugin, const char *words,
+                       size_t n_word, char hex[SHA256_HEX])
 {
     struct sha256 hash;
     sha256_begin(&hash);
@@ -127,7 +138,8 @@ static bool take_apart(char *bytes, size_t n_byte, const char *key, struct built
 static bool move_all(int file, char *bytes, size_t n_byte, bool writes)
 {
     for (size_t done = 0; done < n_byte;) {
-        ssize_t n = writes ? write(file, bytes + done, n_byte - done) : read(file, bytes + done, n_byte - done);
+        ssize_t n = writes ? write(file, bytes + done, n_byte - done)
+                           : read(file, bytes + done, n_byte - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -149,8 +161,9 @@ bool cache_get(const struct cache *cache, const char key[SHA256_HEX], struct bui
     int file = openat(cache->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return false;
-    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && is_ours(&about) && about.st_size <= MAX_ENTRY &&
-        (bytes = malloc((size_t)about.st_size + 1)) && move_all(file, bytes, (size_t)about.st_size, false))
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && is_ours(&about) &&
+        about.st_size <= MAX_ENTRY && (bytes = malloc((size_t)about.st_size + 1)) &&
+        move_all(file, bytes, (size_t)about.st_size, false))
         found = take_apart(bytes, (size_t)about.st_size, key, built);
     if (found && time(NULL) - about.st_mtime > DAY_S)
         futimens(file, NULL); /* still in use */
@@ -160,8 +173,8 @@ bool cache_get(const struct cache *cache, const char key[SHA256_HEX], struct bui
     return found;
 }
 
-/* Removes entries that nobody has used for long, and files left by killed processes. Runs now and then: for some values of the
- * key, which is as good as random. */
+/* Removes entries that nobody has used for long, and files left by killed processes. Runs now
+ * and then: for some values of the key, which is as good as random. */
 static void sweep(const struct cache *cache, const char *key)
 {
     int copy = key[0] == '0' ? openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -172,9 +185,11 @@ static void sweep(const struct cache *cache, const char *key)
         close(copy);
     while (list && (entry = readdir(list))) {
         size_t n = strlen(entry->d_name);
-        bool is_entry = n == 67 && !strcmp(entry->d_name + 64, ".so"), is_rest = n > 64 && !is_entry;
+        bool is_entry = n == 67 && !strcmp(entry->d_name + 64, ".so"),
+             is_rest = n > 64 && !is_entry;
         struct stat about;
-        if ((is_entry || is_rest) && fstatat(cache->folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if ((is_entry || is_rest) &&
+            fstatat(cache->folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(about.st_mode) && now - about.st_mtime > (is_entry ? KEPT_DAYS : 1) * DAY_S)
             unlinkat(cache->folder, entry->d_name, 0);
     }
@@ -184,21 +199,25 @@ static void sweep(const struct cache *cache, const char *key)
 
 bool cache_put(const struct cache *cache, const char key[SHA256_HEX], const struct built *built)
 {
-    char name[SHA256_HEX + 8], temporary[SHA256_HEX + 60], trailer[TRAILER_SIZE + 1], hex[SHA256_HEX];
+    char name[SHA256_HEX + 8], temporary[SHA256_HEX + 60], trailer[TRAILER_SIZE + 1],
+        hex[SHA256_HEX];
     size_t n_word = built->compiler ? strlen(built->compiler) : 0;
     if (cache->folder < 0)
         return false;
     snprintf(name, sizeof name, "%s.so", key);
-    snprintf(temporary, sizeof temporary, "%s.%lx-%llx.tmp", key, (unsigned long)getpid(), (unsigned long long)clock_now_ns());
+    snprintf(temporary, sizeof temporary, "%s.%lx-%llx.tmp", key, (unsigned long)getpid(),
+             (unsigned long long)clock_now_ns());
     hash_entry(key, built->bytes, built->n_byte, built->compiler, n_word, hex);
     snprintf(trailer, sizeof trailer, TRAILER, built->n_byte, n_word, hex);
-    int file = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int file = openat(cache->folder, temporary,
+                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
         return false;
-    /* No fsync: an entry torn by a power failure fails its checksum and is made again. Network file systems report a full disk
-     * at close. */
+    /* No fsync: an entry torn by a power failure fails its checksum and is made again. Network
+     * file systems report a full disk at close. */
     bool written = move_all(file, built->bytes, built->n_byte, true) &&
-                   move_all(file, built->compiler, n_word, true) && move_all(file, trailer, TRAILER_SIZE, true);
+                   move_all(file, built->compiler, n_word, true) &&
+                   move_all(file, trailer, TRAILER_SIZE, true);
     written = close(file) == 0 && written;
     if (written && renameat(cache->folder, temporary, cache->folder, name) == 0) {
         sweep(cache, key);
@@ -233,7 +252,8 @@ struct look {
     ino_t inode;
 };
 
-/* Opening it, instead of asking for its times by name, makes network file systems ask the server. */
+/* Opening it, instead of asking for its times by name, makes network file systems ask the
+ * server. */
 static bool look_at(const struct cache *cache, const char *name, struct look *look)
 {
     struct stat about;
@@ -254,18 +274,21 @@ static bool look_at(const struct cache *cache, const char *name, struct look *lo
 static bool is_alive(const struct look *before, const struct look *now)
 {
     return before->inode != now->inode || before->touched.tv_sec != now->touched.tv_sec ||
-           before->touched.tv_nsec != now->touched.tv_nsec || strcmp(before->holder, now->holder) != 0;
+           before->touched.tv_nsec != now->touched.tv_nsec ||
+           strcmp(before->holder, now->holder) != 0;
 }
 
 static bool try_lock(const struct cache *cache, struct cache_lock *lock)
 {
     char self[HOLDER_SIZE];
     struct stat about;
-    lock->file = openat(cache->folder, lock->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    lock->file = openat(cache->folder, lock->name,
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock->file < 0)
         return false;
     describe_self(self);
-    ssize_t n = write(lock->file, self, strlen(self)); /* a full disk: then nobody knows who we are, that is all */
+    /* a full disk: then nobody knows who we are, that is all */
+    ssize_t n = write(lock->file, self, strlen(self));
     (void)n;
     lock->inode = fstat(lock->file, &about) == 0 ? about.st_ino : 0;
     return true;
@@ -276,14 +299,16 @@ static bool steal(const struct cache *cache, const char *name, const struct look
 {
     char aside[SHA256_HEX + 80];
     struct look taken;
-    snprintf(aside, sizeof aside, "%s.%lx-%llx.stale", name, (unsigned long)getpid(), (unsigned long long)clock_now_ns());
+    snprintf(aside, sizeof aside, "%s.%lx-%llx.stale", name, (unsigned long)getpid(),
+             (unsigned long long)clock_now_ns());
     if (!look_at(cache, name, &taken) || is_alive(stale, &taken))
         return true; /* somebody was faster */
     if (renameat(cache->folder, name, cache->folder, aside) != 0)
         return errno == ENOENT;
     if (look_at(cache, aside, &taken) && is_alive(stale, &taken)) {
         int put_back = linkat(cache->folder, aside, cache->folder, name, 0);
-        (void)put_back; /* fails if another process has made a lock by now; that one has precedence */
+        /* fails if another process has made a lock by now; that one has precedence */
+        (void)put_back;
     }
     unlinkat(cache->folder, aside, 0);
     return true;
@@ -300,8 +325,8 @@ static void tell_of(struct build_wait *wait, const char *holder)
     wait_tell_if_long(wait, line);
 }
 
-enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HEX], struct build_wait *wait,
-                             struct cache_lock *lock, struct built *built)
+enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HEX],
+                             struct build_wait *wait, struct cache_lock *lock, struct built *built)
 {
     struct look before = {.inode = 0}, now;
     int idle_ms = 0, poll_ms = FIRST_POLL_MS, n_vanished = 0;
@@ -338,7 +363,9 @@ enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HE
         tell_of(wait, now.holder);
         if (!wait_ms(wait, poll_ms))
             break;
-        idle_ms += poll_ms; /* counted, not by a clock: time in which we were stopped ourselves says nothing of others */
+        /* counted, not by a clock: time in which we were stopped ourselves says nothing of
+         * others */
+        idle_ms += poll_ms;
         poll_ms = poll_ms * 3 / 2 < LAST_POLL_MS ? poll_ms * 3 / 2 : LAST_POLL_MS;
     }
     return CACHE_STOPPED;
@@ -358,6 +385,7 @@ void cache_unlock(const struct cache *cache, struct cache_lock *lock)
     close(lock->file);
     lock->file = -1;
     /* If it has been taken over, the one of this name is another's. */
-    if (fstatat(cache->folder, lock->name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_ino == lock->inode)
+    if (fstatat(cache->folder, lock->name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+        about.st_ino == lock->inode)
         unlinkat(cache->folder, lock->name, 0);
 }

@@ -1,9 +1,10 @@
-/* The compile cache: plugins stored under the hash of everything they depend on, shared by independent processes, perhaps on
- * several machines with one home directory.
+/* The compile cache: plugins stored under the hash of everything they depend on, shared by
+ * independent processes, perhaps on several machines with one home directory.
  *
- * A folder of files KEY.so, each written under another name and then renamed, each ending with a checksum. The files contain
- * native code that will be run, so a file that another user could have written is ignored. A lock is a file KEY.lock, which its
- * holder touches while it compiles. Locks only save work: entries are correct without them.
+ * A folder of files KEY.so, each written under another name and then renamed, each ending with a
+ * checksum. The files contain native code that will be run, so a file that another user could
+ * have written is ignored. A lock is a file KEY.lock, which its holder touches while it
+ * compiles. Locks only save work: entries are correct without them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -18,8 +19,8 @@ struct cache {
     int stale_after_ms;   /* a lock without a sign of life for this long is taken over */
 };
 
-/* Opens $XDG_CACHE_HOME/stiffit/models or ~/.cache/stiffit/models, and makes it if needed. If it cannot be used, the cache
- * stays empty, and `wait` reports this if it matters. */
+/* Opens $XDG_CACHE_HOME/stiffit/models or ~/.cache/stiffit/models, and makes it if needed. If it
+ * cannot be used, the cache stays empty, and `wait` reports this if it matters. */
 void cache_open(struct cache *cache, const struct build_wait *wait);
 void cache_close(struct cache *cache);
 
@@ -42,8 +43,8 @@ struct cache_lock {
 };
 
 /* Waits until the entry exists or we may make it. */
-enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HEX], struct build_wait *wait,
-                             struct cache_lock *lock, struct built *built);
+enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HEX],
+                             struct build_wait *wait, struct cache_lock *lock, struct built *built);
 /* A sign of life; call this at least every few seconds. */
 void cache_touch(const struct cache_lock *lock);
 void cache_unlock(const struct cache *cache, struct cache_lock *lock);

@@ -1,5 +1,5 @@
-/* Looking for programs on the PATH, and hashing what a compiled plugin depends on besides its source; signals and heartbeats
- * while it is compiled.
+/* Looking for programs on the PATH, and hashing what a compiled plugin depends on besides its
+ * source; signals and heartbeats while it is compiled.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 
@@ -38,7 +38,8 @@ static char *find_program(const char *name)
         list = "/usr/local/bin:/usr/bin:/bin";
     for (;;) {
         size_t n = strcspn(list, ":");
-        if ((size_t)snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? list : ".", name) < sizeof path &&
+        if ((size_t)snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? list : ".", name) <
+                sizeof path &&
             is_program(path))
             return realpath(path, NULL);
         if (!list[n])
@@ -60,16 +61,19 @@ static enum status cut(struct compiler *compiler, const char *text, struct error
     compiler->text = strdup(text);
     if (!compiler->text)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the compiler's name");
-    for (word = strtok_r(compiler->text, BLANKS, &rest); word; word = strtok_r(NULL, BLANKS, &rest)) {
+    for (word = strtok_r(compiler->text, BLANKS, &rest); word;
+         word = strtok_r(NULL, BLANKS, &rest)) {
         if (compiler->n_word == COMPILER_MAX_WORD - 1)
-            return error_set(error, STATUS_BAD_MODEL, "the environment's CC has more than %d words: '%.200s'",
+            return error_set(error, STATUS_BAD_MODEL,
+                             "the environment's CC has more than %d words: '%.200s'",
                              COMPILER_MAX_WORD - 1, text);
         compiler->word[compiler->n_word++] = word;
     }
     return STATUS_OK;
 }
 
-#define ADVICE "install one (Debian: apt install gcc libc6-dev), set CC, or compile the model elsewhere with " \
+#define ADVICE "install one (Debian: apt install gcc libc6-dev), set CC, or compile the model " \
+    "elsewhere with " \
     "`stiffit model build --portable` and give the .so"
 
 enum status compiler_find(struct compiler *compiler, struct error *error)
@@ -81,8 +85,11 @@ enum status compiler_find(struct compiler *compiler, struct error *error)
     if (own && own[strspn(own, BLANKS)]) {
         status = cut(compiler, own, error);
         if (!status && !is_found(compiler->word[0]))
-            status = error_set(error, STATUS_BAD_MODEL, "no C compiler found: the environment's CC is '%.200s', and there is "
-                               "no program '%.200s': correct or unset CC; or " ADVICE, own, compiler->word[0]);
+            status = error_set(error, STATUS_BAD_MODEL,
+                               "no C compiler found: the environment's CC is '%.200s', and there "
+                               "is "
+                               "no program '%.200s': correct or unset CC; or " ADVICE,
+                               own, compiler->word[0]);
         if (status)
             compiler_fini(compiler);
         return status;
@@ -90,7 +97,8 @@ enum status compiler_find(struct compiler *compiler, struct error *error)
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (is_found(usual[i]))
             return cut(compiler, usual[i], error);
-    return error_set(error, STATUS_BAD_MODEL, "no C compiler found (tried $CC, cc, gcc, clang): " ADVICE);
+    return error_set(error, STATUS_BAD_MODEL,
+                     "no C compiler found (tried $CC, cc, gcc, clang): " ADVICE);
 }
 
 void compiler_fini(struct compiler *compiler)
@@ -124,11 +132,22 @@ void compiler_hash(const struct compiler *compiler, struct sha256 *hash)
     }
 }
 
-/* The lines of /proc/cpuinfo that describe a CPU's features, by machine: x86; ARM; POWER; s390; RISC-V. Clocks, counters and
- * microcode are not included. */
-static const char *const cpu_lines[] = {
-    "vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU architecture", "CPU variant",
-    "CPU part", "Features", "cpu", "features", "isa", "uarch"};
+/* The lines of /proc/cpuinfo that describe a CPU's features, by machine: x86; ARM; POWER; s390;
+ * RISC-V. Clocks, counters and microcode are not included. */
+static const char *const cpu_lines[] = {"vendor_id",
+                                        "cpu family",
+                                        "model",
+                                        "model name",
+                                        "flags",
+                                        "CPU implementer",
+                                        "CPU architecture",
+                                        "CPU variant",
+                                        "CPU part",
+                                        "Features",
+                                        "cpu",
+                                        "features",
+                                        "isa",
+                                        "uarch"};
 enum { N_CPU_LINE = sizeof cpu_lines / sizeof *cpu_lines };
 
 /* Takes the first line of each kind: one CPU stands for all. */
@@ -199,7 +218,8 @@ bool wait_is_stopped(const struct build_wait *wait)
     sigset_t pending;
     sigpending(&pending);
     for (int i = 0; i < N_STOP_SIGNAL; i++)
-        if (sigismember(&wait->stop, stop_signal[i]) == 1 && sigismember(&pending, stop_signal[i]) == 1)
+        if (sigismember(&wait->stop, stop_signal[i]) == 1 &&
+            sigismember(&pending, stop_signal[i]) == 1)
             return true;
     return false;
 }

@@ -1,6 +1,7 @@
-/* dlopen and what is around it: private copies of a plugin's bytes, and the loader's messages in the user's terms. The bytes
- * are looked at before the loader sees them: it is said in the user's words what a wrong file is, and a truncated object,
- * which the loader would map and die of, is turned away.
+/* dlopen and what is around it: private copies of a plugin's bytes, and the loader's messages in
+ * the user's terms. The bytes are looked at before the loader sees them: it is said in the
+ * user's words what a wrong file is, and a truncated object, which the loader would map and die
+ * of, is turned away.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/shared_object.h"
 
@@ -31,14 +32,18 @@ static bool has_suffix(const char *name, const char *suffix)
     return n >= m && strcmp(name + n - m, suffix) == 0;
 }
 
-#define COMPILE_LINE "cc -std=c11 -O3 -march=native -fPIC -shared -I INCLUDE -o MODEL.so MODEL.c -lm"
+#define COMPILE_LINE "cc -std=c11 -O3 -march=native -fPIC -shared -I INCLUDE -o MODEL.so MODEL.c " \
+    "-lm"
 
 static bool starts_with(const void *bytes, size_t n_byte, const char *magic, size_t n_magic)
 {
     return n_byte >= n_magic && memcmp(bytes, magic, n_magic) == 0;
 }
 
-static bool is_text(const void *bytes, size_t n_byte) { return !memchr(bytes, 0, n_byte < 512 ? n_byte : 512); }
+static bool is_text(const void *bytes, size_t n_byte)
+{
+    return !memchr(bytes, 0, n_byte < 512 ? n_byte : 512);
+}
 
 static enum status refuse(const char *origin, const char *what, struct error *error)
 {
@@ -46,23 +51,38 @@ static enum status refuse(const char *origin, const char *what, struct error *er
 }
 
 /* Anything but ELF. */
-static enum status describe_other(const void *bytes, size_t n_byte, const char *origin, struct error *error)
+static enum status describe_other(const void *bytes, size_t n_byte, const char *origin,
+                                  struct error *error)
 {
     if (has_suffix(origin, ".ode"))
-        return refuse(origin, "model text, not a compiled plugin; give its path, or put it into a problem file as "
-                      "/model/source", error);
+        return refuse(origin,
+                      "model text, not a compiled plugin; give its path, or put it into a problem "
+                      "file as "
+                      "/model/source",
+                      error);
     if (has_suffix(origin, ".c") || has_suffix(origin, ".cc") || has_suffix(origin, ".cpp"))
-        return refuse(origin, "source code, not a compiled plugin; compile it and give the .so: " COMPILE_LINE, error);
+        return refuse(origin,
+                      "source code, not a compiled plugin; compile it and give the "
+                      ".so: " COMPILE_LINE,
+                      error);
     if (starts_with(bytes, n_byte, "\211HDF\r\n\032\n", 8))
         return refuse(origin, "an HDF5 file, not a model (text, .ode, or a plugin, .so)", error);
     if (starts_with(bytes, n_byte, "!<arch>\n", 8))
-        return refuse(origin, "a static library, not a shared object; link with -shared: " COMPILE_LINE, error);
+        return refuse(origin,
+                      "a static library, not a shared object; link with -shared: " COMPILE_LINE,
+                      error);
     if (n_byte == 0)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model again: " COMPILE_LINE, origin);
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: the file is empty; compile the model again: " COMPILE_LINE, origin);
     if (is_text(bytes, n_byte))
-        return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), give it a name "
-                              "that ends in .ode", error);
-    return refuse(origin, "some other kind of file, not a shared object; compile the model: " COMPILE_LINE, error);
+        return refuse(origin,
+                      "a text file, not a shared object; if it is model text (man 5 "
+                      "stiffit-model), give it a name "
+                      "that ends in .ode",
+                      error);
+    return refuse(origin,
+                  "some other kind of file, not a shared object; compile the model: " COMPILE_LINE,
+                  error);
 }
 
 #ifdef HAVE_ELF
@@ -107,26 +127,32 @@ static const char *machine_name(int machine)
 static enum status truncated(size_t n_byte, const char *origin, struct error *error)
 {
     return error_set(error, STATUS_BAD_MODEL,
-                     "%s: the shared object is truncated or damaged (it has %zu bytes, and its headers describe more); "
-                     "compile or copy it again", origin, n_byte);
+                     "%s: the shared object is truncated or damaged (it has %zu bytes, and its "
+                     "headers describe more); "
+                     "compile or copy it again",
+                     origin, n_byte);
 }
 
-static enum status check_segments(const unsigned char *bytes, size_t n_byte, const file_header *header,
-                                  const char *origin, struct error *error)
+static enum status check_segments(const unsigned char *bytes, size_t n_byte,
+                                  const file_header *header, const char *origin,
+                                  struct error *error)
 {
-    if (header->e_phentsize != sizeof(program_header) || header->e_phnum == 0 || header->e_phoff > n_byte ||
+    if (header->e_phentsize != sizeof(program_header) || header->e_phnum == 0 ||
+        header->e_phoff > n_byte ||
         (size_t)header->e_phnum * sizeof(program_header) > n_byte - header->e_phoff)
         return truncated(n_byte, origin, error);
     for (size_t i = 0; i < header->e_phnum; i++) {
         program_header segment;
         memcpy(&segment, bytes + header->e_phoff + i * sizeof segment, sizeof segment);
-        if (segment.p_type == PT_LOAD && (segment.p_offset > n_byte || segment.p_filesz > n_byte - segment.p_offset))
+        if (segment.p_type == PT_LOAD &&
+            (segment.p_offset > n_byte || segment.p_filesz > n_byte - segment.p_offset))
             return truncated(n_byte, origin, error);
     }
     return STATUS_OK;
 }
 
-enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error)
+enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin,
+                            struct error *error)
 {
     if (!starts_with(bytes, n_byte, ELFMAG, SELFMAG))
         return describe_other(bytes, n_byte, origin, error);
@@ -138,14 +164,20 @@ enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin
         (NATIVE_MACHINE >= 0 && header.e_machine != NATIVE_MACHINE)) {
         bool swapped = header.e_ident[EI_DATA] != NATIVE_ORDER;
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this shared object was compiled for %s machine (this one is %s); compile it here: "
-                         COMPILE_LINE, origin, swapped ? "another" : machine_name(header.e_machine),
+                         "%s: this shared object was compiled for %s machine (this one is %s); "
+                         "compile it here: " COMPILE_LINE,
+                         origin, swapped ? "another" : machine_name(header.e_machine),
                          machine_name(NATIVE_MACHINE));
     }
     if (header.e_type == ET_REL)
-        return refuse(origin, "an object file, not a shared object; link it with -shared: " COMPILE_LINE, error);
+        return refuse(origin,
+                      "an object file, not a shared object; link it with -shared: " COMPILE_LINE,
+                      error);
     if (header.e_type != ET_DYN)
-        return refuse(origin, "an executable or a core file, not a shared object; compile the model: " COMPILE_LINE, error);
+        return refuse(origin,
+                      "an executable or a core file, not a shared object; compile the "
+                      "model: " COMPILE_LINE,
+                      error);
     return check_segments(bytes, n_byte, &header, origin, error);
 }
 
@@ -224,7 +256,8 @@ void elf_image_links(const void *bytes, size_t n_byte, struct elf_links *links)
     *links = (struct elf_links){.paths = ""};
 }
 
-enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error)
+enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin,
+                            struct error *error)
 {
     if (n_byte == 0 || is_text(bytes, n_byte) || starts_with(bytes, n_byte, "\211HDF\r\n\032\n", 8))
         return describe_other(bytes, n_byte, origin, error);
@@ -276,7 +309,8 @@ static enum status load_failed(const char *origin, const char *message, struct e
         advice = "; compile all of the model's source files into one .so, and link with -lm";
     else if (cannot_map(message))
         advice = "; if the temporary directory is mounted noexec, set TMPDIR to one that is not";
-    return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
+    return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin,
+                     message, advice);
 }
 
 /* Constructors may change what all of the process depends on: the folder that relative paths are
@@ -312,7 +346,8 @@ static enum status write_all(int fd, const char *bytes, size_t n_byte, struct er
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return error_system(error, n < 0 ? errno : ENOSPC, "cannot make a private copy of the model plugin");
+            return error_system(error, n < 0 ? errno : ENOSPC,
+                                "cannot make a private copy of the model plugin");
         done += (size_t)n;
     }
     return STATUS_OK;
@@ -323,7 +358,9 @@ static int anonymous_file(void)
 {
 #ifdef MFD_CLOEXEC
     int fd = memfd_create("stiffit-model", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-    if (fd < 0 && errno == EINVAL) /* a kernel older than MFD_EXEC, where memory files are executable anyway */
+    if (fd < 0 &&
+        errno ==
+            EINVAL) /* a kernel older than MFD_EXEC, where memory files are executable anyway */
         fd = memfd_create("stiffit-model", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     return fd;
 #else
@@ -331,10 +368,11 @@ static int anonymous_file(void)
 #endif
 }
 
-/* glibc distinguishes objects by name first: a descriptor's number must not be used again while an object of that name is
- * loaded. So the file stays open as long as the object lives. *unusable: this way does not work on this system. */
-static enum status open_anonymous(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
-                                  bool *unusable, struct error *error)
+/* glibc distinguishes objects by name first: a descriptor's number must not be used again while
+ * an object of that name is loaded. So the file stays open as long as the object lives.
+ * *unusable: this way does not work on this system. */
+static enum status open_anonymous(struct shared_object *object, const void *bytes, size_t n_byte,
+                                  const char *origin, bool *unusable, struct error *error)
 {
     *unusable = true;
     object->fd = anonymous_file();
@@ -359,20 +397,23 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
     return load_failed(origin, message, error);
 }
 
-static enum status open_in_directory(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
-                                     struct error *error)
+static enum status open_in_directory(struct shared_object *object, const void *bytes, size_t n_byte,
+                                     const char *origin, struct error *error)
 {
     char directory[4000], path[4100];
     const char *parent = getenv("TMPDIR");
     if (!parent || !*parent)
         parent = "/tmp";
-    if (snprintf(directory, sizeof directory, "%s/stiffit-model-XXXXXX", parent) >= (int)sizeof directory)
+    if (snprintf(directory, sizeof directory, "%s/stiffit-model-XXXXXX", parent) >=
+        (int)sizeof directory)
         return error_set(error, STATUS_SYSTEM, "the path in TMPDIR is too long");
     if (!mkdtemp(directory))
-        return error_system(error, errno, "cannot make a private directory for the model plugin: %s", directory);
+        return error_system(error, errno,
+                            "cannot make a private directory for the model plugin: %s", directory);
     snprintf(path, sizeof path, "%s/model.so", directory);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    enum status status = fd < 0 ? error_system(error, errno, "cannot create %s", path) : write_all(fd, bytes, n_byte, error);
+    enum status status = fd < 0 ? error_system(error, errno, "cannot create %s", path)
+                                : write_all(fd, bytes, n_byte, error);
     if (!status && !(object->handle = load(path)))
         status = load_failed(origin, loader_message(path), error);
     if (fd >= 0)
@@ -382,7 +423,8 @@ static enum status open_in_directory(struct shared_object *object, const void *b
     return status;
 }
 
-void *shared_object_open_bytes(const void *bytes, size_t n_byte, const char *origin, struct error *error)
+void *shared_object_open_bytes(const void *bytes, size_t n_byte, const char *origin,
+                               struct error *error)
 {
     struct shared_object *object = object_new(error);
     if (!object)
@@ -427,8 +469,8 @@ void shared_object_close(void *handle)
     bool stays = false;
     if (object->handle) {
         dlclose(object->handle);
-        /* Some objects are never unloaded (unique C++ symbols, -z nodelete): their name stays in use, and so must the
-         * descriptor. */
+        /* Some objects are never unloaded (unique C++ symbols, -z nodelete): their name stays in
+         * use, and so must the descriptor. */
         void *again = object->fd >= 0 ? dlopen(object->name, RTLD_NOW | RTLD_NOLOAD) : NULL;
         stays = again != NULL;
         if (again)

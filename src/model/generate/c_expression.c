@@ -1,4 +1,5 @@
-/* Writes the user's text, values and operations in C: the only place where the user's bytes enter C code; rules of precedence.
+/* Writes the user's text, values and operations in C: the only place where the user's bytes
+ * enter C code; rules of precedence.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
@@ -18,7 +19,9 @@ static char comment_character(unsigned char c, char last)
         return ' ';
     if (c < ' ' || c > '~' || c == '\\')
         return '~';
-    return (c == '/' && last == '*') || (c == '*' && last == '/') || (c == '?' && last == '?') ? '~' : (char)c;
+    return (c == '/' && last == '*') || (c == '*' && last == '/') || (c == '?' && last == '?')
+               ? '~'
+               : (char)c;
 }
 
 void c_comment(FILE *out, const char *text, size_t length)
@@ -77,7 +80,8 @@ const char *c_lines_get(const struct c_lines *lines, uint32_t number, size_t *le
 /* Excludes the question mark: trigraphs. */
 static int is_plain(unsigned char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(" _.,:;+-*/^()[]=<>", c));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr(" _.,:;+-*/^()[]=<>", c));
 }
 
 void c_string(FILE *out, const char *text)
@@ -146,14 +150,16 @@ void c_helpers(uint64_t helpers, enum c_form form, FILE *out)
         if (helpers >> op & 1 && s->c_helper[form])
             fputs(s->c_helper[form], out);
         else if (helpers >> op & 1)
-            fprintf(out, "%s_%d(%s)\n", s->cost == COST_CALL ? "CALL" : "EACH", s->n_argument, s->c);
+            fprintf(out, "%s_%d(%s)\n", s->cost == COST_CALL ? "CALL" : "EACH", s->n_argument,
+                    s->c);
     }
     if (helpers)
         putc('\n', out);
 }
 
 /* Prefix and the user's name of a step; NULL: it has none. */
-static const char *full_name(const struct values *values, const struct step *step, const char **prefix)
+static const char *full_name(const struct values *values, const struct step *step,
+                             const char **prefix)
 {
     const struct equations *equations = values->equations;
     switch (step->op) {
@@ -172,8 +178,10 @@ static const char *full_name(const struct values *values, const struct step *ste
     return step->label == VALUE_NONE ? NULL : equations->intermediate[step->label].name;
 }
 
-/* The same; long names, which would make the C many times longer than the text, are replaced by numbers. */
-static const char *user_name(const struct values *values, const struct step *step, const char **prefix)
+/* The same; long names, which would make the C many times longer than the text, are replaced by
+ * numbers. */
+static const char *user_name(const struct values *values, const struct step *step,
+                             const char **prefix)
 {
     enum { LONGEST = 100 };
     const char *name = full_name(values, step, prefix);
@@ -202,7 +210,10 @@ void c_name(const struct c_printer *printer, uint32_t which)
     const struct step *step = &printer->program->step[which];
     const char *prefix, *name;
     if (step->op == GRAPH_CONSTANT) {
-        fputs(printer->form == C_LANES ? "all(" : printer->form == C_RANGE ? "point(" : "", printer->out);
+        fputs(printer->form == C_LANES   ? "all("
+              : printer->form == C_RANGE ? "point("
+                                         : "",
+              printer->out);
         c_number(printer->out, step->constant);
         fputs(printer->form != C_SCALAR ? ")" : "", printer->out);
         return;
@@ -216,10 +227,14 @@ void c_name(const struct c_printer *printer, uint32_t which)
 
 void c_source(const struct c_printer *printer, const struct step *step)
 {
-    static const char *const arrays[] = {
-        [GRAPH_TIME] = "at->t", [GRAPH_STATE] = "at->y", [GRAPH_PARAMETER] = "at->p", [GRAPH_COVARIATE] = "at->covariate",
-        [GRAPH_DIRECTION] = "at->direction", [GRAPH_INPUT] = "at->input", [GRAPH_INPUT_SLOPE] = "at->input_slope",
-        [PROGRAM_WORK] = "at->work"};
+    static const char *const arrays[] = {[GRAPH_TIME] = "at->t",
+                                         [GRAPH_STATE] = "at->y",
+                                         [GRAPH_PARAMETER] = "at->p",
+                                         [GRAPH_COVARIATE] = "at->covariate",
+                                         [GRAPH_DIRECTION] = "at->direction",
+                                         [GRAPH_INPUT] = "at->input",
+                                         [GRAPH_INPUT_SLOPE] = "at->input_slope",
+                                         [PROGRAM_WORK] = "at->work"};
     assert(step->op != GRAPH_CONSTANT);
     if (printer->form == C_LANES)
         fprintf(printer->out, "get(%s, %u, k)", arrays[step->op], (unsigned)step->index);
@@ -233,10 +248,13 @@ void c_source(const struct c_printer *printer, const struct step *step)
 
 static void put_operation(const struct c_printer *printer, const struct step *step, int level);
 
-static bool is_by_name(const struct step *step) { return step->is_named || step_n_argument(step) == 0; }
+static bool is_by_name(const struct step *step)
+{
+    return step->is_named || step_n_argument(step) == 0;
+}
 
-/* An argument that must bind at least as tightly as `level`. The recursion is as deep as an expression is wide
- * (PROGRAM_WIDTH). */
+/* An argument that must bind at least as tightly as `level`. The recursion is as deep as an
+ * expression is wide (PROGRAM_WIDTH). */
 static void put_argument(const struct c_printer *printer, uint32_t which, int level)
 {
     const struct step *step = &printer->program->step[which];
@@ -284,7 +302,8 @@ static void put_truth(const struct c_printer *printer, const struct step *step)
 
 static void put_call(const struct c_printer *printer, const struct step *step)
 {
-    fprintf(printer->out, "%s%s(", printer->form == C_LANES ? "lanes_" : "", graph_operations[step->op].c);
+    fprintf(printer->out, "%s%s(", printer->form == C_LANES ? "lanes_" : "",
+            graph_operations[step->op].c);
     for (int k = 0; k < step_n_argument(step); k++) {
         if (k > 0)
             fputs(", ", printer->out);
@@ -293,7 +312,8 @@ static void put_call(const struct c_printer *printer, const struct step *step)
     putc(')', printer->out);
 }
 
-/* Every operation is a call; of equal arguments the product is a square, which is never negative. */
+/* Every operation is a call; of equal arguments the product is a square, which is never
+ * negative. */
 static void put_range(const struct c_printer *printer, const struct step *step)
 {
     bool is_square = step->op == GRAPH_MULTIPLY && step->arg[0] == step->arg[1];
@@ -308,9 +328,10 @@ static void put_range(const struct c_printer *printer, const struct step *step)
 }
 
 static const int level_of[] = {
-    [C_CALL] = LEVEL_PRIMARY, [C_SUM] = LEVEL_SUM, [C_PRODUCT] = LEVEL_PRODUCT, [C_NEGATIVE] = LEVEL_UNARY,
-    [C_RECIPROCAL] = LEVEL_PRODUCT, [C_CHOICE] = LEVEL_CHOICE, [C_COMPARISON] = LEVEL_UNARY,
-    [C_LOGIC] = LEVEL_UNARY,
+    [C_CALL] = LEVEL_PRIMARY,       [C_SUM] = LEVEL_SUM,
+    [C_PRODUCT] = LEVEL_PRODUCT,    [C_NEGATIVE] = LEVEL_UNARY,
+    [C_RECIPROCAL] = LEVEL_PRODUCT, [C_CHOICE] = LEVEL_CHOICE,
+    [C_COMPARISON] = LEVEL_UNARY,   [C_LOGIC] = LEVEL_UNARY,
 };
 
 /* As a number. Keeps the graph's order of operations: brackets wherever C would group otherwise. */
@@ -360,4 +381,7 @@ void c_definition(const struct c_printer *printer, uint32_t which)
     put_operation(printer, &printer->program->step[which], LEVEL_CHOICE);
 }
 
-void c_use(const struct c_printer *printer, uint32_t which) { put_argument(printer, which, LEVEL_CHOICE); }
+void c_use(const struct c_printer *printer, uint32_t which)
+{
+    put_argument(printer, which, LEVEL_CHOICE);
+}

@@ -1,4 +1,5 @@
-/* Programs in C: the user's text as comments and string literals from which it cannot escape, numbers, expressions, functions.
+/* Programs in C: the user's text as comments and string literals from which it cannot escape,
+ * numbers, expressions, functions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -10,8 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* For the inside of a comment, at most COMMENT_MAX characters: printable ASCII without backslashes, comment delimiters and
- * trigraphs. */
+/* For the inside of a comment, at most COMMENT_MAX characters: printable ASCII without
+ * backslashes, comment delimiters and trigraphs. */
 enum { COMMENT_MAX = 160 };
 void c_comment(FILE *out, const char *text, size_t length);
 
@@ -46,10 +47,11 @@ struct c_printer {
 
 /* Width of c_name in columns. */
 program_width_function c_width;
-/* The name of a leaf or a named step: a prefix for its kind, then the user's name, so that a user's name never stands alone as
- * an identifier. */
+/* The name of a leaf or a named step: a prefix for its kind, then the user's name, so that a
+ * user's name never stands alone as an identifier. */
 void c_name(const struct c_printer *printer, uint32_t step);
-/* The C expression that reads a leaf other than a constant from the function's arguments: "y[3]". */
+/* The C expression that reads a leaf other than a constant from the function's arguments:
+ * "y[3]". */
 void c_source(const struct c_printer *printer, const struct step *step);
 /* The right-hand side that defines a named step. */
 void c_definition(const struct c_printer *printer, uint32_t step);
@@ -67,15 +69,17 @@ struct c_function {
     bool quotes;              /* the model's lines in comments */
 };
 
-enum status c_function(const struct c_printer *printer, const struct c_function *function, struct error *error);
+enum status c_function(const struct c_printer *printer, const struct c_function *function,
+                       struct error *error);
 
-/* The functions of lanes, and their table (emit_lanes.c). After them, LANES_TABLE is the descriptor's pointer to it. */
-enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
-                    FILE *out, struct error *error);
+/* The functions of lanes, and their table (emit_lanes.c). After them, LANES_TABLE is the
+ * descriptor's pointer to it. */
+enum status c_lanes(const struct programs *programs, const struct functions *functions,
+                    const struct c_lines *lines, FILE *out, struct error *error);
 /* A stage of their integrator, if the model is small enough (emit_stage.c), and its table,
  * lanes_algebra. */
 void c_stages(const struct lanes_plan *plan, FILE *out);
 
 /* Bounds of the forcing functions (emit_range.c): forcing_range. */
-enum status c_ranges(const struct programs *programs, const struct functions *functions, const struct c_lines *lines, FILE *out,
-                     struct error *error);
+enum status c_ranges(const struct programs *programs, const struct functions *functions,
+                     const struct c_lines *lines, FILE *out, struct error *error);

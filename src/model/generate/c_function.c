@@ -1,14 +1,17 @@
-/* Writes a program's statements as the body of a function: inputs, zeros, then values and results in turn. Long functions are
- * split into parts of bounded length, so that compile time is proportional to the model; values used by several parts are
- * passed in numbered places.
+/* Writes a program's statements as the body of a function: inputs, zeros, then values and
+ * results in turn. Long functions are split into parts of bounded length, so that compile time
+ * is proportional to the model; values used by several parts are passed in numbered places.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
 static uint32_t operations_of(const struct program *program, const struct statement *statement)
 {
-    const struct step *step = &program->step[statement->is_store ? program->output[statement->which].step :
-                                                                   statement->which];
-    return statement->is_store && (step->is_named || step_n_argument(step) == 0) ? 1 : step->n_operation + 1;
+    const struct step *step =
+        &program->step[statement->is_store ? program->output[statement->which].step
+                                           : statement->which];
+    return statement->is_store && (step->is_named || step_n_argument(step) == 0)
+               ? 1
+               : step->n_operation + 1;
 }
 
 enum { PART_OPERATIONS = 200 };
@@ -16,7 +19,9 @@ enum { PART_OPERATIONS = 200 };
 struct parts {
     uint32_t n_part;   /* at least 1 */
     uint32_t *first;   /* n_part + 1: the first statement of each */
-    uint32_t *place;   /* per step: its place for other parts, or STEP_NONE. A part reads places before it writes any */
+    /* per step: its place for other parts, or STEP_NONE. A part reads places before it writes
+     * any */
+    uint32_t *place;
     uint32_t n_place;
     uint32_t *defined; /* per step: the part that computes it */
     uint32_t *loaded;  /* per step: 1 + the part that loaded it last */
@@ -39,8 +44,8 @@ static void cut(struct parts *parts, const struct program *program)
 }
 
 /* Places are used again from the part on that reads their value last: it reads first. */
-static void give_places(struct parts *parts, const struct program *program, const uint32_t *last, uint32_t *free_place,
-                        uint32_t *next_ended, uint32_t *first_ended)
+static void give_places(struct parts *parts, const struct program *program, const uint32_t *last,
+                        uint32_t *free_place, uint32_t *next_ended, uint32_t *first_ended)
 {
     uint32_t n_free = 0;
     for (uint32_t p = 0; p < parts->n_part; p++)
@@ -70,7 +75,8 @@ static bool parts_init(struct parts *parts, const struct program *program, struc
     parts->place = arena_calloc(arena, n, sizeof *parts->place);
     parts->defined = arena_calloc(arena, n, sizeof *parts->defined);
     parts->loaded = arena_calloc(arena, n, sizeof *parts->loaded);
-    if (!lives.last || !scratch || !first_ended || !parts->first || !parts->place || !parts->defined || !parts->loaded)
+    if (!lives.last || !scratch || !first_ended || !parts->first || !parts->place ||
+        !parts->defined || !parts->loaded)
         return false;
     cut(parts, program);
     for (uint32_t s = 0; s < program->n_step; s++)
@@ -86,10 +92,11 @@ static bool parts_init(struct parts *parts, const struct program *program, struc
     return true;
 }
 
-static const char *const types[] = {[C_SCALAR] = "double", [C_LANES] = "lanes", [C_RANGE] = "range"};
+static const char *const types[] =
+    {[C_SCALAR] = "double", [C_LANES] = "lanes", [C_RANGE] = "range"};
 
-/* Width of a line of short items. Up to this many zeros are written one by one; with more, clearing everything first is faster
- * (5 x 5 with 10 entries: 2.3 against 2.9 ns). */
+/* Width of a line of short items. Up to this many zeros are written one by one; with more,
+ * clearing everything first is faster (5 x 5 with 10 entries: 2.3 against 2.9 ns). */
 enum { LINE_COLUMNS = 96, MOST_ZEROS = 8 };
 
 struct writer {
@@ -124,23 +131,33 @@ static uint32_t row_line(const struct equations *equations, enum function_axis a
     }
 }
 
-static const char *column_name(const struct equations *equations, enum function_axis axis, uint32_t column)
+static const char *column_name(const struct equations *equations, enum function_axis axis,
+                               uint32_t column)
 {
     bool is_time = axis == OF_STATE_TIME && column == equations->n_state;
-    return is_time ? "t" : axis == OF_PARAMETER ? equations->parameter[column].name : equations->state[column].name;
+    return is_time                ? "t"
+           : axis == OF_PARAMETER ? equations->parameter[column].name
+                                  : equations->state[column].name;
 }
 
-static void put_row(FILE *out, const struct equations *equations, enum function_axis axis, uint32_t row)
+static void put_row(FILE *out, const struct equations *equations, enum function_axis axis,
+                    uint32_t row)
 {
     if (axis >= OF_STATE) {
         if (axis == OF_SWITCH)
             fprintf(out, "switch %u", (unsigned)row);
         else
-            fputs(axis == OF_EVENT ? equations->event[row].name : equations->state[row % equations->n_state].name, out);
+            fputs(axis == OF_EVENT ? equations->event[row].name
+                                   : equations->state[row % equations->n_state].name,
+                  out);
         return;
     }
-    const char *name = axis == OF_RATE || axis == OF_INITIAL ? equations->state[row].name : equations->observable[row].name;
-    fprintf(out, "%s%s%s", axis == OF_NOISE ? "sd of " : "", name, axis == OF_RATE ? "'" : axis == OF_INITIAL ? "(0)" : "");
+    const char *name = axis == OF_RATE || axis == OF_INITIAL ? equations->state[row].name
+                                                             : equations->observable[row].name;
+    fprintf(out, "%s%s%s", axis == OF_NOISE ? "sd of " : "", name,
+            axis == OF_RATE      ? "'"
+            : axis == OF_INITIAL ? "(0)"
+                                 : "");
 }
 
 /* Writes " / * d A' / d k1 * /" after a result. */
@@ -207,7 +224,8 @@ static void put_store(struct writer *w, const struct program_output *output)
     const struct equations *equations = w->printer->values->equations;
     FILE *out = w->printer->out;
     quote(w, row_line(equations, w->function->row, output->row));
-    fprintf(out, w->printer->form == C_LANES ? "    put(out, %zu, k, " : "    out[%zu] = ", output->slot);
+    fprintf(out, w->printer->form == C_LANES ? "    put(out, %zu, k, " : "    out[%zu] = ",
+            output->slot);
     c_use(w->printer, output->step);
     fputs(w->printer->form == C_LANES ? ");" : ";", out);
     put_meaning(w, output);
@@ -278,18 +296,27 @@ static void put_head(const struct writer *w, bool is_part)
                                        : " inline INLINE",
                 w->function->name, (unsigned)w->part + 1);
     else if (w->printer->form == C_RANGE && is_part)
-        fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, const range span,\n"
-                     "    range *restrict out, range *restrict place)\n{\n    (void)at, (void)span, (void)out, (void)place;\n",
+        fprintf(out,
+                "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, const "
+                "range span,\n"
+                "    range *restrict out, range *restrict place)\n{\n    (void)at, (void)span, "
+                "(void)out, (void)place;\n",
                 w->function->name, (unsigned)w->part + 1);
     else if (w->printer->form == C_RANGE)
-        fprintf(out, "static void %s(const struct stiffit_point *at, const range span, range *restrict out)\n{\n"
-                     "    (void)at;\n", w->function->name);
+        fprintf(out,
+                "static void %s(const struct stiffit_point *at, const range span, range *restrict "
+                "out)\n{\n"
+                "    (void)at;\n",
+                w->function->name);
     else if (is_part)
-        fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, double *restrict out,\n"
-                     "    double *restrict place)\n{\n    (void)at, (void)out, (void)place;\n",
+        fprintf(out,
+                "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, "
+                "double *restrict out,\n"
+                "    double *restrict place)\n{\n    (void)at, (void)out, (void)place;\n",
                 w->function->name, (unsigned)w->part + 1);
     else
-        fprintf(out, "static int %s(const struct stiffit_point *at, double *restrict out)\n{\n", w->function->name);
+        fprintf(out, "static int %s(const struct stiffit_point *at, double *restrict out)\n{\n",
+                w->function->name);
 }
 
 static void put_in_parts(struct writer *w)
@@ -307,8 +334,8 @@ static void put_in_parts(struct writer *w)
                 w->parts->n_part > 1 ? "" : " inline INLINE", w->function->name);
     else
         put_head(w, false);
-    fprintf(out, "    %s place[%u]; /* for what one part leaves for another */\n", types[w->printer->form],
-            (unsigned)w->parts->n_place + 1);
+    fprintf(out, "    %s place[%u]; /* for what one part leaves for another */\n",
+            types[w->printer->form], (unsigned)w->parts->n_place + 1);
     put_zeros(w);
     for (uint32_t part = 0; part < w->parts->n_part; part++)
         fprintf(out, lanes ? "    %s_%u(at, out, place);\n" : "    %s_%u(at, %sout, place);\n",
@@ -322,7 +349,8 @@ static void put_in_parts(struct writer *w)
             w->function->name);
 }
 
-enum status c_function(const struct c_printer *printer, const struct c_function *function, struct error *error)
+enum status c_function(const struct c_printer *printer, const struct c_function *function,
+                       struct error *error)
 {
     struct parts parts = {0};
     struct arena arena = {0};
@@ -336,5 +364,7 @@ enum status c_function(const struct c_printer *printer, const struct c_function 
     }
     fputs(printer->form != C_SCALAR ? "}\n\n" : "    return STIFFIT_OK;\n}\n\n", printer->out);
     arena_fini(&arena);
-    return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    return complete ? STATUS_OK
+                    : error_set(error, STATUS_NO_MEMORY,
+                                "out of memory while generating the model's code");
 }

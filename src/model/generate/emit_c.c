@@ -1,5 +1,5 @@
-/* The C source of a whole plugin: a comment about its origin, the model's tables, its functions, and the descriptor; and the
- * cost of its functions, counted over their programs.
+/* The C source of a whole plugin: a comment about its origin, the model's tables, its functions,
+ * and the descriptor; and the cost of its functions, counted over their programs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 #include "model/generate/c_expression.h"
@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* With up to this many states, a model with a sparse Jacobian also has a dense one, for hosts that prefer it. */
+/* With up to this many states, a model with a sparse Jacobian also has a dense one, for hosts
+ * that prefer it. */
 enum { DENSE_UP_TO = 100, LINE_COLUMNS = 100 };
 
 struct emitter {
@@ -20,7 +21,8 @@ struct emitter {
     FILE *out;
 };
 
-/* Functions by state or of the rates are not there without states, those of the noise not without noise. */
+/* Functions by state or of the rates are not there without states, those of the noise not
+ * without noise. */
 static bool is_there(const struct emitter *e, enum model_function f)
 {
     const struct graph_matrix *matrix = &e->functions->of[f];
@@ -46,12 +48,17 @@ static void put_head(const struct emitter *e)
     }
     fputs("\n * Made from ", e->out);
     put_comment(e->out, equations->origin ? last_part(equations->origin) : "equations");
-    fprintf(e->out, " by stiffit's model compiler, generator %d. Change the model, not this file.\n", GENERATOR_VERSION);
+    fprintf(e->out,
+            " by stiffit's model compiler, generator %d. Change the model, not this file.\n",
+            GENERATOR_VERSION);
     fputs(" *\n"
-          " * Names: y_ states, p_ parameters, c_ covariates, u_ inputs, v_ intermediates, x other common parts, w_ values\n"
-          " * that are computed once per evaluation, by prepare. A number in front of a comment is a line of the model. */\n"
+          " * Names: y_ states, p_ parameters, c_ covariates, u_ inputs, v_ intermediates, x other "
+          "common parts, w_ values\n"
+          " * that are computed once per evaluation, by prepare. A number in front of a comment is "
+          "a line of the model. */\n"
           "#include <math.h>\n"
-          "#include <stiffit/model.h>\n\n", e->out);
+          "#include <stiffit/model.h>\n\n",
+          e->out);
     uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         helpers |= c_helpers_needed(&e->programs.of[f], C_SCALAR);
@@ -121,7 +128,8 @@ static void put_names(const struct emitter *e)
     PUT_TEXTS(e, "covariate_name", it->n_covariate, it->covariate[i].name, it->covariate[i].unit);
     PUT_TEXTS(e, "input_name", it->n_input, it->input[i].name, it->input[i].unit);
     PUT_TEXTS(e, "event_name", it->n_event, it->event[i].name, NULL);
-    PUT_TEXTS(e, "observable_name", it->n_observable, it->observable[i].name, it->observable[i].unit);
+    PUT_TEXTS(e, "observable_name", it->n_observable, it->observable[i].name,
+              it->observable[i].unit);
     PUT_TEXTS(e, "parameter_name", it->n_parameter, it->parameter[i].name, NULL);
     put_packed(e, "scale");
     put_packed(e, "unit");
@@ -155,13 +163,15 @@ static void put_errors_and_priors(const struct emitter *e)
     const struct equations *it = e->equations;
     if (has_errors(it))
         PUT_TEXTS(e, "observable_error", it->n_observable,
-                  it->observable[i].error ? it->observable[i].error : error_kind_default, it->observable[i].name);
+                  it->observable[i].error ? it->observable[i].error : error_kind_default,
+                  it->observable[i].name);
     if (!has_priors(it))
         return;
-    PUT_TEXTS(e, "parameter_prior", it->n_parameter, it->parameter[i].prior.kind ? it->parameter[i].prior.kind : "none",
+    PUT_TEXTS(e, "parameter_prior", it->n_parameter,
+              it->parameter[i].prior.kind ? it->parameter[i].prior.kind : "none",
               it->parameter[i].name);
-    PUT_TEXTS(e, "parameter_prior_on", it->n_parameter, it->parameter[i].prior.on_optimizer ? "optimizer" : "natural",
-              it->parameter[i].name);
+    PUT_TEXTS(e, "parameter_prior_on", it->n_parameter,
+              it->parameter[i].prior.on_optimizer ? "optimizer" : "natural", it->parameter[i].name);
     PUT_NUMBERS(e, "prior_location", prior_number(&it->parameter[i].prior, false, false));
     PUT_NUMBERS(e, "prior_scale", prior_number(&it->parameter[i].prior, false, true));
     PUT_NUMBERS(e, "prior_lower", prior_number(&it->parameter[i].prior, true, false));
@@ -210,8 +220,10 @@ static bool is_assigned(const struct equation_event *event, uint32_t state)
 static unsigned infusion_kind(const struct equations *it, uint32_t state)
 {
     for (uint32_t i = 0; i < it->n_dosing; i++)
-        if (it->dosing[i].state == state && (it->dosing[i].kind == DOSING_RATE || it->dosing[i].kind == DOSING_DURATION))
-            return it->dosing[i].kind == DOSING_RATE ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION;
+        if (it->dosing[i].state == state &&
+            (it->dosing[i].kind == DOSING_RATE || it->dosing[i].kind == DOSING_DURATION))
+            return it->dosing[i].kind == DOSING_RATE ? STIFFIT_INFUSION_RATE
+                                                     : STIFFIT_INFUSION_DURATION;
     return STIFFIT_INFUSION_NONE;
 }
 
@@ -254,12 +266,13 @@ static void put_movers(const struct emitter *e)
 static void put_spread(const struct emitter *e, size_t n_entry)
 {
     unsigned n = e->equations->n_state;
-    fprintf(e->out, "static int jacobian(const struct stiffit_point *at, double *restrict out)\n{\n"
-                    "    double entry[%zu];\n    jacobian_sparse(at, entry);\n"
-                    "    for (int i = 0; i < %u; i++)\n        out[i] = 0.0;\n"
-                    "    for (int j = 0; j < %u; j++)\n"
-                    "        for (int k = column_start[j]; k < column_start[j + 1]; k++)\n"
-                    "            out[row_index[k] + j*%u] = entry[k];\n    return STIFFIT_OK;\n}\n\n",
+    fprintf(e->out,
+            "static int jacobian(const struct stiffit_point *at, double *restrict out)\n{\n"
+            "    double entry[%zu];\n    jacobian_sparse(at, entry);\n"
+            "    for (int i = 0; i < %u; i++)\n        out[i] = 0.0;\n"
+            "    for (int j = 0; j < %u; j++)\n"
+            "        for (int k = column_start[j]; k < column_start[j + 1]; k++)\n"
+            "            out[row_index[k] + j*%u] = entry[k];\n    return STIFFIT_OK;\n}\n\n",
             n_entry, n * n, n, n);
 }
 
@@ -272,17 +285,26 @@ static enum status put_event_function(const struct emitter *e, int f, struct err
     enum status status = STATUS_OK;
     char name[80];
     for (uint32_t i = 0; i < e->equations->n_event && status == STATUS_OK; i++) {
-        struct c_printer printer = {.values = &e->programs.values, .lines = &e->lines, .out = e->out,
-                                    .program = &e->programs.event[i * N_EVENT_FUNCTION + (size_t)f]};
+        struct c_printer printer = {.values = &e->programs.values,
+                                    .lines = &e->lines,
+                                    .out = e->out,
+                                    .program =
+                                        &e->programs.event[i * N_EVENT_FUNCTION + (size_t)f]};
         snprintf(name, sizeof name, "%s_%u", info->name, (unsigned)i);
-        status = c_function(&printer, &(struct c_function){.name = name, .n_out = n_out, .row = info->row,
-                                                           .column = info->column}, error);
+        status = c_function(&printer,
+                            &(struct c_function){.name = name,
+                                                 .n_out = n_out,
+                                                 .row = info->row,
+                                                 .column = info->column},
+                            error);
     }
-    fprintf(e->out, "static int %s(const struct stiffit_point *at, double *restrict out)\n{\n    switch (at->event) {\n",
+    fprintf(e->out,
+            "static int %s(const struct stiffit_point *at, double *restrict out)\n{\n    switch "
+            "(at->event) {\n",
             info->name);
     for (uint32_t i = 0; i < e->equations->n_event; i++)
-        fprintf(e->out, "    case %u: return %s_%u(at, out); /* %s */\n", (unsigned)i, info->name, (unsigned)i,
-                e->equations->event[i].name);
+        fprintf(e->out, "    case %u: return %s_%u(at, out); /* %s */\n", (unsigned)i, info->name,
+                (unsigned)i, e->equations->event[i].name);
     fputs("    default: return STIFFIT_FATAL;\n    }\n}\n\n", e->out);
     return status;
 }
@@ -293,16 +315,22 @@ static enum status put_functions(const struct emitter *e, struct error *error)
                                 .program = &e->programs.prepare};
     enum status status = STATUS_OK;
     if (e->programs.values.n_work > 0)
-        status = c_function(&printer, &(struct c_function){.name = "prepare", .n_out = e->programs.values.n_work,
-                                                           .quotes = true}, error);
+        status = c_function(&printer,
+                            &(struct c_function){.name = "prepare",
+                                                 .n_out = e->programs.values.n_work,
+                                                 .quotes = true},
+                            error);
     for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
         const struct graph_matrix *matrix = &e->functions->of[f];
         bool sparse = f == FUNCTION_jacobian && e->programs.is_sparse;
         if (!is_there(e, f) || model_functions[f].row == OF_ASSIGNED)
             continue;
         const struct model_function_info *info = &model_functions[f];
-        struct c_function function = {.name = sparse ? "jacobian_sparse" : info->name, .row = info->row, .column = info->column,
-                                      .n_out = sparse ? matrix->n_entry : matrix->n_row * matrix->n_column,
+        struct c_function function = {.name = sparse ? "jacobian_sparse" : info->name,
+                                      .row = info->row,
+                                      .column = info->column,
+                                      .n_out = sparse ? matrix->n_entry
+                                                      : matrix->n_row * matrix->n_column,
                                       .quotes = f < FUNCTION_switching};
         printer.program = &e->programs.of[f];
         if (sparse) {
@@ -350,7 +378,9 @@ static void put_descriptor(const struct emitter *e)
     const struct equations *equations = e->equations;
     bool sparse = e->programs.is_sparse;
     FILE *out = e->out;
-    fputs("STIFFIT_EXPORT const struct stiffit_model stiffit_model = {\n    STIFFIT_MODEL_HEADER,\n", out);
+    fputs("STIFFIT_EXPORT const struct stiffit_model stiffit_model = {\n    "
+          "STIFFIT_MODEL_HEADER,\n",
+          out);
     put_text(out, "name", equations->name);
     put_text(out, "description", equations->description);
     put_count(out, "n_state", equations->n_state);
@@ -365,18 +395,23 @@ static void put_descriptor(const struct emitter *e)
     put_fields(out, equations->n_input > 0, "input_name input_linear");
     put_fields(out, is_there(e, FUNCTION_infusion), "infusion_kind");
     put_fields(out, equations->n_event > 0, "event_name event_kind event_assigned");
-    put_fields(out, true, "observable_name parameter_name parameter_start parameter_lower parameter_upper parameter_scale "
+    put_fields(out, true,
+               "observable_name parameter_name parameter_start parameter_lower parameter_upper "
+               "parameter_scale "
                "parameter_unit parameter_use");
     fputs("    .t0 = ", out);
     c_number(out, equations->t0);
     fputs(",\n", out);
     put_text(out, "time_unit", equations->time_unit);
-    put_fields(out, has_priors(equations), "parameter_prior parameter_prior_on parameter_prior_location parameter_prior_scale "
+    put_fields(out, has_priors(equations),
+               "parameter_prior parameter_prior_on parameter_prior_location parameter_prior_scale "
                "parameter_prior_lower parameter_prior_upper");
     put_fields(out, has_errors(equations), "observable_error");
     put_fields(out, e->programs.values.n_work > 0, "prepare");
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
-        put_fields(out, is_there(e, f) && (f != FUNCTION_jacobian || !sparse || equations->n_state <= DENSE_UP_TO),
+        put_fields(out,
+                   is_there(e, f) &&
+                       (f != FUNCTION_jacobian || !sparse || equations->n_state <= DENSE_UP_TO),
                    model_functions[f].name);
     put_count(out, "n_switching", e->functions->of[FUNCTION_switching].n_row);
     put_count(out, "n_forcing", e->functions->of[FUNCTION_forcing].n_row);
@@ -391,12 +426,14 @@ static void put_descriptor(const struct emitter *e)
     fputs("};\n", out);
 }
 
-enum status generate_c(const struct equations *equations, const struct functions *functions, FILE *out, struct error *error)
+enum status generate_c(const struct equations *equations, const struct functions *functions,
+                       FILE *out, struct error *error)
 {
     struct emitter e = {.equations = equations, .functions = functions, .out = out};
     enum status status = programs_init(&e.programs, equations, functions, c_width, error);
     if (status == STATUS_OK && !c_lines_init(&e.lines, equations->source))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+        status =
+            error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
     if (status == STATUS_OK) {
         put_head(&e);
         put_names(&e);
@@ -427,8 +464,10 @@ static void count_operation(enum graph_op op, struct function_cost *cost)
 static bool count_alive(const struct program *program, struct function_cost *cost)
 {
     struct arena arena = {0};
-    struct lives lives = {.last = arena_calloc(&arena, (size_t)program->n_step + 1, sizeof(uint32_t))};
-    size_t *n_ended = arena_calloc(&arena, (size_t)program->n_statement + 1, sizeof *n_ended), n_alive = 0;
+    struct lives lives = {.last =
+                              arena_calloc(&arena, (size_t)program->n_step + 1, sizeof(uint32_t))};
+    size_t *n_ended = arena_calloc(&arena, (size_t)program->n_statement + 1, sizeof *n_ended),
+           n_alive = 0;
     bool complete = lives.last && n_ended;
     for (; complete && lives.now < program->n_statement; lives.now++)
         program_visit(program, &program->statement[lives.now], program_note_read, &lives);
@@ -450,7 +489,8 @@ static bool count_program(const struct program *program, struct function_cost *c
 {
     for (uint32_t i = 0; i < program->n_step; i++) {
         const struct step *step = &program->step[i];
-        bool is_constant = step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
+        bool is_constant =
+            step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
         if (step_n_argument(step) > 0 && !is_constant) /* the compiler divides 1 by it */
             count_operation((enum graph_op)step->op, cost);
     }
@@ -471,7 +511,8 @@ enum status generate_cost(const struct equations *equations, const struct functi
     for (size_t i = 0; i < programs.n_event * N_EVENT_FUNCTION && complete; i++)
         complete = count_program(&programs.event[i], &cost[event_functions[i % N_EVENT_FUNCTION]]);
     if (status == STATUS_OK && !complete)
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while counting the model's operations");
+        status = error_set(error, STATUS_NO_MEMORY,
+                           "out of memory while counting the model's operations");
     programs_fini(&programs);
     return status;
 }

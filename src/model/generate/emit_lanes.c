@@ -1,16 +1,18 @@
-/* The functions of lanes in C: the programs of the model's functions printed with vectors in place of numbers, their sparse
- * patterns, and their table.
+/* The functions of lanes in C: the programs of the model's functions printed with vectors in
+ * place of numbers, their sparse patterns, and their table.
  *
- * A vector is as wide as the registers of the CPU that the model is compiled for, and a function runs once for each register
- * that the lanes fill: compilers make poor code for wider vectors, because they keep them in memory (gcc 12). Each operation is
- * exact or rounded once, or a call of the C library for one lane, so the bits are those of any other width.
+ * A vector is as wide as the registers of the CPU that the model is compiled for, and a function
+ * runs once for each register that the lanes fill: compilers make poor code for wider vectors,
+ * because they keep them in memory (gcc 12). Each operation is exact or rounded once, or a call
+ * of the C library for one lane, so the bits are those of any other width.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What vectors of numbers need in C, where operators work on them, but ?: and ! do not (gcc 12, clang 14). */
+/* What vectors of numbers need in C, where operators work on them, but ?: and ! do not (gcc 12,
+ * clang 14). */
 static const char prelude[] =
     "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from lane k on; "
     "d_ is the direction. */\n"
@@ -60,17 +62,20 @@ static const char *const names[N_LANES_FUNCTION] = {
 /* The same matrix as the program will find it in the plugin. */
 static struct stiffit_pattern pattern_of(const struct graph_matrix *matrix)
 {
-    return (struct stiffit_pattern){(const int32_t *)matrix->column_start, (const int32_t *)matrix->row};
+    return (struct stiffit_pattern){(const int32_t *)matrix->column_start,
+                                    (const int32_t *)matrix->row};
 }
 
 static enum status algebra(const struct functions *functions, FILE *out, struct error *error)
 {
     const struct lane_functions *of = &functions->lanes;
     const struct graph_matrix *by_parameter = &functions->of[FUNCTION_rhs_parameter];
-    struct stiffit_lanes lanes = {.by_state = pattern_of(&of->by_state), .by_parameter = pattern_of(by_parameter),
+    struct stiffit_lanes lanes = {.by_state = pattern_of(&of->by_state),
+                                  .by_parameter = pattern_of(by_parameter),
                                   .curve_state = pattern_of(&of->curve_state),
                                   .curve_parameter = pattern_of(&of->curve_parameter)};
-    struct stiffit_model abi = {.n_state = (uint32_t)of->by_state.n_row, .n_parameter = (uint32_t)by_parameter->n_column,
+    struct stiffit_model abi = {.n_state = (uint32_t)of->by_state.n_row,
+                                .n_parameter = (uint32_t)by_parameter->n_column,
                                 .lanes = &lanes};
     bool is_wrong;
     struct lanes_plan *plan = lanes_plan_new(&abi, &is_wrong);
@@ -151,17 +156,22 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
     return status;
 }
 
-enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
-                    FILE *out, struct error *error)
+enum status c_lanes(const struct programs *programs, const struct functions *functions,
+                    const struct c_lines *lines, FILE *out, struct error *error)
 {
-    const struct { const char *start, *row; const struct graph_matrix *matrix; } patterns[] = {
-        {"by_state_start", "by_state_row", &functions->lanes.by_state},
-        {"by_parameter_start", "by_parameter_row", &functions->of[FUNCTION_rhs_parameter]},
-        {"curve_state_start", "curve_state_row", &functions->lanes.curve_state},
-        {"curve_parameter_start", "curve_parameter_row", &functions->lanes.curve_parameter},
-        {"observe_state_start", "observe_state_row", &functions->of[FUNCTION_observe_state]},
-        {"observe_parameter_start", "observe_parameter_row", &functions->of[FUNCTION_observe_parameter]}};
-    struct c_printer printer = {.values = &programs->values, .lines = lines, .out = out, .form = C_LANES};
+    const struct { const char *start, *row; const struct graph_matrix *matrix;
+    } patterns[] =
+        {{"by_state_start", "by_state_row", &functions->lanes.by_state},
+         {"by_parameter_start", "by_parameter_row", &functions->of[FUNCTION_rhs_parameter]},
+         {"curve_state_start", "curve_state_row", &functions->lanes.curve_state},
+         {"curve_parameter_start", "curve_parameter_row", &functions->lanes.curve_parameter},
+         {"observe_state_start", "observe_state_row", &functions->of[FUNCTION_observe_state]},
+         {"observe_parameter_start", "observe_parameter_row",
+          &functions->of[FUNCTION_observe_parameter]}};
+    struct c_printer printer = {.values = &programs->values,
+                                .lines = lines,
+                                .out = out,
+                                .form = C_LANES};
     enum status status = STATUS_OK;
     uint64_t helpers = 0;
     fputs(prelude, out);
@@ -174,7 +184,8 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
         status = c_function(&printer, &function, error);
     }
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
-        c_integers(out, patterns[i].start, patterns[i].matrix->column_start, patterns[i].matrix->n_column + 1);
+        c_integers(out, patterns[i].start, patterns[i].matrix->column_start,
+                   patterns[i].matrix->n_column + 1);
         c_integers(out, patterns[i].row, patterns[i].matrix->row, patterns[i].matrix->n_entry);
     }
     if (status == STATUS_OK)

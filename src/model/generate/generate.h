@@ -1,4 +1,5 @@
-/* The back ends: what is printed from the equations of a model and their derivatives, as C or for people.
+/* The back ends: what is printed from the equations of a model and their derivatives, as C or
+ * for people.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,9 +10,10 @@
 /* Part of every key of the compile cache: increase it with each change of the generated code. */
 #define GENERATOR_VERSION 11
 
-/* The C source of a plugin (include/stiffit/model.h): complete and readable; its bytes depend only on the arguments. Check
- * ferror(file) for write errors. STATUS_NO_MEMORY otherwise. */
-enum status generate_c(const struct equations *equations, const struct functions *functions, FILE *out, struct error *error);
+/* The C source of a plugin (include/stiffit/model.h): complete and readable; its bytes depend
+ * only on the arguments. Check ferror(file) for write errors. STATUS_NO_MEMORY otherwise. */
+enum status generate_c(const struct equations *equations, const struct functions *functions,
+                       FILE *out, struct error *error);
 
 /* Statements of C, and of OpenCL, that factor h I - J as the plan says; h is a local variable.
  * They read `derived` by get, and write `factor` by put (emit_lanes.c, ode/gpu/prelude.cl). */
@@ -20,30 +22,38 @@ void generate_factorization(const struct lanes_plan *plan, FILE *out);
 
 /* Operations of one function of the generated plugin, after sharing. */
 struct function_cost {
-    size_t n_add, n_multiply, n_divide, n_call, n_other; /* n_call: exp, pow, ...; n_other: comparisons, choices */
-    size_t n_temporary, n_alive;                         /* named temporaries; the most alive at once */
+    /* n_call: exp, pow, ...; n_other: comparisons, choices */
+    size_t n_add, n_multiply, n_divide, n_call, n_other;
+    /* named temporaries; the most alive at once */
+    size_t n_temporary, n_alive;
     size_t n_result;                                     /* computed numbers: non-zero entries */
 };
-/* The last one is the cost of `prepare`, which computes once per evaluation what depends only on parameters and covariates. */
+/* The last one is the cost of `prepare`, which computes once per evaluation what depends only on
+ * parameters and covariates. */
 enum { COST_prepare = N_MODEL_FUNCTION, N_FUNCTION_COST };
 enum status generate_cost(const struct equations *equations, const struct functions *functions,
                           struct function_cost cost[N_FUNCTION_COST], struct error *error);
 
-/* Expressions and equations of a model for people: as model text or as LaTeX. Unlike generate_c the listing has formulas that
- * can be read one by one, with the names of the model. An expression is printed with as few parentheses as it needs: model
- * text that comes out gives the same node when it is read again (but for POWER_LOG, which the language has not, and numbers
- * that are not finite). Where a node is an intermediate, its name stands for it. Temporaries (w1, w2, ...; another letter where
- * the model has such names) stand for what would make formulas explode: large expressions that are used several times, and
- * huge or deeply nested ones. */
+/* Expressions and equations of a model for people: as model text or as LaTeX. Unlike generate_c
+ * the listing has formulas that can be read one by one, with the names of the model. An
+ * expression is printed with as few parentheses as it needs: model text that comes out gives the
+ * same node when it is read again (but for POWER_LOG, which the language has not, and numbers
+ * that are not finite). Where a node is an intermediate, its name stands for it. Temporaries
+ * (w1, w2, ...; another letter where the model has such names) stand for what would make
+ * formulas explode: large expressions that are used several times, and huge or deeply nested
+ * ones. */
 struct listing;
 
 enum notation { NOTATION_TEXT, NOTATION_LATEX };
 
-/* `functions` may be NULL: no derivatives then. Both must outlive the listing. NULL when memory is out. */
-struct listing *listing_new(const struct equations *equations, const struct functions *functions, enum notation notation);
+/* `functions` may be NULL: no derivatives then. Both must outlive the listing. NULL when memory
+ * is out. */
+struct listing *listing_new(const struct equations *equations, const struct functions *functions,
+                            enum notation notation);
 void listing_free(struct listing *listing); /* NULL is legal */
 
-/* Before what belongs to an equation: names of temporaries that only derivatives need do not appear in it. */
+/* Before what belongs to an equation: names of temporaries that only derivatives need do not
+ * appear in it. */
 void listing_begin_equations(struct listing *listing);
 void listing_begin_derivatives(struct listing *listing); /* so it begins */
 
@@ -52,15 +62,16 @@ void listing_expression(struct listing *listing, node which, FILE *out);
 /* The expression that a name stands for. */
 void listing_definition(struct listing *listing, node which, FILE *out);
 
-/* Statements, a line each: as model text they can be read again (parameters and covariates are not among them). With LaTeX
- * they are rows of an align environment, which is there too. */
+/* Statements, a line each: as model text they can be read again (parameters and covariates are
+ * not among them). With LaTeX they are rows of an align environment, which is there too. */
 void listing_intermediates(struct listing *listing, FILE *out);
 void listing_initial(struct listing *listing, FILE *out);
 void listing_rhs(struct listing *listing, FILE *out);
 void listing_observables(struct listing *listing, FILE *out);
 /* Lag times, bioavailabilities and events. */
 void listing_events(struct listing *listing, FILE *out);
-/* Entries of one derivative, column by column. Temporaries of all derivatives come with listing_temporaries. */
+/* Entries of one derivative, column by column. Temporaries of all derivatives come with
+ * listing_temporaries. */
 void listing_derivative(struct listing *listing, enum model_function function, FILE *out);
 void listing_temporaries(struct listing *listing, FILE *out);
 

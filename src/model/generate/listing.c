@@ -1,6 +1,7 @@
-/* The statements of a listing: equations and derivatives, a line or a row of LaTeX each; and which nodes have a name in them:
- * intermediates and observables, and temporaries for what several formulas share and for what is too large or too deep to be
- * read. Without them the text of n nodes could have 2^n letters.
+/* The statements of a listing: equations and derivatives, a line or a row of LaTeX each; and
+ * which nodes have a name in them: intermediates and observables, and temporaries for what
+ * several formulas share and for what is too large or too deep to be read. Without them the text
+ * of n nodes could have 2^n letters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/generate.h"
 
@@ -13,7 +14,8 @@
 
 enum { ROWS = 25 }; /* of one align environment, which TeX keeps in memory as a whole */
 
-struct listing *listing_new(const struct equations *equations, const struct functions *functions, enum notation notation)
+struct listing *listing_new(const struct equations *equations, const struct functions *functions,
+                            enum notation notation)
 {
     struct listing *listing = calloc(1, sizeof *listing);
     if (!listing)
@@ -21,7 +23,8 @@ struct listing *listing_new(const struct equations *equations, const struct func
     listing->equations = equations;
     listing->functions = functions;
     listing->is_latex = notation == NOTATION_LATEX;
-    if (!listing_make_names(listing) || !listing_label_equations(listing) || !listing_label_derivatives(listing)) {
+    if (!listing_make_names(listing) || !listing_label_equations(listing) ||
+        !listing_label_derivatives(listing)) {
         listing_free(listing);
         return NULL;
     }
@@ -54,9 +57,18 @@ static const char *name_of(const struct listing *listing, int kind, size_t i)
     return listing->name[listing->first[kind] + i];
 }
 
-const char *listing_parameter(const struct listing *listing, uint32_t i) { return name_of(listing, NAME_PARAMETER, i); }
-const char *listing_input(const struct listing *listing, uint32_t i) { return name_of(listing, NAME_INPUT, i); }
-const char *listing_covariate(const struct listing *listing, uint32_t i) { return name_of(listing, NAME_COVARIATE, i); }
+const char *listing_parameter(const struct listing *listing, uint32_t i)
+{
+    return name_of(listing, NAME_PARAMETER, i);
+}
+const char *listing_input(const struct listing *listing, uint32_t i)
+{
+    return name_of(listing, NAME_INPUT, i);
+}
+const char *listing_covariate(const struct listing *listing, uint32_t i)
+{
+    return name_of(listing, NAME_COVARIATE, i);
+}
 
 void listing_label(const struct listing *listing, const char *text, FILE *out)
 {
@@ -84,7 +96,8 @@ struct rows {
 };
 
 /* Begins a row with its left side. */
-__attribute__((format(printf, 2, 3))) static void begin_row(struct rows *rows, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void begin_row(struct rows *rows, const char *format,
+                                                            ...)
 {
     char left[4000]; /* names have at most 100 characters; in LaTeX up to some 700 */
     va_list arguments;
@@ -118,7 +131,8 @@ static void end_rows(struct rows *rows)
 static void put_right(struct rows *rows, node which, bool is_open)
 {
     fputs(rows->listing->is_latex ? " &= " : " = ", rows->out);
-    listing_print(rows->listing, (struct item){.which = which, .is_open = is_open, .may_break = true}, rows->out);
+    listing_print(rows->listing,
+                  (struct item){.which = which, .is_open = is_open, .may_break = true}, rows->out);
 }
 
 static void put_unit(struct rows *rows, const char *unit)
@@ -146,11 +160,13 @@ static bool is_observable(const struct equations *equations, const char *name)
     return false;
 }
 
-/* Whether the name stands for the node itself and is its label; a second name of a node is shown as equal to the first. */
+/* Whether the name stands for the node itself and is its label; a second name of a node is shown
+ * as equal to the first. */
 static bool is_own_label(const struct listing *listing, int kind, size_t i, node which)
 {
     uint32_t label = listing->label[which];
-    return label && label <= listing->n_name && !strcmp(listing->name[label - 1], name_of(listing, kind, i));
+    return label && label <= listing->n_name &&
+           !strcmp(listing->name[label - 1], name_of(listing, kind, i));
 }
 
 void listing_intermediates(struct listing *listing, FILE *out)
@@ -161,7 +177,8 @@ void listing_intermediates(struct listing *listing, FILE *out)
     listing_begin_equations(listing);
     for (uint32_t i = 0; i < equations->n_intermediate; i++) {
         const struct equation_intermediate *it = &equations->intermediate[i];
-        while (i_temporary < listing->n_equation_temporary && listing->temporary[i_temporary] < it->value)
+        while (i_temporary < listing->n_equation_temporary &&
+               listing->temporary[i_temporary] < it->value)
             put_temporary(&rows, i_temporary++);
         if (is_observable(equations, it->name))
             continue;
@@ -180,7 +197,11 @@ static void put_states(struct listing *listing, bool is_rhs, FILE *out)
     listing_begin_equations(listing);
     for (uint32_t i = 0; i < listing->equations->n_state; i++) {
         const struct equation_state *it = &listing->equations->state[i];
-        begin_row(&rows, is_rhs ? "%s'" : listing->is_latex ? "%s(t_0)" : "%s(0)", name_of(listing, NAME_STATE, i));
+        begin_row(&rows,
+                  is_rhs              ? "%s'"
+                  : listing->is_latex ? "%s(t_0)"
+                                      : "%s(0)",
+                  name_of(listing, NAME_STATE, i));
         put_right(&rows, is_rhs ? it->rhs : it->initial, false);
         put_unit(&rows, is_rhs ? NULL : it->unit);
         end_row(&rows);
@@ -192,13 +213,16 @@ void listing_initial(struct listing *listing, FILE *out) { put_states(listing, f
 void listing_rhs(struct listing *listing, FILE *out) { put_states(listing, true, out); }
 
 /* Whether the observable is a state, parameter or covariate of the same name. */
-static bool is_leaf_of_its_name(const struct equations *equations, const struct equation_observable *observable)
+static bool is_leaf_of_its_name(const struct equations *equations,
+                                const struct equation_observable *observable)
 {
     const struct graph_node *it = graph_node(equations->graph, observable->value);
     return (it->op == GRAPH_STATE && !strcmp(equations->state[it->index].name, observable->name)) ||
-           (it->op == GRAPH_PARAMETER && !strcmp(equations->parameter[it->index].name, observable->name)) ||
+           (it->op == GRAPH_PARAMETER &&
+            !strcmp(equations->parameter[it->index].name, observable->name)) ||
            (it->op == GRAPH_INPUT && !strcmp(equations->input[it->index].name, observable->name)) ||
-           (it->op == GRAPH_COVARIATE && !strcmp(equations->covariate[it->index].name, observable->name));
+           (it->op == GRAPH_COVARIATE &&
+            !strcmp(equations->covariate[it->index].name, observable->name));
 }
 
 void listing_observables(struct listing *listing, FILE *out)
@@ -221,7 +245,8 @@ void listing_observables(struct listing *listing, FILE *out)
         end_row(&rows);
         if (it->noise != NODE_NONE && listing->is_latex) {
             bool is_log = it->error && strcmp(it->error, "log-normal") == 0;
-            begin_row(&rows, is_log ? "\\operatorname{sd}(\\log %s)" : "\\operatorname{sd}(%s)", name);
+            begin_row(&rows, is_log ? "\\operatorname{sd}(\\log %s)" : "\\operatorname{sd}(%s)",
+                      name);
             put_right(&rows, it->noise, false);
         }
     }
@@ -234,7 +259,8 @@ static void put_part(struct listing *listing, const char *word, node which, FILE
     listing_expression(listing, which, out);
 }
 
-static void put_event(struct listing *listing, const struct equation_event *it, const char *name, FILE *out)
+static void put_event(struct listing *listing, const struct equation_event *it, const char *name,
+                      FILE *out)
 {
     static const struct { unsigned kind; const char *text, *latex; } options[] = {
         {STIFFIT_EVENT_INITIALLY_FALSE, " initially false", "\\text{, initially false}"},
@@ -245,7 +271,11 @@ static void put_event(struct listing *listing, const struct equation_event *it, 
     struct rows rows = {listing, out, 0};
     bool latex = listing->is_latex, timed = it->kind & STIFFIT_EVENT_TIMED;
     begin_row(&rows, latex ? "\\text{event } &%s " : "event %s", name);
-    put_part(listing, latex ? timed ? "\\text{ at } " : "\\text{ when } " : timed ? " at " : " when ", it->condition, out);
+    put_part(listing,
+             latex   ? timed ? "\\text{ at } " : "\\text{ when } "
+             : timed ? " at "
+                     : " when ",
+             it->condition, out);
     if (it->delay != NODE_NONE)
         put_part(listing, latex ? "\\text{, delay } " : " delay ", it->delay, out);
     if (it->priority != NODE_NONE)
@@ -254,7 +284,11 @@ static void put_event(struct listing *listing, const struct equation_event *it, 
         if (it->kind & options[i].kind)
             fputs(latex ? options[i].latex : options[i].text, out);
     for (uint32_t k = 0; k < it->n_assignment; k++) {
-        fprintf(out, "%s%s", k ? ", " : latex ? "\\text{: } " : ": ", name_of(listing, NAME_STATE, it->assignment[k].state));
+        fprintf(out, "%s%s",
+                k       ? ", "
+                : latex ? "\\text{: } "
+                        : ": ",
+                name_of(listing, NAME_STATE, it->assignment[k].state));
         put_part(listing, latex ? " \\leftarrow " : " = ", it->assignment[k].value, out);
     }
     end_row(&rows);
@@ -269,7 +303,8 @@ void listing_events(struct listing *listing, FILE *out)
     for (uint32_t i = 0; i < equations->n_dosing; i++) {
         const struct equation_dosing *it = &equations->dosing[i];
         const char *name = name_of(listing, NAME_STATE, it->state);
-        begin_row(&rows, listing->is_latex ? "\\operatorname{%s}(%s)" : "%s(%s)", dosing_words[it->kind].word, name);
+        begin_row(&rows, listing->is_latex ? "\\operatorname{%s}(%s)" : "%s(%s)",
+                  dosing_words[it->kind].word, name);
         put_right(&rows, it->value, false);
         end_row(&rows);
     }
@@ -288,7 +323,8 @@ void listing_temporaries(struct listing *listing, FILE *out)
 }
 
 /* What a function's rows are called: y', y(0), y, sd(y). */
-static void row_name(const struct listing *listing, enum function_axis axis, uint32_t row, char *text, size_t size)
+static void row_name(const struct listing *listing, enum function_axis axis, uint32_t row,
+                     char *text, size_t size)
 {
     const struct equations *equations = listing->equations;
     if (axis == OF_SWITCH) {
@@ -296,7 +332,8 @@ static void row_name(const struct listing *listing, enum function_axis axis, uin
         return;
     }
     if (axis == OF_EVENT || axis == OF_STATE) {
-        snprintf(text, size, "%s", name_of(listing, axis == OF_EVENT ? NAME_EVENT : NAME_STATE, row));
+        snprintf(text, size, "%s",
+                 name_of(listing, axis == OF_EVENT ? NAME_EVENT : NAME_STATE, row));
         return;
     }
     if (axis == OF_ASSIGNED) {
@@ -305,9 +342,11 @@ static void row_name(const struct listing *listing, enum function_axis axis, uin
                  name_of(listing, NAME_EVENT, row / equations->n_state));
         return;
     }
-    static const char *const plain[] = {[OF_RATE] = "'", [OF_INITIAL] = "(0)", [OF_OBSERVABLE] = "", [OF_NOISE] = ")"};
+    static const char *const plain[] =
+        {[OF_RATE] = "'", [OF_INITIAL] = "(0)", [OF_OBSERVABLE] = "", [OF_NOISE] = ")"};
     const char *begin = axis != OF_NOISE ? "" : listing->is_latex ? "\\operatorname{sd}(" : "sd(";
-    snprintf(text, size, "%s%s%s", begin, name_of(listing, axis <= OF_INITIAL ? NAME_STATE : NAME_OBSERVABLE, row),
+    snprintf(text, size, "%s%s%s", begin,
+             name_of(listing, axis <= OF_INITIAL ? NAME_STATE : NAME_OBSERVABLE, row),
              axis == OF_INITIAL && listing->is_latex ? "(t_0)" : plain[axis]);
 }
 
@@ -323,21 +362,33 @@ void listing_derivative(struct listing *listing, enum model_function function, F
     for (size_t j = 0; j < matrix->n_column && matrix->n_entry > 0; j++)
         for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
             node value = listing->functions->of[info->value].entry[matrix->row[k]];
-            if (info->row == OF_ASSIGNED && graph_node(listing->equations->graph, value)->op == GRAPH_STATE)
+            if (info->row == OF_ASSIGNED &&
+                graph_node(listing->equations->graph, value)->op == GRAPH_STATE)
                 continue; /* mostly states that the event leaves alone */
             row_name(listing, info->row, matrix->row[k], row, sizeof row);
             bool is_time = info->column == OF_STATE_TIME && j == listing->equations->n_state;
-            begin_row(&rows, listing->is_latex ? "\\frac{\\partial %s}{\\partial %s}" : "d %s/d %s", row,
-                      is_time ? "t" : name_of(listing, info->column == OF_PARAMETER ? NAME_PARAMETER : NAME_STATE, j));
+            begin_row(&rows, listing->is_latex ? "\\frac{\\partial %s}{\\partial %s}" : "d %s/d %s",
+                      row,
+                      is_time
+                          ? "t"
+                          : name_of(listing,
+                                    info->column == OF_PARAMETER ? NAME_PARAMETER : NAME_STATE, j));
             put_right(&rows, matrix->entry[k], false);
             end_row(&rows);
         }
     end_rows(&rows);
 }
 
-/* Operations that a formula may have before a part of it that is used twice gets a name: equations should look as they were
- * written, derivatives have much in common. LARGE and DEEP hold whatever the use (man 5: parentheses nest 1000 deep). */
-enum { SHARED_IN_EQUATIONS = 20, SHARED_IN_DERIVATIVES = 5, LARGE = 1000, LARGE_LATEX = 60, DEEP = 100 };
+/* Operations that a formula may have before a part of it that is used twice gets a name:
+ * equations should look as they were written, derivatives have much in common. LARGE and DEEP
+ * hold whatever the use (man 5: parentheses nest 1000 deep). */
+enum {
+    SHARED_IN_EQUATIONS = 20,
+    SHARED_IN_DERIVATIVES = 5,
+    LARGE = 1000,
+    LARGE_LATEX = 60,
+    DEEP = 100
+};
 
 /* Per node, while one part of the listing is looked at. */
 struct use {
@@ -355,7 +406,8 @@ static void count_use(struct use *use, node which)
 
 static bool add_temporary(struct listing *listing, node which)
 {
-    if (!array_grow(&listing->temporary, listing->n_temporary, &listing->room_temporary, sizeof *listing->temporary))
+    if (!array_grow(&listing->temporary, listing->n_temporary, &listing->room_temporary,
+                    sizeof *listing->temporary))
         return false;
     listing->temporary[listing->n_temporary++] = which;
     listing->label[which] = (uint32_t)(listing->n_name + listing->n_temporary);
@@ -368,8 +420,8 @@ static bool is_flat(const struct listing *listing, node which, int i)
     enum graph_op op = graph_node(listing->equations->graph, which)->op;
     if (listing_is_swapped(listing, which))
         return i == 1;
-    bool is_left = op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_MULTIPLY || op == GRAPH_DIVIDE || op == GRAPH_AND ||
-                   op == GRAPH_OR;
+    bool is_left = op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_MULTIPLY ||
+                   op == GRAPH_DIVIDE || op == GRAPH_AND || op == GRAPH_OR;
     return (is_left && i == 0) || (op == GRAPH_SELECT && i == 2);
 }
 
@@ -391,9 +443,10 @@ static void measure(const struct listing *listing, struct use *use, node which)
     use[which].depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
 }
 
-/* Names what needs one below the roots, which are counted already. Nodes with a name are not looked into unless
- * `through_names`. */
-static bool label_below(struct listing *listing, struct use *use, bool through_names, uint32_t shared)
+/* Names what needs one below the roots, which are counted already. Nodes with a name are not
+ * looked into unless `through_names`. */
+static bool label_below(struct listing *listing, struct use *use, bool through_names,
+                        uint32_t shared)
 {
     const struct graph *graph = listing->equations->graph;
     size_t n = graph_n_node(graph);
@@ -410,7 +463,8 @@ static bool label_below(struct listing *listing, struct use *use, bool through_n
             continue;
         measure(listing, use, (node)i);
         bool is_lone_root = use[i].is_root && use[i].count == 1;
-        bool wanted = (use[i].count > 1 && use[i].size >= shared) || use[i].size > large || use[i].depth > DEEP;
+        bool wanted = (use[i].count > 1 && use[i].size >= shared) || use[i].size > large ||
+                      use[i].depth > DEEP;
         if (wanted && !is_lone_root && !listing->label[i] && !add_temporary(listing, (node)i))
             return false;
     }
@@ -442,7 +496,8 @@ bool listing_label_equations(struct listing *listing)
         return false;
     }
     for (uint32_t i = 0; i < equations->n_intermediate; i++) {
-        label_named(listing, equations->intermediate[i].value, listing->first[NAME_INTERMEDIATE] + i);
+        label_named(listing, equations->intermediate[i].value,
+                    listing->first[NAME_INTERMEDIATE] + i);
         add_root(use, equations->intermediate[i].value);
     }
     for (uint32_t i = 0; i < equations->n_observable; i++) {

@@ -1,5 +1,5 @@
-/* Prints one expression: a loop over a stack of items yet to be printed, so that depth does not matter. The table of operations
- * says how each operation looks.
+/* Prints one expression: a loop over a stack of items yet to be printed, so that depth does not
+ * matter. The table of operations says how each operation looks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
@@ -17,7 +17,10 @@ static void push(struct listing *listing, struct item item)
         listing->failed = true;
 }
 
-static void push_text(struct listing *listing, const char *text) { push(listing, (struct item){.text = text}); }
+static void push_text(struct listing *listing, const char *text)
+{
+    push(listing, (struct item){.text = text});
+}
 
 static const char *parenthesis(const struct listing *listing, bool needed, bool opens)
 {
@@ -49,7 +52,8 @@ void listing_number(const struct listing *listing, double value, char text[80])
         listing_digits(value, text);
 }
 
-static void print_leaf(struct listing *listing, const struct graph_node *leaf, const struct item *item, FILE *out)
+static void print_leaf(struct listing *listing, const struct graph_node *leaf,
+                       const struct item *item, FILE *out)
 {
     char text[80];
     enum binding bind = BIND_PRIMARY;
@@ -101,8 +105,9 @@ static void push_choices(struct listing *listing, node which, const struct item 
     push_text(listing, latex ? " & \\text{otherwise} \\end{cases}" : ")");
 }
 
-/* The exponent n if a node is *base^n as the graph unrolls whole powers: the product for the lower bits of n, times the square
- * for its highest one. `most` limits the nesting: x^15 has four levels. */
+/* The exponent n if a node is *base^n as the graph unrolls whole powers: the product for the
+ * lower bits of n, times the square for its highest one. `most` limits the nesting: x^15 has
+ * four levels. */
 static unsigned whole_power(const struct listing *listing, node which, int most, node *base)
 {
     const struct graph_node *it = graph_node(listing->equations->graph, which);
@@ -110,15 +115,20 @@ static unsigned whole_power(const struct listing *listing, node which, int most,
     if (it->op != GRAPH_MULTIPLY || most == 0)
         return 1;
     node left_base = it->arg[0], right_base = it->arg[1];
-    unsigned left = listing_label_of(listing, left_base) ? 1 : whole_power(listing, left_base, most - 1, &left_base);
-    unsigned right = listing_label_of(listing, right_base) ? 1 : whole_power(listing, right_base, most - 1, &right_base);
+    unsigned left = listing_label_of(listing, left_base)
+                        ? 1
+                        : whole_power(listing, left_base, most - 1, &left_base);
+    unsigned right = listing_label_of(listing, right_base)
+                         ? 1
+                         : whole_power(listing, right_base, most - 1, &right_base);
     if (left > right) {
         unsigned kept = left;
         left = right;
         right = kept;
     }
     bool is_square = (right & (right - 1)) == 0;
-    if (left_base == right_base && is_square && (left < right || (left == right && it->arg[0] == it->arg[1]))) {
+    if (left_base == right_base && is_square &&
+        (left < right || (left == right && it->arg[0] == it->arg[1]))) {
         *base = left_base;
         return left + right;
     }
@@ -136,15 +146,18 @@ static bool goes_on(const struct listing *listing, enum graph_op op, node which)
                            : inner == GRAPH_MULTIPLY && whole_power(listing, which, 4, &base) < 2;
 }
 
-/* The graph may reorder arguments: (a + b) + c may become c + (a + b). A number stays in front of a product. */
+/* The graph may reorder arguments: (a + b) + c may become c + (a + b). A number stays in front
+ * of a product. */
 bool listing_is_swapped(const struct listing *listing, node which)
 {
     const struct graph *graph = listing->equations->graph;
     const struct graph_node *it = graph_node(graph, which);
     if (it->op != GRAPH_ADD && it->op != GRAPH_MULTIPLY)
         return false;
-    bool is_scaled = it->op == GRAPH_MULTIPLY && graph_node(graph, it->arg[0])->op == GRAPH_CONSTANT;
-    return !is_scaled && goes_on(listing, it->op, it->arg[1]) && !goes_on(listing, it->op, it->arg[0]);
+    bool is_scaled =
+        it->op == GRAPH_MULTIPLY && graph_node(graph, it->arg[0])->op == GRAPH_CONSTANT;
+    return !is_scaled && goes_on(listing, it->op, it->arg[1]) &&
+           !goes_on(listing, it->op, it->arg[0]);
 }
 
 /* Whether it begins with a digit: two adjacent numbers need a sign between them. */
@@ -172,10 +185,11 @@ static bool push_power(struct listing *listing, const struct item *item)
 {
     node base;
     unsigned n = whole_power(listing, item->which, 4, &base);
-    static const char *const text[] = {"", "", "^2", "^3", "^4", "^5", "^6", "^7", "^8", "^9", "^10", "^11", "^12", "^13",
-                                       "^14", "^15", "^16"};
-    static const char *const latex[] = {"", "", "^{2}", "^{3}", "^{4}", "^{5}", "^{6}", "^{7}", "^{8}", "^{9}", "^{10}",
-                                        "^{11}", "^{12}", "^{13}", "^{14}", "^{15}", "^{16}"};
+    static const char *const text[] = {"",   "",    "^2",  "^3",  "^4",  "^5",  "^6",  "^7", "^8",
+                                       "^9", "^10", "^11", "^12", "^13", "^14", "^15", "^16"};
+    static const char *const latex[] = {"",      "",      "^{2}",  "^{3}",  "^{4}",  "^{5}",
+                                        "^{6}",  "^{7}",  "^{8}",  "^{9}",  "^{10}", "^{11}",
+                                        "^{12}", "^{13}", "^{14}", "^{15}", "^{16}"};
     if (n < 2 || n > 16)
         return false;
     bool enclosed = item->least > BIND_POWER;
@@ -186,7 +200,8 @@ static bool push_power(struct listing *listing, const struct item *item)
     return true;
 }
 
-/* An operation on numbers that was not folded because its result is not finite: -(0/0) differs from (-0)/0 there. */
+/* An operation on numbers that was not folded because its result is not finite: -(0/0) differs
+ * from (-0)/0 there. */
 static bool is_of_numbers(const struct listing *listing, node which)
 {
     const struct graph *graph = listing->equations->graph;
@@ -197,19 +212,26 @@ static bool is_of_numbers(const struct listing *listing, node which)
     return all;
 }
 
-/* Fractions within fractions and in exponents are printed inline; in a product they need parentheses, because a / b c is
- * ambiguous. */
+/* Fractions within fractions and in exponents are printed inline; in a product they need
+ * parentheses, because a / b c is ambiguous. */
 static struct form form_of(const struct listing *listing, enum graph_op op, unsigned depth)
 {
-    static const struct form flat_divide = {{"", " / ", "", NULL}, BIND_QUOTIENT, {BIND_PRODUCT, BIND_POWER}, true};
-    static const struct form flat_reciprocal = {{"1 / ", "", NULL, NULL}, BIND_QUOTIENT, {BIND_POWER}, true};
+    static const struct form flat_divide = {{"", " / ", "", NULL},
+                                            BIND_QUOTIENT,
+                                            {BIND_PRODUCT, BIND_POWER},
+                                            true};
+    static const struct form flat_reciprocal = {{"1 / ", "", NULL, NULL},
+                                                BIND_QUOTIENT,
+                                                {BIND_POWER},
+                                                true};
     if (!listing->is_latex)
         return graph_operations[op].text;
     return depth > 0 && op == GRAPH_DIVIDE ? flat_divide
            : depth > 0 && op == GRAPH_RECIPROCAL ? flat_reciprocal : graph_operations[op].latex;
 }
 
-static void push_operation(struct listing *listing, const struct graph_node *it, const struct item *item)
+static void push_operation(struct listing *listing, const struct graph_node *it,
+                           const struct item *item)
 {
     struct form form = form_of(listing, it->op, item->depth);
     bool enclosed = form.bind < item->least || (item->plain && it->op == GRAPH_NEGATE);
@@ -225,12 +247,16 @@ static void push_operation(struct listing *listing, const struct graph_node *it,
         form.least[0] = BIND_PRIMARY;
     push_text(listing, parenthesis(listing, enclosed, true));
     for (int i = 0; i < n; i++) {
-        bool times_number = listing->is_latex && it->op == GRAPH_MULTIPLY && i == 1 && begins_with_number(listing, arg[1]);
-        push(listing, (struct item){.text = times_number ? " \\cdot " : form.piece[i], .may_break = may_break && i == 1});
+        bool times_number = listing->is_latex && it->op == GRAPH_MULTIPLY && i == 1 &&
+                            begins_with_number(listing, arg[1]);
+        push(listing, (struct item){.text = times_number ? " \\cdot " : form.piece[i],
+                                    .may_break = may_break && i == 1});
         struct item next = part(item, arg[i], form.least[i]);
-        next.plain = i == 0 ? (item->plain && !enclosed && form.piece[0][0] == '\0') || it->op == GRAPH_NEGATE
+        next.plain = i == 0 ? (item->plain && !enclosed && form.piece[0][0] == '\0') ||
+                                  it->op == GRAPH_NEGATE
                             : form.plain_right;
-        if (it->op == GRAPH_RECIPROCAL || it->op == GRAPH_DIVIDE || (i == 1 && it->op == GRAPH_POWER))
+        if (it->op == GRAPH_RECIPROCAL || it->op == GRAPH_DIVIDE ||
+            (i == 1 && it->op == GRAPH_POWER))
             next.depth = (uint8_t)(item->depth < 9 ? item->depth + 1 : 9);
         next.may_break = may_break && i == 0;
         push(listing, next);

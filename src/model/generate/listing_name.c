@@ -1,5 +1,5 @@
-/* The names and numbers of a listing: the model's own or their LaTeX form (k1 has a subscript, alpha is a Greek letter), and
- * names for temporaries that no model name equals.
+/* The names and numbers of a listing: the model's own or their LaTeX form (k1 has a subscript,
+ * alpha is a Greek letter), and names for temporaries that no model name equals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const greek[] = {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
-                                    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
-                                    "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi",
-                                    "Psi", "Omega", NULL};
+static const char *const greek[] = {"alpha",   "beta",  "gamma",  "delta", "epsilon", "zeta",
+                                    "eta",     "theta", "iota",   "kappa", "lambda",  "mu",
+                                    "nu",      "xi",    "pi",     "rho",   "sigma",   "tau",
+                                    "upsilon", "phi",   "chi",    "psi",   "omega",   "Gamma",
+                                    "Delta",   "Theta", "Lambda", "Xi",    "Pi",      "Sigma",
+                                    "Upsilon", "Phi",   "Psi",    "Omega", NULL};
 /* Endings after K, k or V, as in Vmax, that are subscripts even without an underscore. */
-static const char *const suffixes[] = {"max", "min", "on", "off", "cat", "in", "out", "deg", "syn", "tot", "obs", NULL};
+static const char *const suffixes[] = {"max", "min", "on",  "off", "cat", "in",
+                                       "out", "deg", "syn", "tot", "obs", NULL};
 
 static bool is_among(const char *const *words, const char *word, size_t n)
 {
@@ -29,7 +32,11 @@ static bool is_among(const char *const *words, const char *word, size_t n)
 static void put_letters(const char *word, size_t n, bool is_subscript, FILE *out)
 {
     bool plain = is_subscript ? strspn(word, "0123456789") >= n : n == 1;
-    fprintf(out, is_among(greek, word, n) ? "\\%.*s" : plain ? "%.*s" : "\\mathrm{%.*s}", (int)n, word);
+    fprintf(out,
+            is_among(greek, word, n) ? "\\%.*s"
+            : plain                  ? "%.*s"
+                                     : "\\mathrm{%.*s}",
+            (int)n, word);
 }
 
 static size_t count_letters(const char *word)
@@ -40,12 +47,14 @@ static size_t count_letters(const char *word)
     return n;
 }
 
-/* Letters, then subscripts: digits or more that follow directly, and parts separated by underscores. */
+/* Letters, then subscripts: digits or more that follow directly, and parts separated by
+ * underscores. */
 static void put_latex_name(const char *name, FILE *out)
 {
     size_t n_letter = count_letters(name), n_base = n_letter;
     bool is_rate = n_letter > 1 && strchr("KkV", name[0]) && !is_among(greek, name, n_letter) &&
-                   ((n_letter == 2 && islower((unsigned char)name[1])) || is_among(suffixes, name + 1, n_letter - 1));
+                   ((n_letter == 2 && islower((unsigned char)name[1])) ||
+                    is_among(suffixes, name + 1, n_letter - 1));
     if (is_rate)
         n_base = 1;
     put_letters(name, n_base, false, out);
@@ -145,7 +154,8 @@ static void choose_letter(struct listing *listing, const char *const *plain)
         size_t n = strlen(words[k]);
         bool taken = false;
         for (size_t i = 0; i < listing->n_name && !taken; i++)
-            taken = !strncmp(plain[i], words[k], n) && isdigit((unsigned char)plain[i][n + (plain[i][n] == '_')]);
+            taken = !strncmp(plain[i], words[k], n) &&
+                    isdigit((unsigned char)plain[i][n + (plain[i][n] == '_')]);
         snprintf(listing->temporary_letter, sizeof listing->temporary_letter, "%s", words[k]);
         if (!taken)
             return;
@@ -168,8 +178,9 @@ static const char *plain_name(const struct equations *equations, int kind, size_
 bool listing_make_names(struct listing *listing)
 {
     const struct equations *equations = listing->equations;
-    const size_t count[N_NAME_KIND] = {equations->n_state, equations->n_parameter, equations->n_covariate,
-                                       equations->n_observable, equations->n_intermediate, equations->n_input,
+    const size_t count[N_NAME_KIND] = {equations->n_state,        equations->n_parameter,
+                                       equations->n_covariate,    equations->n_observable,
+                                       equations->n_intermediate, equations->n_input,
                                        equations->n_event};
     size_t n = 0, at = 0;
     for (int kind = 0; kind < N_NAME_KIND; kind++)
@@ -204,7 +215,8 @@ void listing_print_temporary(const struct listing *listing, size_t i, FILE *out)
         fprintf(out, "\\mathrm{temporary}_{%zu}", i + 1);
 }
 
-/* The fewest digits that read back to the same bits, but large round numbers as powers of ten: 3e7, 1e-7. */
+/* The fewest digits that read back to the same bits, but large round numbers as powers of ten:
+ * 3e7, 1e-7. */
 void listing_digits(double value, char *text)
 {
     number_text(text, value);
@@ -240,7 +252,10 @@ enum binding latex_number(double value, char text[80])
 {
     char plain[NUMBER_SIZE];
     if (!isfinite(value)) {
-        snprintf(text, 80, "%s", isnan(value) ? "\\mathrm{NaN}" : value > 0 ? "\\infty" : "-\\infty");
+        snprintf(text, 80, "%s",
+                 isnan(value) ? "\\mathrm{NaN}"
+                 : value > 0  ? "\\infty"
+                              : "-\\infty");
         return value < 0 ? BIND_SIGN : BIND_PRIMARY;
     }
     if (value == M_PI) {

@@ -1,5 +1,6 @@
-/* Turns results into statements, in the order of a depth-first walk from each result, visiting the argument that needs most
- * registers first: values are computed just before their use, and few are alive at a time.
+/* Turns results into statements, in the order of a depth-first walk from each result, visiting
+ * the argument that needs most registers first: values are computed just before their use, and
+ * few are alive at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/program.h"
 
@@ -37,8 +38,8 @@ static bool has_plain_reciprocal(const struct graph_node *n)
     return size > 1e-300 && size < 1e300;
 }
 
-/* Whether a/b is written as a*(1/b): 1/b is available, is needed twice, or is a constant. The result differs from the quotient
- * by one rounding. */
+/* Whether a/b is written as a*(1/b): 1/b is available, is needed twice, or is a constant. The
+ * result differs from the quotient by one rounding. */
 static bool multiplies(const struct builder *b, const struct graph_node *division)
 {
     node divisor = division->arg[1];
@@ -76,8 +77,8 @@ static struct graph_node carried_out(const struct builder *b, value which)
     return n;
 }
 
-/* If a^(b - 1), a factor of its derivative, is needed too, a^b is computed from it. Not for b < 1, where it would be 0 times
- * infinity at a = 0; so not if b is known only at run time. */
+/* If a^(b - 1), a factor of its derivative, is needed too, a^b is computed from it. Not for b <
+ * 1, where it would be 0 times infinity at a = 0; so not if b is known only at run time. */
 static void note_power(struct builder *b, node which, const struct graph_node *n)
 {
     const struct graph *graph = b->values->graph;
@@ -131,13 +132,16 @@ static unsigned registers_of(const struct builder *b, value which)
     return b->values->n_register[which % b->values->n_node];
 }
 
-/* The k-th argument to compute: in order of decreasing need of registers, then from left to right. */
-static value argument_in_turn(const struct builder *b, const struct graph_node *n, int n_argument, uint32_t k)
+/* The k-th argument to compute: in order of decreasing need of registers, then from left to
+ * right. */
+static value argument_in_turn(const struct builder *b, const struct graph_node *n, int n_argument,
+                              uint32_t k)
 {
     value sorted[3] = {n->arg[0]};
     for (int i = 1; i < n_argument; i++) {
         int place = i;
-        for (; place > 0 && registers_of(b, sorted[place - 1]) < registers_of(b, n->arg[i]); place--)
+        for (; place > 0 && registers_of(b, sorted[place - 1]) < registers_of(b, n->arg[i]);
+             place--)
             sorted[place] = sorted[place - 1];
         sorted[place] = n->arg[i];
     }
@@ -196,7 +200,10 @@ static bool append_value(struct builder *b, value result)
 }
 
 /* A sign change is written wherever it is needed, so its uses count as uses of its argument. */
-static bool is_transparent(const struct step *step) { return step->op == GRAPH_NEGATE && step->label == VALUE_NONE; }
+static bool is_transparent(const struct step *step)
+{
+    return step->op == GRAPH_NEGATE && step->label == VALUE_NONE;
+}
 
 static void count_uses(struct program *program)
 {
@@ -211,7 +218,8 @@ static void count_uses(struct program *program)
 
 static bool is_leaf_or_its_negative(const struct program *program, const struct step *step)
 {
-    return step_n_argument(step) == 0 || (step->op == GRAPH_NEGATE && step_n_argument(&program->step[step->arg[0]]) == 0);
+    return step_n_argument(step) == 0 ||
+           (step->op == GRAPH_NEGATE && step_n_argument(&program->step[step->arg[0]]) == 0);
 }
 
 /* 1/c, which the compiler computes: as cheap as a constant. */
@@ -223,16 +231,19 @@ static bool is_constant_reciprocal(const struct program *program, const struct s
 /* Width of operators with their blanks and the most brackets, or of a function's name. */
 enum { OPERATOR_WIDTH = 5, NUMBER_WIDTH = 4, STORE_WIDTH = 10 };
 
-static uint32_t width_in_place(const struct values *values, const struct step *step, program_width_function *width)
+static uint32_t width_in_place(const struct values *values, const struct step *step,
+                               program_width_function *width)
 {
     if (step_n_argument(step) == 0 || (step->is_named && step->label != VALUE_NONE))
         return width(values, step);
     return step->is_named ? NUMBER_WIDTH : step->width;
 }
 
-/* Names values that are used several times, are an intermediate of the model, or would make an expression too long. Both sides
- * of a choice are computed before it, so that no branch is needed. */
-static void choose_names(const struct values *values, struct program *program, program_width_function *width)
+/* Names values that are used several times, are an intermediate of the model, or would make an
+ * expression too long. Both sides of a choice are computed before it, so that no branch is
+ * needed. */
+static void choose_names(const struct values *values, struct program *program,
+                         program_width_function *width)
 {
     for (uint32_t i = 0; i < program->n_step; i++) {
         struct step *step = &program->step[i];
@@ -259,14 +270,15 @@ static void choose_names(const struct values *values, struct program *program, p
                 break;
             widest->is_named = true;
         }
-        step->is_named = step->label != VALUE_NONE ||
-                         (step->n_use > 1 && !is_transparent(step) && !is_constant_reciprocal(program, step));
+        step->is_named = step->label != VALUE_NONE || (step->n_use > 1 && !is_transparent(step) &&
+                                                       !is_constant_reciprocal(program, step));
     }
 }
 
 static bool list_statements(struct program *program)
 {
-    program->statement = calloc((size_t)program->n_step + program->n_output + 1, sizeof *program->statement);
+    program->statement =
+        calloc((size_t)program->n_step + program->n_output + 1, sizeof *program->statement);
     if (!program->statement)
         return false;
     uint32_t next = 0;
@@ -284,13 +296,16 @@ static bool list_statements(struct program *program)
     return true;
 }
 
-enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output,
-                          enum program_kind kind, program_width_function *width, struct program *program,
-                          struct error *error)
+enum status program_build(const struct values *values, struct program_output *output,
+                          uint32_t n_output, enum program_kind kind, program_width_function *width,
+                          struct program *program, struct error *error)
 {
     size_t n = VALUE_FAMILIES * (size_t)values->n_node;
     const uint32_t n_work[] = {0, values->n_scalar_work, values->n_work};
-    struct builder b = {.values = values, .program = program, .n_work = n_work[kind], .is_prepare = kind == PROGRAM_PREPARE};
+    struct builder b = {.values = values,
+                        .program = program,
+                        .n_work = n_work[kind],
+                        .is_prepare = kind == PROGRAM_PREPARE};
     struct arena scratch = {0};
     program->output = output;
     program->n_output = n_output;
@@ -313,7 +328,9 @@ enum status program_build(const struct values *values, struct program_output *ou
         complete = list_statements(program);
     }
     arena_fini(&scratch);
-    return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    return complete ? STATUS_OK
+                    : error_set(error, STATUS_NO_MEMORY,
+                                "out of memory while generating the model's code");
 }
 
 void program_fini(struct program *program)
@@ -325,8 +342,8 @@ void program_fini(struct program *program)
 }
 
 /* Expressions written in place are at most as deep as they are wide: each level takes columns. */
-static void visit_expression(const struct program *program, const struct step *step, program_visit_function *visit,
-                             void *context)
+static void visit_expression(const struct program *program, const struct step *step,
+                             program_visit_function *visit, void *context)
 {
     for (int k = 0; k < step_n_argument(step); k++) {
         const struct step *argument = &program->step[step->arg[k]];
@@ -337,10 +354,11 @@ static void visit_expression(const struct program *program, const struct step *s
     }
 }
 
-void program_visit(const struct program *program, const struct statement *statement, program_visit_function *visit,
-                   void *context)
+void program_visit(const struct program *program, const struct statement *statement,
+                   program_visit_function *visit, void *context)
 {
-    uint32_t which = statement->is_store ? program->output[statement->which].step : statement->which;
+    uint32_t which =
+        statement->is_store ? program->output[statement->which].step : statement->which;
     const struct step *step = &program->step[which];
     if (statement->is_store && (step->is_named || step_n_argument(step) == 0))
         visit(context, which);
@@ -354,24 +372,29 @@ void program_note_read(void *context, uint32_t step)
     lives->last[step] = lives->now;
 }
 
-/* Appends the entries of a matrix as results, in places from `first` on: all of them in their order, or, where out is the full
- * matrix, those that are not zero. */
-static void append_outputs(const struct graph *graph, const struct graph_matrix *matrix, bool by_entry, size_t first,
-                           struct program_output *output, uint32_t *n_output)
+/* Appends the entries of a matrix as results, in places from `first` on: all of them in their
+ * order, or, where out is the full matrix, those that are not zero. */
+static void append_outputs(const struct graph *graph, const struct graph_matrix *matrix,
+                           bool by_entry, size_t first, struct program_output *output,
+                           uint32_t *n_output)
 {
     for (size_t j = 0; j < matrix->n_column; j++) {
         for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
             size_t slot = first + (by_entry ? k : matrix->row[k] + j * matrix->n_row);
             if (by_entry || !graph_is_constant(graph, matrix->entry[k], 0))
-                output[(*n_output)++] = (struct program_output){.slot = slot, .row = matrix->row[k], .column = (uint32_t)j,
+                output[(*n_output)++] = (struct program_output){.slot = slot,
+                                                                .row = matrix->row[k],
+                                                                .column = (uint32_t)j,
                                                                 .value = matrix->entry[k]};
         }
     }
 }
 
-/* The states that event i_event assigns, or their derivatives: rows of a matrix that has those of all events. */
-static enum status build_event(struct programs *programs, const struct functions *functions, size_t i_event, int f,
-                               program_width_function *width, struct error *error)
+/* The states that event i_event assigns, or their derivatives: rows of a matrix that has those
+ * of all events. */
+static enum status build_event(struct programs *programs, const struct functions *functions,
+                               size_t i_event, int f, program_width_function *width,
+                               struct error *error)
 {
     const struct graph_matrix *matrix = &functions->of[event_functions[f]];
     size_t n = programs->values.equations->n_state;
@@ -379,23 +402,28 @@ static enum status build_event(struct programs *programs, const struct functions
     struct program_output *output = calloc(matrix->n_entry + 1, sizeof *output);
     for (size_t j = 0; output && j < matrix->n_column; j++)
         for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++)
-            if (matrix->row[k] / n == i_event && !graph_is_constant(programs->values.graph, matrix->entry[k], 0)) {
+            if (matrix->row[k] / n == i_event &&
+                !graph_is_constant(programs->values.graph, matrix->entry[k], 0)) {
                 uint32_t row = (uint32_t)(matrix->row[k] % n);
-                output[n_output++] = (struct program_output){.slot = row + j * n, .row = row, .column = (uint32_t)j,
+                output[n_output++] = (struct program_output){.slot = row + j * n,
+                                                             .row = row,
+                                                             .column = (uint32_t)j,
                                                              .value = matrix->entry[k]};
             }
     struct program *program = &programs->event[i_event * N_EVENT_FUNCTION + (size_t)f];
-    return program_build(&programs->values, output, n_output, PROGRAM_SCALAR, width, program, error);
+    return program_build(&programs->values, output, n_output, PROGRAM_SCALAR, width, program,
+                         error);
 }
 
-static enum status build_events(struct programs *programs, const struct functions *functions, program_width_function *width,
-                                struct error *error)
+static enum status build_events(struct programs *programs, const struct functions *functions,
+                                program_width_function *width, struct error *error)
 {
     size_t n = programs->values.equations->n_event;
     enum status status = STATUS_OK;
     programs->event = calloc(n * N_EVENT_FUNCTION + 1, sizeof *programs->event);
     if (!programs->event)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory while generating the model's code");
     programs->n_event = n;
     for (size_t i = 0; i < n; i++)
         for (int f = 0; f < N_EVENT_FUNCTION && status == STATUS_OK; f++)
@@ -411,16 +439,18 @@ static struct program_output *work_outputs(const struct values *values)
     return output;
 }
 
-static enum status build_lanes(struct programs *programs, const struct functions *functions, program_width_function *width,
-                               struct error *error)
+static enum status build_lanes(struct programs *programs, const struct functions *functions,
+                               program_width_function *width, struct error *error)
 {
     const struct lane_functions *lanes = &functions->lanes;
-    const struct graph_matrix *const matrices[N_LANES_FUNCTION][4] = {
-        [LANES_rhs] = {&functions->of[FUNCTION_rhs]},
-        [LANES_derive] = {&functions->of[FUNCTION_rhs], &lanes->by_state, &functions->of[FUNCTION_rhs_parameter]},
-        [LANES_curve] = {&lanes->curve_state, &lanes->curve_parameter},
-        [LANES_observe] = {&functions->of[FUNCTION_observe], &functions->of[FUNCTION_observe_state],
-                           &functions->of[FUNCTION_observe_parameter]}};
+    const struct graph_matrix *const matrices[N_LANES_FUNCTION][4] =
+        {[LANES_rhs] = {&functions->of[FUNCTION_rhs]},
+         [LANES_derive] = {&functions->of[FUNCTION_rhs], &lanes->by_state,
+                           &functions->of[FUNCTION_rhs_parameter]},
+         [LANES_curve] = {&lanes->curve_state, &lanes->curve_parameter},
+         [LANES_observe] = {&functions->of[FUNCTION_observe],
+                            &functions->of[FUNCTION_observe_state],
+                            &functions->of[FUNCTION_observe_parameter]}};
     enum status status = STATUS_OK;
     for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
         size_t n = 0;
@@ -430,21 +460,26 @@ static enum status build_lanes(struct programs *programs, const struct functions
         struct program_output *output = calloc(n + 1, sizeof *output);
         for (const struct graph_matrix *const *matrix = matrices[f]; output && *matrix; matrix++)
             append_outputs(programs->values.graph, *matrix, true, n_output, output, &n_output);
-        status = program_build(&programs->values, output, n_output, PROGRAM_LANES, width, &programs->lanes[f], error);
+        status = program_build(&programs->values, output, n_output, PROGRAM_LANES, width,
+                               &programs->lanes[f], error);
     }
     return status;
 }
 
-enum status programs_init(struct programs *programs, const struct equations *equations, const struct functions *functions,
-                          program_width_function *width, struct error *error)
+enum status programs_init(struct programs *programs, const struct equations *equations,
+                          const struct functions *functions, program_width_function *width,
+                          struct error *error)
 {
     struct values *values = &programs->values;
     const struct graph_matrix *jacobian = &functions->of[FUNCTION_jacobian];
-    double n_entry = (double)jacobian->n_entry, n_all = (double)jacobian->n_row * (double)jacobian->n_row;
-    programs->is_sparse = equations->n_state >= SPARSE_FROM && n_entry > 0 && n_entry <= SPARSE_FILL * n_all;
+    double n_entry = (double)jacobian->n_entry,
+           n_all = (double)jacobian->n_row * (double)jacobian->n_row;
+    programs->is_sparse =
+        equations->n_state >= SPARSE_FROM && n_entry > 0 && n_entry <= SPARSE_FILL * n_all;
     enum status status = values_init(values, equations, functions, error);
     if (status == STATUS_OK)
-        status = program_build(values, work_outputs(values), values->n_work, PROGRAM_PREPARE, width, &programs->prepare, error);
+        status = program_build(values, work_outputs(values), values->n_work, PROGRAM_PREPARE, width,
+                               &programs->prepare, error);
     for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
         bool by_entry = programs->is_sparse && f == FUNCTION_jacobian;
         uint32_t n_output = 0;
@@ -453,17 +488,21 @@ enum status programs_init(struct programs *programs, const struct equations *equ
         struct program_output *output = calloc(functions->of[f].n_entry + 1, sizeof *output);
         if (output)
             append_outputs(values->graph, &functions->of[f], by_entry, 0, output, &n_output);
-        status = program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->of[f], error);
+        status =
+            program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->of[f], error);
     }
     if (status == STATUS_OK && functions->of[FUNCTION_forcing].n_row > 0) {
-        const struct graph_matrix *forcing = &functions->of[FUNCTION_forcing], *slope = &functions->forcing_slope;
+        const struct graph_matrix *forcing = &functions->of[FUNCTION_forcing],
+                                  *slope = &functions->forcing_slope;
         uint32_t n_output = 0;
-        struct program_output *output = calloc(forcing->n_entry + slope->n_entry + 1, sizeof *output);
+        struct program_output *output =
+            calloc(forcing->n_entry + slope->n_entry + 1, sizeof *output);
         if (output) {
             append_outputs(values->graph, forcing, false, 0, output, &n_output);
             append_outputs(values->graph, slope, false, forcing->n_row, output, &n_output);
         }
-        status = program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->range, error);
+        status =
+            program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->range, error);
     }
     if (status == STATUS_OK && equations->n_event > 0)
         status = build_events(programs, functions, width, error);

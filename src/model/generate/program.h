@@ -1,19 +1,21 @@
-/* One function of a plugin as a list of statements: which values get a name, which are written in place, and in which order.
- * Independent of the printed language: another back end (say, the same function over W lanes) prints the same programs with its
- * own leaves and operations.
+/* One function of a plugin as a list of statements: which values get a name, which are written
+ * in place, and in which order. Independent of the printed language: another back end (say, the
+ * same function over W lanes) prints the same programs with its own leaves and operations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "model/generate/values.h"
 
-/* A step's operation is that of a node, or PROGRAM_WORK: a leaf that `prepare` left in at->work. A POWER_LOG step has other
- * arguments than the node: a^b and log(a), so that both are shared. It is their product, but 0 if a^b is 0. */
+/* A step's operation is that of a node, or PROGRAM_WORK: a leaf that `prepare` left in at->work.
+ * A POWER_LOG step has other arguments than the node: a^b and log(a), so that both are shared.
+ * It is their product, but 0 if a^b is 0. */
 enum { PROGRAM_WORK = N_GRAPH_OP };
 #define STEP_NONE UINT32_MAX
 
 struct step {
     int op;
-    bool is_named;        /* computed by a statement of its own; otherwise written where it is used */
+    /* computed by a statement of its own; otherwise written where it is used */
+    bool is_named;
     union {
         double constant;
         uint32_t index;   /* of the other leaves; slot of PROGRAM_WORK */
@@ -55,11 +57,11 @@ enum { PROGRAM_WIDTH = 88 }; /* width of an expression above which parts of it g
 /* Who runs a program: `prepare` fills at->work, the others load values from there. */
 enum program_kind { PROGRAM_PREPARE, PROGRAM_SCALAR, PROGRAM_LANES };
 
-/* Takes ownership of `output` (n_output, on the heap). Zero-initialise *program; after a failure only program_fini may be
- * called. STATUS_NO_MEMORY. */
-enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output,
-                          enum program_kind kind, program_width_function *width, struct program *program,
-                          struct error *error);
+/* Takes ownership of `output` (n_output, on the heap). Zero-initialise *program; after a failure
+ * only program_fini may be called. STATUS_NO_MEMORY. */
+enum status program_build(const struct values *values, struct program_output *output,
+                          uint32_t n_output, enum program_kind kind, program_width_function *width,
+                          struct program *program, struct error *error);
 void program_fini(struct program *program);
 
 /* Number of a step's arguments: 0 for leaves. */
@@ -68,10 +70,11 @@ static inline int step_n_argument(const struct step *step)
     return step->op == PROGRAM_WORK ? 0 : graph_n_argument((enum graph_op)step->op);
 }
 
-/* Calls `visit` for each step that statement `i` reads by name or as a leaf, as often as it is written. */
+/* Calls `visit` for each step that statement `i` reads by name or as a leaf, as often as it is
+ * written. */
 typedef void program_visit_function(void *context, uint32_t step);
-void program_visit(const struct program *program, const struct statement *statement, program_visit_function *visit,
-                   void *context);
+void program_visit(const struct program *program, const struct statement *statement,
+                   program_visit_function *visit, void *context);
 /* Notes for each step that is read when that is: a visitor. */
 struct lives {
     uint32_t *last; /* per step */
@@ -79,8 +82,8 @@ struct lives {
 };
 void program_note_read(void *context, uint32_t step);
 
-/* With fewer states, or a larger share of non-zero entries, a dense solver is faster than a sparse one (measured in
- * ode/linear.c), and there is no sparse Jacobian. */
+/* With fewer states, or a larger share of non-zero entries, a dense solver is faster than a
+ * sparse one (measured in ode/linear.c), and there is no sparse Jacobian. */
 enum { SPARSE_FROM = 10 };
 #define SPARSE_FILL 0.5
 
@@ -90,15 +93,21 @@ enum { LANES_rhs, LANES_derive, LANES_curve, LANES_observe, N_LANES_FUNCTION };
 struct programs {
     struct values values;
     struct program prepare;               /* out[slot of at->work] */
-    struct program of[N_MODEL_FUNCTION];  /* out[row + column*n_row]; empty if all entries are zero */
-    struct program *event;                /* n_event x N_EVENT_FUNCTION, by event; of[] of these functions is empty */
+    /* out[row + column*n_row]; empty if all entries are zero */
+    struct program of[N_MODEL_FUNCTION];
+    /* n_event x N_EVENT_FUNCTION, by event; of[] of these functions is empty */
+    struct program *event;
     struct program range;                 /* out[row] of forcing, then of its derivatives by time */
-    struct program lanes[N_LANES_FUNCTION]; /* out[entry], one matrix after the other; empty if there are no lanes */
+    /* out[entry], one matrix after the other; empty if there are no lanes */
+    struct program lanes[N_LANES_FUNCTION];
     size_t n_event;
-    bool is_sparse;                       /* the Jacobian's slots are the entries of the pattern, in order */
+    /* the Jacobian's slots are the entries of the pattern, in order */
+    bool is_sparse;
 };
 
-/* *programs is zero on entry; after a failure only programs_fini may be called. STATUS_NO_MEMORY. */
-enum status programs_init(struct programs *programs, const struct equations *equations, const struct functions *functions,
-                          program_width_function *width, struct error *error);
+/* *programs is zero on entry; after a failure only programs_fini may be called.
+ * STATUS_NO_MEMORY. */
+enum status programs_init(struct programs *programs, const struct equations *equations,
+                          const struct functions *functions, program_width_function *width,
+                          struct error *error);
 void programs_fini(struct programs *programs);

@@ -1,8 +1,10 @@
-/* Facts about values for all functions; chooses what `prepare` computes for the functions that are called at every step.
+/* Facts about values for all functions; chooses what `prepare` computes for the functions that
+ * are called at every step.
  *
- * These are values that depend only on parameters and covariates, are used together with time or states (or are results), and
- * cost more than one addition or multiplication: loading a value costs about that much. On models with such values, rhs and
- * Jacobian take 1.1 to 3.9 times as long without this; any COST_WORTH from 1 to 8 is equally good.
+ * These are values that depend only on parameters and covariates, are used together with time or
+ * states (or are results), and cost more than one addition or multiplication: loading a value
+ * costs about that much. On models with such values, rhs and Jacobian take 1.1 to 3.9 times as
+ * long without this; any COST_WORTH from 1 to 8 is equally good.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/values.h"
 
@@ -15,20 +17,33 @@
 enum { COST_MOST = 255, COST_WORTH = 2 };
 
 static const enum model_function hot[] = {
-    FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
-    FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter, FUNCTION_switching, FUNCTION_forcing,
-    FUNCTION_event_when, FUNCTION_event_when_state,
+    FUNCTION_rhs,
+    FUNCTION_jacobian,
+    FUNCTION_rhs_parameter,
+    FUNCTION_observe,
+    FUNCTION_noise,
+    FUNCTION_observe_state,
+    FUNCTION_observe_parameter,
+    FUNCTION_noise_state,
+    FUNCTION_noise_parameter,
+    FUNCTION_switching,
+    FUNCTION_forcing,
+    FUNCTION_event_when,
+    FUNCTION_event_when_state,
 };
 
 static unsigned operation_cost(enum graph_op op)
 {
-    static const uint8_t cost[] = {[COST_SIGN] = 0, [COST_ADD] = 1, [COST_MULTIPLY] = 1, [COST_DIVIDE] = 8, [COST_ROOT] = 8,
-                                   [COST_CALL] = 20, [COST_CHOICE] = 1, [COST_PRODUCT_CALL] = 20};
+    static const uint8_t cost[] =
+        {[COST_SIGN] = 0, [COST_ADD] = 1,   [COST_MULTIPLY] = 1, [COST_DIVIDE] = 8,
+         [COST_ROOT] = 8, [COST_CALL] = 20, [COST_CHOICE] = 1,   [COST_PRODUCT_CALL] = 20};
     return cost[graph_operations[op].cost];
 }
 
-/* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and then occupies one. */
-static unsigned count_registers(const struct values *values, const struct graph_node *n, int n_argument)
+/* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and
+ * then occupies one. */
+static unsigned count_registers(const struct values *values, const struct graph_node *n,
+                                int n_argument)
 {
     unsigned sorted[3] = {0}, most = 1;
     for (int k = 0; k < n_argument; k++) {
@@ -69,7 +84,8 @@ static void fill_facts(struct values *values)
     }
     for (uint32_t k = 0; k < values->equations->n_intermediate; k++) {
         node which = values->equations->intermediate[k].value;
-        if (graph_n_argument(graph_node(values->graph, which)->op) && values->label[which] == VALUE_NONE)
+        if (graph_n_argument(graph_node(values->graph, which)->op) &&
+            values->label[which] == VALUE_NONE)
             values->label[which] = k;
     }
 }
@@ -77,7 +93,8 @@ static void fill_facts(struct values *values)
 value values_power(const struct values *values, node power_log)
 {
     const struct graph_node *n = graph_node(values->graph, power_log);
-    node found = graph_find(values->graph, graph_node_of(GRAPH_POWER, n->arg[0], n->arg[1], NODE_NONE));
+    node found =
+        graph_find(values->graph, graph_node_of(GRAPH_POWER, n->arg[0], n->arg[1], NODE_NONE));
     return found != NODE_NONE ? found : power_log + 3 * values->n_node;
 }
 
@@ -116,10 +133,12 @@ static void choose_work(struct values *values, const struct graph_matrix *matrix
     for (size_t e = 0; e < matrix->n_entry; e++) {
         walk_to(values, walk, matrix->entry[e]);
         while (walk->n_waiting > 0) {
-            const struct graph_node *n = graph_node(values->graph, walk->waiting[--walk->n_waiting]);
+            const struct graph_node *n =
+                graph_node(values->graph, walk->waiting[--walk->n_waiting]);
             bool divides = n->op == GRAPH_DIVIDE && values_is_fixed(values, n->arg[1]);
             int n_argument = graph_n_argument(n->op);
-            if (divides) /* by a fixed value: prepare computes its reciprocal, and the division becomes a product */
+            if (divides) /* by a fixed value: prepare computes its reciprocal, and the division
+                            becomes a product */
                 put_into_work(values, values->reciprocal[n->arg[1]]);
             if (n->op == GRAPH_POWER_LOG && values_is_fixed(values, n->arg[0]))
                 put_into_work(values, values->logarithm[n->arg[0]]);
@@ -129,8 +148,8 @@ static void choose_work(struct values *values, const struct graph_matrix *matrix
     }
 }
 
-enum status values_init(struct values *values, const struct equations *equations, const struct functions *functions,
-                        struct error *error)
+enum status values_init(struct values *values, const struct equations *equations,
+                        const struct functions *functions, struct error *error)
 {
     size_t n = graph_n_node(equations->graph);
     struct arena *arena = &values->arena;
@@ -145,9 +164,11 @@ enum status values_init(struct values *values, const struct equations *equations
     values->logarithm = arena_calloc(arena, n, sizeof *values->logarithm);
     values->slot = arena_calloc(arena, n, VALUE_FAMILIES * sizeof *values->slot);
     values->work = arena_calloc(arena, n, VALUE_FAMILIES * sizeof *values->work);
-    struct walk walk = {.seen = arena_calloc(arena, n, sizeof(bool)), .waiting = arena_alloc(arena, n * sizeof(node))};
-    bool complete = values->depends && values->n_register && values->cost && values->label && values->reciprocal &&
-                    values->logarithm && values->slot && values->work && walk.seen && walk.waiting;
+    struct walk walk = {.seen = arena_calloc(arena, n, sizeof(bool)),
+                        .waiting = arena_alloc(arena, n * sizeof(node))};
+    bool complete = values->depends && values->n_register && values->cost && values->label &&
+                    values->reciprocal && values->logarithm && values->slot && values->work &&
+                    walk.seen && walk.waiting;
     if (complete) {
         fill_facts(values);
         for (size_t f = 0; f < sizeof hot / sizeof *hot; f++)
@@ -158,5 +179,7 @@ enum status values_init(struct values *values, const struct equations *equations
         choose_work(values, &functions->lanes.curve_state, &walk);
         choose_work(values, &functions->lanes.curve_parameter, &walk);
     }
-    return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    return complete ? STATUS_OK
+                    : error_set(error, STATUS_NO_MEMORY,
+                                "out of memory while generating the model's code");
 }

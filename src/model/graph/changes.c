@@ -1,5 +1,5 @@
-/* Where right-hand sides and events' conditions change abruptly: switches, and what depends on time alone. Each is found by one
- * pass over what the equations need.
+/* Where right-hand sides and events' conditions change abruptly: switches, and what depends on
+ * time alone. Each is found by one pass over what the equations need.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/functions.h"
 
@@ -10,7 +10,11 @@
 #include <string.h>
 
 enum { AS_IT_IS = 2, AS_STEP = 4, WATCHED = 8 }; /* bits in addition to 1, which means: needed */
-enum { ON_TIME = 1 << GRAPH_TIME, ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT, ON_PARAMETER = 1 << GRAPH_PARAMETER };
+enum {
+    ON_TIME = 1 << GRAPH_TIME,
+    ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT,
+    ON_PARAMETER = 1 << GRAPH_PARAMETER
+};
 #define PI 3.141592653589793238462643383280
 
 /* Facts about the nodes that were there before any was added. */
@@ -26,7 +30,8 @@ struct survey {
 /* How a value depends on time, if it depends on time alone. */
 enum course { CONSTANT, PROPORTIONAL, LINEAR, CURVED };
 
-void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node)
+void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed,
+                  size_t n_node)
 {
     memset(needed, 0, n_node);
     for (size_t i = 0; i < n_root; i++)
@@ -38,10 +43,12 @@ void changes_mark(const struct graph *graph, const node *root, size_t n_root, ui
     }
 }
 
-static bool survey_init(struct survey *survey, struct graph *graph, const node *root, size_t n_root, struct node_list *list)
+static bool survey_init(struct survey *survey, struct graph *graph, const node *root, size_t n_root,
+                        struct node_list *list)
 {
     size_t n = graph_n_node(graph);
-    *survey = (struct survey){.graph = graph, .root = root, .n_root = n_root, .n_node = n, .list = list};
+    *survey =
+        (struct survey){.graph = graph, .root = root, .n_root = n_root, .n_node = n, .list = list};
     survey->needed = arena_calloc(&survey->arena, n, 1);
     survey->depends = arena_calloc(&survey->arena, n, 1);
     survey->course = arena_calloc(&survey->arena, n, 1);
@@ -65,40 +72,53 @@ static bool is_continuous(struct continuity *continuity, node a, node b)
     return continuity && continuity_at(continuity, a, b);
 }
 
-/* Changes its sign with the whole number `whole`, and is a sine of the rest in between. Rounding does not move the change, as
- * it does for sin(pi a): the right-hand side must jump between the same two numbers. */
+/* Changes its sign with the whole number `whole`, and is a sine of the rest in between. Rounding
+ * does not move the change, as it does for sin(pi a): the right-hand side must jump between the
+ * same two numbers. */
 static node alternate(struct graph *graph, node whole, node rest)
 {
-    node two = graph_constant(graph, 2), half = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, 0.5), whole);
+    node two = graph_constant(graph, 2),
+         half = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, 0.5), whole);
     node even = graph_binary(graph, GRAPH_MULTIPLY, two, graph_unary(graph, GRAPH_FLOOR, half));
     node odd = graph_binary(graph, GRAPH_SUBTRACT, whole, even);
-    node sign = graph_binary(graph, GRAPH_SUBTRACT, graph_constant(graph, 1), graph_binary(graph, GRAPH_MULTIPLY, two, odd));
+    node sign = graph_binary(graph, GRAPH_SUBTRACT, graph_constant(graph, 1),
+                             graph_binary(graph, GRAPH_MULTIPLY, two, odd));
     node angle = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, PI), rest);
     return graph_binary(graph, GRAPH_MULTIPLY, sign, graph_unary(graph, GRAPH_SIN, angle));
 }
 
-/* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or nowhere but at single points, as
- * x == 0 does; continuity NULL: it may jump everywhere. a - b and b - a: a difference is negative exactly where a < b, and not
- * where a <= b is false. */
-static node switch_of(struct survey *survey, struct continuity *continuity, const struct graph_node *it)
+/* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or
+ * nowhere but at single points, as x == 0 does; continuity NULL: it may jump everywhere. a - b
+ * and b - a: a difference is negative exactly where a < b, and not where a <= b is false. */
+static node switch_of(struct survey *survey, struct continuity *continuity,
+                      const struct graph_node *it)
 {
     struct graph *graph = survey->graph;
     node a = it->arg[0], b = it->arg[1];
     switch (it->op) {
-    case GRAPH_LESS: return is_continuous(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, a, b);
-    case GRAPH_LESS_EQUAL: return is_continuous(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, b, a);
+    case GRAPH_LESS:
+        return is_continuous(continuity, a, b) ? NODE_NONE
+                                               : graph_binary(graph, GRAPH_SUBTRACT, a, b);
+    case GRAPH_LESS_EQUAL:
+        return is_continuous(continuity, a, b) ? NODE_NONE
+                                               : graph_binary(graph, GRAPH_SUBTRACT, b, a);
     case GRAPH_SIGN: case GRAPH_HEAVISIDE: return is_continuous(continuity, a, 0) ? NODE_NONE : a;
-    case GRAPH_FLOOR: b = graph_unary(graph, it->op, a); return alternate(graph, b, graph_binary(graph, GRAPH_SUBTRACT, a, b));
-    case GRAPH_CEIL: b = graph_unary(graph, it->op, a); return alternate(graph, b, graph_binary(graph, GRAPH_SUBTRACT, b, a));
+    case GRAPH_FLOOR:
+        b = graph_unary(graph, it->op, a);
+        return alternate(graph, b, graph_binary(graph, GRAPH_SUBTRACT, a, b));
+    case GRAPH_CEIL:
+        b = graph_unary(graph, it->op, a);
+        return alternate(graph, b, graph_binary(graph, GRAPH_SUBTRACT, b, a));
     case GRAPH_ATAN2: /* from -pi to pi; where b is 0, from -pi/2 to pi/2 */
-        return graph_select(graph, graph_binary(graph, GRAPH_LESS_EQUAL, b, 0), a, graph_constant(graph, 1));
+        return graph_select(graph, graph_binary(graph, GRAPH_LESS_EQUAL, b, 0), a,
+                            graph_constant(graph, 1));
     default: return NODE_NONE;
     }
 }
 
 /* The switches below the roots. */
-static bool list_switches(struct graph *graph, const node *root, size_t n_root, struct continuity *continuity,
-                          struct node_list *list)
+static bool list_switches(struct graph *graph, const node *root, size_t n_root,
+                          struct continuity *continuity, struct node_list *list)
 {
     struct survey survey;
     bool good = survey_init(&survey, graph, root, n_root, list);
@@ -113,8 +133,8 @@ static bool list_switches(struct graph *graph, const node *root, size_t n_root, 
     return good;
 }
 
-/* Something that changes its sign where the truth of a condition may change or its trigger may turn, as (x - 3)^2 does at 3;
- * NODE_NONE: nothing. */
+/* Something that changes its sign where the truth of a condition may change or its trigger may
+ * turn, as (x - 3)^2 does at 3; NODE_NONE: nothing. */
 static node part_of(struct survey *survey, const struct graph_node *it)
 {
     node a = it->arg[0], b = it->arg[1];
@@ -144,9 +164,11 @@ static bool has(const struct node_list *list, node which)
     return false;
 }
 
-/* The parts of conditions: a condition may be true for less than a step, but then its parts change their signs. Those of one
- * condition are listed with those of others, each once if it moves. */
-static bool list_parts(struct graph *graph, const node *condition, size_t n_condition, struct node_list *list)
+/* The parts of conditions: a condition may be true for less than a step, but then its parts
+ * change their signs. Those of one condition are listed with those of others, each once if it
+ * moves. */
+static bool list_parts(struct graph *graph, const node *condition, size_t n_condition,
+                       struct node_list *list)
 {
     struct survey survey;
     bool good = survey_init(&survey, graph, condition, n_condition, list);
@@ -155,7 +177,8 @@ static bool list_parts(struct graph *graph, const node *condition, size_t n_cond
     for (size_t i = 0; good && i < survey.n_node; i++) {
         unsigned on = survey.depends[i];
         struct graph_node it = *graph_node(graph, (node)i);
-        if (!survey.needed[i] || !(on & (ON_MOVING | ON_TIME)) || (on & ON_MOVING && survey.needed[i] & WATCHED))
+        if (!survey.needed[i] || !(on & (ON_MOVING | ON_TIME)) ||
+            (on & ON_MOVING && survey.needed[i] & WATCHED))
             continue;
         node found = part_of(&survey, &it);
         good = found == NODE_NONE || (on & ON_MOVING && has(list, found)) || add(list, found);
@@ -164,9 +187,10 @@ static bool list_parts(struct graph *graph, const node *condition, size_t n_cond
     return good;
 }
 
-/* Keeps those whose time is known, those of rates that depend on more than time (jumps at other times are forcing), and those
- * of conditions that move. */
-static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node_list *list, struct node_list *time)
+/* Keeps those whose time is known, those of rates that depend on more than time (jumps at other
+ * times are forcing), and those of conditions that move. */
+static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node_list *list,
+                          struct node_list *time)
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
@@ -179,8 +203,9 @@ static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node
     list->n = time->n = n;
 }
 
-bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
-                           struct node_list *list, struct node_list *time)
+bool changes_find_switches(struct graph *graph, const node *root, size_t n_root,
+                           const node *condition, size_t n_condition, struct node_list *list,
+                           struct node_list *time)
 {
     struct continuity *continuity = continuity_new(graph, root, n_root);
     bool good = continuity && list_switches(graph, root, n_root, continuity, list);
@@ -220,7 +245,8 @@ static enum course course_of(const struct survey *survey, node which)
         return CONSTANT;
     if (it->op == GRAPH_TIME)
         return PROPORTIONAL;
-    enum course a = survey->course[it->arg[0]], b = graph_n_argument(it->op) > 1 ? survey->course[it->arg[1]] : CONSTANT;
+    enum course a = survey->course[it->arg[0]],
+                b = graph_n_argument(it->op) > 1 ? survey->course[it->arg[1]] : CONSTANT;
     enum course most = a > b ? a : b;
     switch (it->op) {
     case GRAPH_ADD: case GRAPH_SUBTRACT: return most == PROPORTIONAL && a != b ? LINEAR : most;
@@ -231,10 +257,12 @@ static enum course course_of(const struct survey *survey, node which)
     }
 }
 
-/* Whether the operation may go up and down within a short time around the zero of argument k, which is linear in time. */
+/* Whether the operation may go up and down within a short time around the zero of argument k,
+ * which is linear in time. */
 static bool is_steep(const struct graph_node *it)
 {
-    return it->op == GRAPH_MULTIPLY ? it->arg[0] == it->arg[1] : !(graph_operations[it->op].facts & (IS_GENTLE | IS_STEP));
+    return it->op == GRAPH_MULTIPLY ? it->arg[0] == it->arg[1]
+                                    : !(graph_operations[it->op].facts & (IS_GENTLE | IS_STEP));
 }
 
 /* What is to be seen of a node and its arguments. */
@@ -253,7 +281,8 @@ static bool look_at(struct survey *survey, node which)
     return good;
 }
 
-/* The truth of comparisons of curves in time that events' conditions contain, so that no step passes over it. */
+/* The truth of comparisons of curves in time that events' conditions contain, so that no step
+ * passes over it. */
 static bool look_at_conditions(struct survey *survey, const node *condition, size_t n_condition)
 {
     uint8_t *needed = malloc(survey->n_node);
@@ -262,7 +291,8 @@ static bool look_at_conditions(struct survey *survey, const node *condition, siz
     bool good = needed;
     for (size_t i = 0; good && i < survey->n_node; i++) {
         const struct graph_node *it = graph_node(survey->graph, (node)i);
-        bool is_curved = needed[i] && is_input(survey, (node)i) && graph_operations[it->op].facts & IS_STEP &&
+        bool is_curved = needed[i] && is_input(survey, (node)i) &&
+                         graph_operations[it->op].facts & IS_STEP &&
                          (survey->course[it->arg[0]] == CURVED ||
                           (graph_n_argument(it->op) > 1 && survey->course[it->arg[1]] == CURVED));
         good = !is_curved || add_marked(survey, (node)i, AS_IT_IS, (node)i);
@@ -271,8 +301,8 @@ static bool look_at_conditions(struct survey *survey, const node *condition, siz
     return good;
 }
 
-bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
-                          struct node_list *list)
+bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root,
+                          const node *condition, size_t n_condition, struct node_list *list)
 {
     struct survey survey;
     bool good = survey_init(&survey, graph, root, n_root, list);

@@ -1,7 +1,8 @@
-/* Evaluates the roots on both sides of a = b at a random point of that surface, in exact arithmetic modulo a prime. Rational
- * functions that agree there are equal on the surface, except with a probability of about 1e-18 times their degree (Schwartz
- * 1980, Zippel 1979). Other functions are treated as unknown: equal arguments give equal values. No rounding occurs, so
- * agreement is a proof; anything undecided counts as a jump.
+/* Evaluates the roots on both sides of a = b at a random point of that surface, in exact
+ * arithmetic modulo a prime. Rational functions that agree there are equal on the surface,
+ * except with a probability of about 1e-18 times their degree (Schwartz 1980, Zippel 1979).
+ * Other functions are treated as unknown: equal arguments give equal values. No rounding occurs,
+ * so agreement is a proof; anything undecided counts as a jump.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/derive.h"
 
@@ -9,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest prime below 2^63; limits for the leaves to solve for and for the nodes that all proofs together may visit. */
+/* The largest prime below 2^63; limits for the leaves to solve for and for the nodes that all
+ * proofs together may visit. */
 #define PRIME UINT64_C(9223372036854775783)
 enum { MOST_LEAVES = 6, MOST_VISITS = 5 * 1000 * 1000 };
 /* Constants that differ relatively by less than this may compare differently at run time. */
 #define APART 1e-9
 
-/* A value: its residue; the number itself, if it is the same at all points of the surface; whether it is singular, so that its
- * limits are unknown. */
+/* A value: its residue; the number itself, if it is the same at all points of the surface;
+ * whether it is singular, so that its limits are unknown. */
 struct residue {
     uint64_t r;
     double number;
@@ -38,7 +40,10 @@ struct continuity {
     struct residue as;
 };
 
-static uint64_t multiply(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b % PRIME); }
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+    return (uint64_t)((unsigned __int128)a * b % PRIME);
+}
 
 static uint64_t add(uint64_t a, uint64_t b) { return a >= PRIME - b ? a - (PRIME - b) : a + b; }
 
@@ -71,7 +76,8 @@ static struct residue of_number(double x)
     if (!isfinite(x))
         return (struct residue){.r = mix(isnan(x) ? 1 : x > 0 ? 2 : 3)};
     double m = ldexp(frexp(fabs(x), &e), 53);
-    uint64_t two = power(e < 53 ? inverse(2) : 2, (uint64_t)(e < 53 ? 53 - e : e - 53)), r = multiply((uint64_t)m, two);
+    uint64_t two = power(e < 53 ? inverse(2) : 2, (uint64_t)(e < 53 ? 53 - e : e - 53)),
+             r = multiply((uint64_t)m, two);
     return (struct residue){.r = x < 0 ? negative(r) : r, .known = true, .number = x};
 }
 
@@ -83,17 +89,22 @@ static struct residue unknown(enum graph_op op, const struct residue *x, int n)
     return (struct residue){.r = hash};
 }
 
-static bool is_pair(const struct continuity *c, node a, node b) { return (a == c->a && b == c->b) || (a == c->b && b == c->a); }
+static bool is_pair(const struct continuity *c, node a, node b)
+{
+    return (a == c->a && b == c->b) || (a == c->b && b == c->a);
+}
 
 /* A comparison: of a with b, by the side; of known numbers that are well apart, by their values. */
-static struct residue compare(const struct continuity *c, const struct graph_node *it, const struct residue *x)
+static struct residue compare(const struct continuity *c, const struct graph_node *it,
+                              const struct residue *x)
 {
     enum graph_op op = it->op;
     node b = graph_n_argument(op) == 2 ? it->arg[1] : 0;
     int sign = 0; /* of left minus right */
     if (is_pair(c, it->arg[0], b))
         sign = it->arg[0] == c->a ? c->side : -c->side;
-    else if (x[0].known && x[1].known && fabs(x[0].number - x[1].number) > APART * (fabs(x[0].number) + fabs(x[1].number)))
+    else if (x[0].known && x[1].known &&
+             fabs(x[0].number - x[1].number) > APART * (fabs(x[0].number) + fabs(x[1].number)))
         sign = x[0].number < x[1].number ? -1 : 1;
     else
         return unknown(op, x, graph_n_argument(op));
@@ -162,7 +173,8 @@ static struct residue function(enum graph_op op, const struct residue *x, int n)
     if (op == GRAPH_POWER)
         return power_of(x);
     if (n == 1 && op != GRAPH_FLOOR && op != GRAPH_CEIL && (x[0].r <= 1 || x[0].r == PRIME - 1)) {
-        double argument = x[0].r <= 1 ? (double)x[0].r : -1, at = graph_apply(op, (double[3]){argument, 0, 0});
+        double argument = x[0].r <= 1 ? (double)x[0].r : -1,
+               at = graph_apply(op, (double[3]){argument, 0, 0});
         if (at == 0 || at == 1 || at == -1)
             return of_number(at);
         return isfinite(at) ? unknown(op, x, n) : singular();
@@ -170,7 +182,8 @@ static struct residue function(enum graph_op op, const struct residue *x, int n)
     return op == GRAPH_POWER_LOG && x[0].r == 0 ? singular() : unknown(op, x, n);
 }
 
-static struct residue operation(const struct continuity *c, const struct graph_node *it, const struct residue *x)
+static struct residue operation(const struct continuity *c, const struct graph_node *it,
+                                const struct residue *x)
 {
     int n = graph_n_argument(it->op);
     switch (it->op) {
@@ -178,12 +191,21 @@ static struct residue operation(const struct continuity *c, const struct graph_n
     case GRAPH_SUBTRACT: return (struct residue){.r = add(x[0].r, negative(x[1].r))};
     case GRAPH_MULTIPLY: return (struct residue){.r = multiply(x[0].r, x[1].r)};
     case GRAPH_NEGATE: return (struct residue){.r = negative(x[0].r)};
-    case GRAPH_DIVIDE: return x[1].r ? (struct residue){.r = multiply(x[0].r, inverse(x[1].r))} : singular();
+    case GRAPH_DIVIDE:
+        return x[1].r ? (struct residue){.r = multiply(x[0].r, inverse(x[1].r))} : singular();
     case GRAPH_RECIPROCAL: return x[0].r ? (struct residue){.r = inverse(x[0].r)} : singular();
-    case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL: case GRAPH_SIGN: case GRAPH_HEAVISIDE:
-        return compare(c, it, x);
-    case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_MIN: case GRAPH_MAX:
-        return choose(it->op, x);
+    case GRAPH_LESS:
+    case GRAPH_LESS_EQUAL:
+    case GRAPH_EQUAL:
+    case GRAPH_NOT_EQUAL:
+    case GRAPH_SIGN:
+    case GRAPH_HEAVISIDE: return compare(c, it, x);
+    case GRAPH_AND:
+    case GRAPH_OR:
+    case GRAPH_NOT:
+    case GRAPH_SELECT:
+    case GRAPH_MIN:
+    case GRAPH_MAX: return choose(it->op, x);
     default: return function(it->op, x, n);
     }
 }
@@ -193,7 +215,8 @@ static struct residue carry_out(const struct continuity *c, const struct graph_n
 {
     struct residue x[3] = {{.r = 0}, {.known = true}, {.r = 0}}; /* unary comparisons are with 0 */
     int n = graph_n_argument(it->op);
-    bool known = !(graph_operations[it->op].facts & (IS_STEP | IS_TRUTH | IS_CHOICE)), is_singular = false;
+    bool known = !(graph_operations[it->op].facts & (IS_STEP | IS_TRUTH | IS_CHOICE)),
+         is_singular = false;
     for (int k = 0; k < n; k++) {
         x[k] = c->value[it->arg[k]];
         known = known && x[k].known;
@@ -290,7 +313,8 @@ bool continuity_at(struct continuity *c, node a, node b)
     const struct graph *graph = c->graph;
     if (a == b)
         return true;
-    if (graph_node(graph, a)->op == GRAPH_CONSTANT || (graph_node(graph, b)->op != GRAPH_CONSTANT && a < b)) {
+    if (graph_node(graph, a)->op == GRAPH_CONSTANT ||
+        (graph_node(graph, b)->op != GRAPH_CONSTANT && a < b)) {
         node swap = a;
         a = b;
         b = swap;

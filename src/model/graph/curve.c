@@ -1,6 +1,7 @@
-/* Second derivatives of the rates in one direction, for integrators that differentiate their own steps: with
- * g = (d rhs / d y) v + (d rhs / d t) w for a direction (v, w), d g / d y and d g / d p. They are made from g as the first ones
- * are from the rates. A model can do without them, so there is a limit to their size.
+/* Second derivatives of the rates in one direction, for integrators that differentiate their own
+ * steps: with g = (d rhs / d y) v + (d rhs / d t) w for a direction (v, w), d g / d y and d g /
+ * d p. They are made from g as the first ones are from the rates. A model can do without them,
+ * so there is a limit to their size.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/functions.h"
 #include "model/graph/intern.h"
@@ -8,12 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Models beyond these limits have no lanes. With more states a step of CVODES is as fast. The compiler needs some 0.35 ms for
- * each of the MAX_NODE new nodes (gcc 12 at -O3), so lanes add at most about 2 s to `model build`; mass action needs fewer
- * nodes (50 states: 1,600) than saturating terms and powers (5,600). */
-enum { MAX_STATE = 64, MAX_GRAPH = 200 * 1000, MAX_WORK = 400 * 1000, MAX_NODE = 5000, NODES_PER_STEP = 16 };
+/* Models beyond these limits have no lanes. With more states a step of CVODES is as fast. The
+ * compiler needs some 0.35 ms for each of the MAX_NODE new nodes (gcc 12 at -O3), so lanes add
+ * at most about 2 s to `model build`; mass action needs fewer nodes (50 states: 1,600) than
+ * saturating terms and powers (5,600). */
+enum {
+    MAX_STATE = 64,
+    MAX_GRAPH = 200 * 1000,
+    MAX_WORK = 400 * 1000,
+    MAX_NODE = 5000,
+    NODES_PER_STEP = 16
+};
 
-bool graph_matrix_append(const struct graph_matrix *a, const struct graph_matrix *b, struct graph_matrix *joined)
+bool graph_matrix_append(const struct graph_matrix *a, const struct graph_matrix *b,
+                         struct graph_matrix *joined)
 {
     size_t n = a->n_entry + b->n_entry;
     *joined = (struct graph_matrix){.n_row = a->n_row, .n_column = a->n_column + 1, .n_entry = n};
@@ -41,8 +50,10 @@ static void fill_directional(struct graph *graph, const struct graph_matrix *mat
         g[i] = 0;
     for (size_t j = 0; j < matrix->n_column; j++)
         for (size_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
-            node direction = graph_leaf(graph, GRAPH_DIRECTION, (uint32_t)j), *sum = &g[matrix->row[k]];
-            *sum = graph_binary(graph, GRAPH_ADD, *sum, graph_binary(graph, GRAPH_MULTIPLY, matrix->entry[k], direction));
+            node direction = graph_leaf(graph, GRAPH_DIRECTION, (uint32_t)j),
+                 *sum = &g[matrix->row[k]];
+            *sum = graph_binary(graph, GRAPH_ADD, *sum,
+                                graph_binary(graph, GRAPH_MULTIPLY, matrix->entry[k], direction));
         }
 }
 
@@ -57,7 +68,8 @@ bool lane_functions_suit(const struct graph *graph, const struct graph_matrix *r
     *suit = true;
     for (size_t i = 0; *suit && i < n_node; i++) {
         enum graph_op op = graph_node(graph, (node)i)->op;
-        *suit = !(needed[i] && (op == GRAPH_FLOOR || op == GRAPH_CEIL) && depends[i] & (1 << GRAPH_STATE | 1 << GRAPH_INPUT));
+        *suit = !(needed[i] && (op == GRAPH_FLOOR || op == GRAPH_CEIL) &&
+                  depends[i] & (1 << GRAPH_STATE | 1 << GRAPH_INPUT));
     }
     free(needed);
     return true;
@@ -71,23 +83,26 @@ static bool is_worth_it(const struct equations *equations)
 }
 
 /* Adds df/du du/dt for the linear inputs u to df/dt, the only column of by_time. */
-static enum status add_inputs(const struct equations *equations, const struct graph_matrix *rhs, struct graph_matrix *by_time,
-                              bool *done, struct error *error)
+static enum status add_inputs(const struct equations *equations, const struct graph_matrix *rhs,
+                              struct graph_matrix *by_time, bool *done, struct error *error)
 {
     struct graph *graph = equations->graph;
     struct graph_matrix by_input;
     size_t n = rhs->n_row;
     node *sum = calloc(n, sizeof *sum), *entry = malloc(n * sizeof *entry);
     uint32_t *row = malloc(n * sizeof *row);
-    enum status status = graph_jacobian_within(graph, rhs->entry, n, GRAPH_INPUT, equations->n_input, MAX_WORK, &by_input,
-                                               done, error);
+    enum status status =
+        graph_jacobian_within(graph, rhs->entry, n, GRAPH_INPUT, equations->n_input, MAX_WORK,
+                              &by_input, done, error);
     bool good = sum && entry && row;
     for (size_t k = 0; good && k < by_time->n_entry; k++)
         sum[by_time->row[k]] = by_time->entry[k];
     for (uint32_t j = 0; good && *done && j < equations->n_input; j++)
-        for (size_t k = by_input.column_start[j]; k < by_input.column_start[j + 1] && equations->input[j].is_linear; k++) {
+        for (size_t k = by_input.column_start[j];
+             k < by_input.column_start[j + 1] && equations->input[j].is_linear; k++) {
             node slope = graph_leaf(graph, GRAPH_INPUT_SLOPE, j), *to = &sum[by_input.row[k]];
-            *to = graph_binary(graph, GRAPH_ADD, *to, graph_binary(graph, GRAPH_MULTIPLY, by_input.entry[k], slope));
+            *to = graph_binary(graph, GRAPH_ADD, *to,
+                               graph_binary(graph, GRAPH_MULTIPLY, by_input.entry[k], slope));
         }
     graph_matrix_fini(&by_input);
     if (good && *done) {
@@ -107,7 +122,9 @@ static enum status add_inputs(const struct equations *equations, const struct gr
         free(entry);
     }
     free(sum);
-    return good ? status : error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+    return good ? status
+                : error_set(error, STATUS_NO_MEMORY,
+                            "out of memory while deriving the model's functions");
 }
 
 /* Whether every entry of `part` has its place in `whole`. A second derivative may keep an entry
@@ -127,19 +144,22 @@ static bool is_within(const struct graph_matrix *part, const struct graph_matrix
     return true;
 }
 
-static enum status derive(const struct equations *equations, const struct functions *functions, struct lane_functions *lanes,
-                          node *g, struct error *error)
+static enum status derive(const struct equations *equations, const struct functions *functions,
+                          struct lane_functions *lanes, node *g, struct error *error)
 {
     const struct graph_matrix *rhs = &functions->of[FUNCTION_rhs];
     struct graph *graph = equations->graph;
     struct graph_matrix by_time;
     size_t before = graph_n_node(graph);
     bool done;
-    enum status status = graph_jacobian_within(graph, rhs->entry, rhs->n_row, GRAPH_TIME, 1, MAX_WORK, &by_time, &done, error);
+    enum status status = graph_jacobian_within(graph, rhs->entry, rhs->n_row, GRAPH_TIME, 1,
+                                               MAX_WORK, &by_time, &done, error);
     if (status == STATUS_OK && done && equations->n_input)
         status = add_inputs(equations, rhs, &by_time, &done, error);
-    if (status == STATUS_OK && done && !graph_matrix_append(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+    if (status == STATUS_OK && done &&
+        !graph_matrix_append(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
+        status = error_set(error, STATUS_NO_MEMORY,
+                           "out of memory while deriving the model's functions");
     graph_matrix_fini(&by_time);
     if (status != STATUS_OK || !done)
         return status;
@@ -148,21 +168,23 @@ static enum status derive(const struct equations *equations, const struct functi
         {GRAPH_STATE, equations->n_state, &lanes->curve_state},
         {GRAPH_PARAMETER, equations->n_parameter, &lanes->curve_parameter}};
     for (size_t i = 0; i < 2 && status == STATUS_OK && done; i++)
-        status = graph_jacobian_within(graph, g, rhs->n_row, part[i].leaf, part[i].n_leaf, MAX_WORK, part[i].matrix, &done,
-                                       error);
+        status = graph_jacobian_within(graph, g, rhs->n_row, part[i].leaf, part[i].n_leaf, MAX_WORK,
+                                       part[i].matrix, &done, error);
     lanes->are_there = status == STATUS_OK && done && graph_n_node(graph) - before <= MAX_NODE &&
                        is_within(&lanes->curve_parameter, &functions->of[FUNCTION_rhs_parameter]);
     return status;
 }
 
-enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error)
+enum status lane_functions_derive(const struct equations *equations, struct functions *functions,
+                                  struct error *error)
 {
     struct lane_functions *lanes = &functions->lanes;
     if (!is_worth_it(equations))
         return graph_status(equations->graph, error);
     node *g = malloc(equations->n_state * sizeof *g);
     enum status status = g ? derive(equations, functions, lanes, g, error)
-                           : error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+                           : error_set(error, STATUS_NO_MEMORY,
+                                       "out of memory while deriving the model's functions");
     free(g);
     if (!lanes->are_there)
         lane_functions_fini(lanes);

@@ -1,9 +1,10 @@
-/* Forward differentiation of whole graphs: one sweep per variable over the nodes that depend on it and that a root needs. The
- * chain rule of each operation is in derive_rules.c.
+/* Forward differentiation of whole graphs: one sweep per variable over the nodes that depend on
+ * it and that a root needs. The chain rule of each operation is in derive_rules.c.
  *
- * A. Griewank and A. Walther (2008), Evaluating Derivatives, chapter 3, with nodes in place of numbers. Nested sums are
- * skipped: if a sum is used only inside another one, derivatives of its terms go directly to the outermost sum. So in a sum of
- * 100,000 terms a variable costs only the terms that contain it.
+ * A. Griewank and A. Walther (2008), Evaluating Derivatives, chapter 3, with nodes in place of
+ * numbers. Nested sums are skipped: if a sum is used only inside another one, derivatives of its
+ * terms go directly to the outermost sum. So in a sum of 100,000 terms a variable costs only the
+ * terms that contain it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/derive.h"
 
@@ -13,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of one call's steps per node that the graph may have, about ten seconds in total; and the steps that an entry of a
- * matrix counts for, because of its memory. */
+/* Limit of one call's steps per node that the graph may have, about ten seconds in total; and
+ * the steps that an entry of a matrix counts for, because of its memory. */
 enum { WORK_PER_NODE = 4, WORK_PER_ENTRY = 8 };
 
 /* How the user of a node combines its derivative. */
@@ -44,12 +45,19 @@ struct setup {
     uint32_t *target; /* of a sum: number of the outermost sum << 1 | 1 if it enters with a minus */
 };
 
-static bool is_sum(enum graph_op op) { return op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_NEGATE; }
+static bool is_sum(enum graph_op op)
+{
+    return op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_NEGATE;
+}
 
 /* Whether argument k of this sum enters with a minus. */
-static uint32_t is_minus(enum graph_op op, int k) { return op == GRAPH_NEGATE || (op == GRAPH_SUBTRACT && k == 1); }
+static uint32_t is_minus(enum graph_op op, int k)
+{
+    return op == GRAPH_NEGATE || (op == GRAPH_SUBTRACT && k == 1);
+}
 
-/* Goes from users to arguments: finds what the roots need and where sums end. Returns the number of steps. */
+/* Goes from users to arguments: finds what the roots need and where sums end. Returns the number
+ * of steps. */
 static size_t find_users(const struct graph *graph, size_t n, uint8_t leaf_bit, struct setup *setup)
 {
     size_t n_step = 0;
@@ -100,13 +108,14 @@ static void list_steps(struct sweep *sweep, uint8_t leaf_bit, const struct setup
     start[0] = 0;
 }
 
-static enum status sweep_init(struct sweep *sweep, struct graph *graph, const node *root, size_t n_root,
-                              enum graph_op leaf, uint64_t max_work)
+static enum status sweep_init(struct sweep *sweep, struct graph *graph, const node *root,
+                              size_t n_root, enum graph_op leaf, uint64_t max_work)
 {
     size_t n = graph_n_node(graph), n_word = n / 64 + 1, n_summary = n_word / 64 + 1;
     *sweep = (struct sweep){.graph = graph, .n = n, .n_summary = n_summary, .max_work = max_work};
     struct arena scratch = {0}, *arena = &sweep->arena;
-    struct setup setup = {.depends = arena_alloc(&scratch, n), .is_root = arena_calloc(&scratch, n, 1),
+    struct setup setup = {.depends = arena_alloc(&scratch, n),
+                          .is_root = arena_calloc(&scratch, n, 1),
                           .n_user = arena_calloc(&scratch, n, sizeof *setup.n_user),
                           .user = arena_alloc(&scratch, n * sizeof *setup.user),
                           .target = arena_alloc(&scratch, n * sizeof *setup.target)};
@@ -140,7 +149,8 @@ static void mark(struct sweep *sweep, node which)
     sweep->summary[which / 4096] |= UINT64_C(1) << which / 64 % 64;
 }
 
-/* Takes the lowest marked node and unmarks it; false: none. *at: where to start; users have higher numbers. */
+/* Takes the lowest marked node and unmarks it; false: none. *at: where to start; users have
+ * higher numbers. */
 static bool take_next(struct sweep *sweep, size_t *at, node *which)
 {
     while (*at < sweep->n_summary && !sweep->summary[*at])
@@ -163,7 +173,8 @@ static void hand_on(struct sweep *sweep, node which, node derivative)
         node user = sweep->step[i] >> 2, *sum = &sweep->derivative[user];
         switch (sweep->step[i] & 3) {
         case STEP_ADD:
-            *sum = *sum == NODE_NONE ? derivative : graph_binary(sweep->graph, GRAPH_ADD, *sum, derivative);
+            *sum = *sum == NODE_NONE ? derivative
+                                     : graph_binary(sweep->graph, GRAPH_ADD, *sum, derivative);
             break;
         case STEP_SUBTRACT:
             *sum = *sum == NODE_NONE ? graph_unary(sweep->graph, GRAPH_NEGATE, derivative)
@@ -229,7 +240,8 @@ void graph_matrix_fini(struct graph_matrix *matrix)
     *matrix = (struct graph_matrix){0};
 }
 
-static bool append_column(struct graph_matrix *matrix, size_t *room, struct sweep *sweep, const node *root)
+static bool append_column(struct graph_matrix *matrix, size_t *room, struct sweep *sweep,
+                          const node *root)
 {
     size_t before = matrix->n_entry;
     for (size_t i = 0; i < matrix->n_row; i++) {
@@ -252,8 +264,9 @@ static bool append_column(struct graph_matrix *matrix, size_t *room, struct swee
     return true;
 }
 
-enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
-                                  uint64_t max_work, struct graph_matrix *matrix, bool *done, struct error *error)
+enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root,
+                                  enum graph_op leaf, size_t n_leaf, uint64_t max_work,
+                                  struct graph_matrix *matrix, bool *done, struct error *error)
 {
     *matrix = (struct graph_matrix){.n_row = n_root, .n_column = n_leaf};
     struct sweep sweep = {0};
@@ -262,10 +275,12 @@ enum status graph_jacobian_within(struct graph *graph, const node *root, size_t 
     if (status != STATUS_OK)
         goto done;
     matrix->column_start = calloc(n_leaf + 1, sizeof *matrix->column_start);
-    if (!matrix->column_start || sweep_init(&sweep, graph, root, n_root, leaf, max_work) != STATUS_OK)
+    if (!matrix->column_start ||
+        sweep_init(&sweep, graph, root, n_root, leaf, max_work) != STATUS_OK)
         graph_fail(graph, STATUS_NO_MEMORY);
     node one = graph_constant(graph, 1);
-    for (size_t j = 0; j < n_leaf && !sweep.gave_up && graph_status(graph, NULL) == STATUS_OK; j++) {
+    for (size_t j = 0; j < n_leaf && !sweep.gave_up && graph_status(graph, NULL) == STATUS_OK;
+         j++) {
         sweep_seed(&sweep, leaf, j, one);
         sweep_run(&sweep);
         if (sweep.n_visited && !append_column(matrix, &room, &sweep, root))
@@ -282,12 +297,13 @@ done:
     return status;
 }
 
-enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
-                           struct graph_matrix *matrix, struct error *error)
+enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
+                           size_t n_leaf, struct graph_matrix *matrix, struct error *error)
 {
     bool done;
-    enum status status = graph_jacobian_within(graph, root, n_root, leaf, n_leaf, (uint64_t)WORK_PER_NODE * graph_limit(graph),
-                                               matrix, &done, error);
+    enum status status =
+        graph_jacobian_within(graph, root, n_root, leaf, n_leaf,
+                              (uint64_t)WORK_PER_NODE * graph_limit(graph), matrix, &done, error);
     if (status != STATUS_OK || done)
         return status;
     graph_fail(graph, STATUS_BAD_MODEL);

@@ -1,8 +1,10 @@
-/* Helpers for the chain rules in the table of operations. They make derivatives cheap to compute along with the value: from the
- * value itself, and from parts that do not depend on the variable, which many variables then share.
+/* Helpers for the chain rules in the table of operations. They make derivatives cheap to compute
+ * along with the value: from the value itself, and from parts that do not depend on the
+ * variable, which many variables then share.
  *
- * Slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions, 4.1 to 4.6 and
- * 7.1. In the comments a' is the derivative of a, v the value of the operation.
+ * Slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of
+ * Mathematical Functions, 4.1 to 4.6 and 7.1. In the comments a' is the derivative of a, v the
+ * value of the operation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/intern.h"
 
@@ -12,15 +14,27 @@
 
 static node one(struct graph *graph) { return graph_constant(graph, 1); }
 
-static node add(struct graph *graph, node a, node b) { return graph_binary(graph, GRAPH_ADD, a, b); }
+static node add(struct graph *graph, node a, node b)
+{
+    return graph_binary(graph, GRAPH_ADD, a, b);
+}
 
-static node subtract(struct graph *graph, node a, node b) { return graph_binary(graph, GRAPH_SUBTRACT, a, b); }
+static node subtract(struct graph *graph, node a, node b)
+{
+    return graph_binary(graph, GRAPH_SUBTRACT, a, b);
+}
 
 static node negate(struct graph *graph, node a) { return graph_unary(graph, GRAPH_NEGATE, a); }
 
-static node reciprocal(struct graph *graph, node a) { return graph_unary(graph, GRAPH_RECIPROCAL, a); }
+static node reciprocal(struct graph *graph, node a)
+{
+    return graph_unary(graph, GRAPH_RECIPROCAL, a);
+}
 
-static node square(struct graph *graph, node a) { return graph_binary(graph, GRAPH_MULTIPLY, a, a); }
+static node square(struct graph *graph, node a)
+{
+    return graph_binary(graph, GRAPH_MULTIPLY, a, a);
+}
 
 static bool has_product(const struct graph *graph, node a, node b)
 {
@@ -40,8 +54,9 @@ static node regrouped(struct graph *graph, node x, node product)
     return NODE_NONE;
 }
 
-/* x times a value that is 0 on one side of a choice becomes a choice of 0 and x times the other side: the slope x of sqrt at
- * max(y, 0) may be anything for y < 0 and must have no effect. NODE_NONE if `a` is not of that form. */
+/* x times a value that is 0 on one side of a choice becomes a choice of 0 and x times the other
+ * side: the slope x of sqrt at max(y, 0) may be anything for y < 0 and must have no effect.
+ * NODE_NONE if `a` is not of that form. */
 static node masked(struct graph *graph, node x, node a)
 {
     const struct graph_node it = *graph_node(graph, a);
@@ -50,11 +65,12 @@ static node masked(struct graph *graph, node x, node a)
     if (it.op != GRAPH_SELECT || (it.arg[1] != 0 && it.arg[2] != 0))
         return NODE_NONE;
     node other = graph_binary(graph, GRAPH_MULTIPLY, x, it.arg[it.arg[1] == 0 ? 2 : 1]);
-    return it.arg[1] == 0 ? graph_select(graph, it.arg[0], 0, other) : graph_select(graph, it.arg[0], other, 0);
+    return it.arg[1] == 0 ? graph_select(graph, it.arg[0], 0, other)
+                          : graph_select(graph, it.arg[0], other, 0);
 }
 
-/* A product of the chain rule, factor * derivative. Unlike the equations' own products it is regrouped, because the derivative
- * of A*exp(u) is then the value times u'. */
+/* A product of the chain rule, factor * derivative. Unlike the equations' own products it is
+ * regrouped, because the derivative of A*exp(u) is then the value times u'. */
 static node times(struct graph *graph, node a, node b)
 {
     bool minus_a = simplify_split_sign(graph, &a), minus_b = simplify_split_sign(graph, &b);
@@ -80,7 +96,8 @@ static node scale(struct graph *graph, double factor, node a)
     return graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, factor), a);
 }
 
-/* a' b + a b' and its parts. What was a^2 or a^1.5 in the text gets the slope of the power, which is finite at 0. */
+/* a' b + a b' and its parts. What was a^2 or a^1.5 in the text gets the slope of the power,
+ * which is finite at 0. */
 static node product_rule(struct graph *graph, node a, node b, node da, node db)
 {
     if (a == b)
@@ -96,7 +113,8 @@ static node product_rule(struct graph *graph, node a, node b, node da, node db)
     return add(graph, times(graph, b, da), times(graph, a, db));
 }
 
-/* derivative / b, as a choice if it is 0 on one side of one. A back end can share 1/b between all divisions by b. */
+/* derivative / b, as a choice if it is 0 on one side of one. A back end can share 1/b between
+ * all divisions by b. */
 static node divided(struct graph *graph, node derivative, node b)
 {
     bool minus = simplify_split_sign(graph, &derivative);
@@ -108,7 +126,8 @@ static node divided(struct graph *graph, node derivative, node b)
 
 enum { N_WAY = 3 };
 
-/* One of up to N_WAY ways to write `a` as *factor times *rest: whole, or as a product or quotient. */
+/* One of up to N_WAY ways to write `a` as *factor times *rest: whole, or as a product or
+ * quotient. */
 static bool factor_of(struct graph *graph, node a, int way, node *factor, node *rest)
 {
     const struct graph_node it = *graph_node(graph, a);
@@ -133,13 +152,15 @@ static node minus_multiple(struct graph *graph, node a, node v, node b)
     node left = a, right = b, w, x, y, other;
     bool minus_a = simplify_split_sign(graph, &left), minus_b = simplify_split_sign(graph, &right);
     for (int i = 0; i < N_WAY * N_WAY; i++) {
-        if (!factor_of(graph, left, i / N_WAY, &w, &x) || !factor_of(graph, right, i % N_WAY, &other, &y) || other != w)
+        if (!factor_of(graph, left, i / N_WAY, &w, &x) ||
+            !factor_of(graph, right, i % N_WAY, &other, &y) || other != w)
             continue;
         x = minus_a ? negate(graph, x) : x;
         y = minus_b ? negate(graph, y) : y;
         node difference = subtract(graph, x, times(graph, v, y));
         const struct graph_node *factor = graph_node(graph, w);
-        return factor->op == GRAPH_RECIPROCAL ? divided(graph, difference, factor->arg[0]) : times(graph, w, difference);
+        return factor->op == GRAPH_RECIPROCAL ? divided(graph, difference, factor->arg[0])
+                                              : times(graph, w, difference);
     }
     return subtract(graph, a, times(graph, v, b));
 }
@@ -151,11 +172,13 @@ static bool may_overflow(const struct graph *graph, node a, int depth)
     if (it->op == GRAPH_EXP)
         return true;
     bool passes = it->op == GRAPH_ADD || it->op == GRAPH_SUBTRACT || it->op == GRAPH_MULTIPLY;
-    return passes && depth > 0 && (may_overflow(graph, it->arg[0], depth - 1) || may_overflow(graph, it->arg[1], depth - 1));
+    return passes && depth > 0 &&
+           (may_overflow(graph, it->arg[0], depth - 1) ||
+            may_overflow(graph, it->arg[1], depth - 1));
 }
 
-/* The derivative `made` of a quotient v by b. For v = 0 it is `rest`, which omits the term v b', because b' may be infinite if
- * b is, as in 1/(1 + exp(u)) at large u. */
+/* The derivative `made` of a quotient v by b. For v = 0 it is `rest`, which omits the term v b',
+ * because b' may be infinite if b is, as in 1/(1 + exp(u)) at large u. */
 static node quenched(struct graph *graph, node v, node b, node made, node rest)
 {
     if (!may_overflow(graph, b, 3))
@@ -171,9 +194,13 @@ static node quotient_rule(struct graph *graph, node value, node b, node da, node
     if (db == NODE_NONE)
         return divided(graph, da, b);
     if (da == NODE_NONE)
-        return quenched(graph, value, b, negate(graph, times(graph, graph_binary(graph, GRAPH_DIVIDE, value, b), db)), 0);
+        return quenched(graph, value, b,
+                        negate(graph,
+                               times(graph, graph_binary(graph, GRAPH_DIVIDE, value, b), db)),
+                        0);
     node whole = divided(graph, minus_multiple(graph, da, value, db), b);
-    return may_overflow(graph, b, 3) ? quenched(graph, value, b, whole, divided(graph, da, b)) : whole;
+    return may_overflow(graph, b, 3) ? quenched(graph, value, b, whole, divided(graph, da, b))
+                                     : whole;
 }
 
 /* Whether it may be 0; false only in obvious cases. */
@@ -195,8 +222,9 @@ static bool may_vanish(const struct graph *graph, node a)
     }
 }
 
-/* `made`, which is slope * da with a slope by `a` that is infinite at a = 0. If `a` is 0 because of a factor, as in (dose/K)^h
- * or sqrt(k*t), it stays 0 whatever the other factors: there da = 0, and the product is 0, too. */
+/* `made`, which is slope * da with a slope by `a` that is infinite at a = 0. If `a` is 0 because
+ * of a factor, as in (dose/K)^h or sqrt(k*t), it stays 0 whatever the other factors: there da =
+ * 0, and the product is 0, too. */
 static node steep(struct graph *graph, node a, node da, node made)
 {
     enum graph_op op = graph_node(graph, a)->op;
@@ -229,22 +257,26 @@ static node power_rule(struct graph *graph, node value, node a, node b, node da,
     if (db != NODE_NONE) {
         struct graph_node base = *graph_node(graph, a);
         bool is_positive = base.op == GRAPH_CONSTANT && base.value > 0;
-        node slope = is_positive
-                         ? graph_binary(graph, GRAPH_MULTIPLY, graph_unary(graph, GRAPH_LOG, a), value)
-                         : graph_binary(graph, GRAPH_POWER_LOG, a, b);
+        node slope = is_positive ? graph_binary(graph, GRAPH_MULTIPLY,
+                                                graph_unary(graph, GRAPH_LOG, a), value)
+                                 : graph_binary(graph, GRAPH_POWER_LOG, a, b);
         by_exponent = times(graph, slope, db);
     }
-    return by_exponent == NODE_NONE ? by_base : by_base == NODE_NONE ? by_exponent : add(graph, by_base, by_exponent);
+    return by_exponent == NODE_NONE ? by_base
+           : by_base == NODE_NONE   ? by_exponent
+                                    : add(graph, by_base, by_exponent);
 }
 
-/* w = a^b log a: (b a^(b-1) log a + a^(b-1)) a' + w log(a) b'. At a = 0 < b both w and w log(a) have the limit 0. */
+/* w = a^b log a: (b a^(b-1) log a + a^(b-1)) a' + w log(a) b'. At a = 0 < b both w and w log(a)
+ * have the limit 0. */
 static node power_log_rule(struct graph *graph, node value, node a, node b, node da, node db)
 {
     node by_base = NODE_NONE, by_exponent = NODE_NONE;
     if (da != NODE_NONE) {
         node less = subtract(graph, b, one(graph));
         node slope = add(graph, graph_binary(graph, GRAPH_POWER, a, less),
-                         graph_binary(graph, GRAPH_MULTIPLY, b, graph_binary(graph, GRAPH_POWER_LOG, a, less)));
+                         graph_binary(graph, GRAPH_MULTIPLY, b,
+                                      graph_binary(graph, GRAPH_POWER_LOG, a, less)));
         by_base = times(graph, slope, da);
     }
     if (db != NODE_NONE) {
@@ -252,7 +284,9 @@ static node power_log_rule(struct graph *graph, node value, node a, node b, node
         slope = graph_select(graph, graph_binary(graph, GRAPH_EQUAL, a, 0), value, slope);
         by_exponent = times(graph, slope, db);
     }
-    return by_exponent == NODE_NONE ? by_base : by_base == NODE_NONE ? by_exponent : add(graph, by_base, by_exponent);
+    return by_exponent == NODE_NONE ? by_base
+           : by_base == NODE_NONE   ? by_exponent
+                                    : add(graph, by_base, by_exponent);
 }
 
 /* The angle of (x, y), y first: (x y' - y x') / (x^2 + y^2). */
@@ -269,15 +303,20 @@ static node angle_rule(struct graph *graph, node y, node x, node dy, node dx)
 /* (a - 1)(a + 1) and (1 - a)(1 + a): exact near |a| = 1, where a^2 - 1 cancels. */
 static node beyond_one(struct graph *graph, node a)
 {
-    return graph_binary(graph, GRAPH_MULTIPLY, subtract(graph, a, one(graph)), add(graph, a, one(graph)));
+    return graph_binary(graph, GRAPH_MULTIPLY, subtract(graph, a, one(graph)),
+                        add(graph, a, one(graph)));
 }
 
 static node within_one(struct graph *graph, node a)
 {
-    return graph_binary(graph, GRAPH_MULTIPLY, subtract(graph, one(graph), a), add(graph, one(graph), a));
+    return graph_binary(graph, GRAPH_MULTIPLY, subtract(graph, one(graph), a),
+                        add(graph, one(graph), a));
 }
 
-static node one_plus_square(struct graph *graph, node a) { return add(graph, one(graph), square(graph, a)); }
+static node one_plus_square(struct graph *graph, node a)
+{
+    return add(graph, one(graph), square(graph, a));
+}
 
 static node over(struct graph *graph, double c, node a)
 {
@@ -289,10 +328,12 @@ static node root(struct graph *graph, node a) { return graph_unary(graph, GRAPH_
 /* exp(-a^2) 2/sqrt(pi): the slope of erf. */
 static node bell(struct graph *graph, node a)
 {
-    return scale(graph, TWO_OVER_SQRT_PI, graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
+    return scale(graph, TWO_OVER_SQRT_PI,
+                 graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
 }
 
-/* The derivative of the branch taken: a choice, not a mask, so that no NaN comes from the other branch. */
+/* The derivative of the branch taken: a choice, not a mask, so that no NaN comes from the other
+ * branch. */
 static node choose(struct graph *graph, node condition, node da, node db)
 {
     return graph_select(graph, condition, da == NODE_NONE ? 0 : da, db == NODE_NONE ? 0 : db);
@@ -309,7 +350,8 @@ node derive_operation(struct graph *g, node which, const node derivative[3])
     switch (it.op) {
 #define X(name, n_argument, value, facts, cost, kind, c, helper, text, latex, simplified, rule) \
     case GRAPH_##name: return rule;
-#define F(name, n_argument, word, value, facts, cost, c, helper, latex, rule) case GRAPH_##name: return rule;
+#define F(name, n_argument, word, value, facts, cost, c, helper, latex, \
+    rule) case GRAPH_##name: return rule;
         GRAPH_OPERATIONS(X, F)
 #undef X
 #undef F

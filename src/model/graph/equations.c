@@ -1,5 +1,5 @@
-/* The life of a model's equations, and the functions of the plugin interface: which equations are their rows, and by which
- * leaves they are derived.
+/* The life of a model's equations, and the functions of the plugin interface: which equations
+ * are their rows, and by which leaves they are derived.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/functions.h"
 
@@ -19,7 +19,8 @@ void equations_free(struct equations *equations)
     free(equations);
 }
 
-#define MODEL_FUNCTIONS_ROW(name, row, column, value) {#name, OF_##row, OF_##column, FUNCTION_##value},
+#define MODEL_FUNCTIONS_ROW(name, row, column, value) {#name, OF_##row, OF_##column, \
+    FUNCTION_##value},
 const struct model_function_info model_functions[] = {MODEL_FUNCTIONS(MODEL_FUNCTIONS_ROW)};
 
 static const struct { enum model_function value; uint8_t use; } uses[] = {
@@ -37,7 +38,8 @@ static const struct { enum model_function value; uint8_t use; } uses[] = {
     {FUNCTION_event_priority, STIFFIT_USE_EVENT},
 };
 
-const enum model_function event_functions[N_EVENT_FUNCTION] = {FUNCTION_event_assign, FUNCTION_event_assign_state,
+const enum model_function event_functions[N_EVENT_FUNCTION] = {FUNCTION_event_assign,
+                                                               FUNCTION_event_assign_state,
                                                                FUNCTION_event_assign_parameter};
 
 /* One full column. Rows are numbered, as a matrix wants them. */
@@ -67,10 +69,11 @@ static bool column_of_list(struct graph_matrix *column, const struct node_list *
 /* Visits of nodes that finding parameters may take; with more, all may move all. */
 enum { MOST_FOR_MOVERS = 30 * 1000 * 1000 };
 
-/* Sets `bits` for each parameter j below the roots in mark[j * stride], even where they have no derivative, as in floor(p).
- * True: states are below them, too. needed: scratch, an entry per node. */
-static bool mark_parameters(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, uint8_t bits,
-                            uint8_t *mark, size_t stride)
+/* Sets `bits` for each parameter j below the roots in mark[j * stride], even where they have no
+ * derivative, as in floor(p). True: states are below them, too. needed: scratch, an entry per
+ * node. */
+static bool mark_parameters(const struct graph *graph, const node *root, size_t n_root,
+                            uint8_t *needed, uint8_t bits, uint8_t *mark, size_t stride)
 {
     size_t n_node = graph_n_node(graph);
     bool has_state = false;
@@ -84,7 +87,8 @@ static bool mark_parameters(const struct graph *graph, const node *root, size_t 
     return has_state;
 }
 
-/* The parameters that move the time of a switch: all, if it depends on states; otherwise those in its formula. */
+/* The parameters that move the time of a switch: all, if it depends on states; otherwise those
+ * in its formula. */
 static bool find_movers(const struct equations *equations, struct functions *functions)
 {
     const struct graph_matrix *switching = &functions->of[FUNCTION_switching];
@@ -92,8 +96,9 @@ static bool find_movers(const struct equations *equations, struct functions *fun
     uint8_t *needed = malloc(n_node), *mover = calloc(n * equations->n_parameter + 1, 1);
     functions->switching_parameter = mover;
     for (size_t i = 0; needed && mover && i < n; i++) {
-        bool all = n * n_node > MOST_FOR_MOVERS ||
-                   mark_parameters(equations->graph, &switching->entry[i], 1, needed, 1, mover + i, n);
+        bool all =
+            n * n_node > MOST_FOR_MOVERS ||
+            mark_parameters(equations->graph, &switching->entry[i], 1, needed, 1, mover + i, n);
         for (size_t j = 0; all && j < equations->n_parameter; j++)
             mover[i + j * n] = 1;
     }
@@ -103,7 +108,8 @@ static bool find_movers(const struct equations *equations, struct functions *fun
 }
 
 /* The times of switches: none, if no switch has one. */
-static bool column_of_times(struct graph *graph, struct graph_matrix *column, struct node_list *time)
+static bool column_of_times(struct graph *graph, struct graph_matrix *column,
+                            struct node_list *time)
 {
     size_t n_time = 0;
     for (size_t i = 0; i < time->n; i++) {
@@ -123,12 +129,15 @@ static bool find_changes(const struct equations *equations, struct functions *fu
     for (uint32_t i = 0; condition && i < equations->n_event; i++)
         if (!(equations->event[i].kind & STIFFIT_EVENT_TIMED))
             condition[n_condition++] = equations->event[i].condition;
-    bool good = condition && changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition,
-                                                   &switches, &time) &&
-                changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition, &forcing) &&
+    bool good = condition &&
+                changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition,
+                                      n_condition, &switches, &time) &&
+                changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, condition,
+                                     n_condition, &forcing) &&
                 column_of_list(&functions->of[FUNCTION_switching], &switches) &&
                 column_of_times(equations->graph, &functions->of[FUNCTION_switching_time], &time) &&
-                column_of_list(&functions->of[FUNCTION_forcing], &forcing) && find_movers(equations, functions);
+                column_of_list(&functions->of[FUNCTION_forcing], &forcing) &&
+                find_movers(equations, functions);
     free(condition);
     free(switches.item);
     free(time.item);
@@ -167,7 +176,8 @@ static bool fill_events(const struct equations *equations, struct graph_matrix *
     }
     if (n == 0)
         return true;
-    if (!column_init(&of[FUNCTION_event_when], n) || !column_init(&of[FUNCTION_event_assign], (size_t)n * n_state) ||
+    if (!column_init(&of[FUNCTION_event_when], n) ||
+        !column_init(&of[FUNCTION_event_assign], (size_t)n * n_state) ||
         (has_delay && !column_init(&of[FUNCTION_event_delay], n)) ||
         (has_priority && !column_init(&of[FUNCTION_event_priority], n)))
         return false;
@@ -178,7 +188,8 @@ static bool fill_events(const struct equations *equations, struct graph_matrix *
         if (has_delay)
             of[FUNCTION_event_delay].entry[i] = event->delay != NODE_NONE ? event->delay : 0;
         if (has_priority)
-            of[FUNCTION_event_priority].entry[i] = event->priority != NODE_NONE ? event->priority : 0;
+            of[FUNCTION_event_priority].entry[i] =
+                event->priority != NODE_NONE ? event->priority : 0;
         for (uint32_t k = 0; k < n_state; k++)
             assigned[k] = graph_leaf(equations->graph, GRAPH_STATE, k);
         for (uint32_t k = 0; k < event->n_assignment; k++)
@@ -192,8 +203,8 @@ static bool fill_values(const struct equations *equations, struct graph_matrix *
     bool has_noise = false;
     for (uint32_t i = 0; i < equations->n_observable; i++)
         has_noise |= equations->observable[i].noise != NODE_NONE;
-    if (!column_init(&of[FUNCTION_initial], equations->n_state) || !column_init(&of[FUNCTION_rhs],
-                                                                                equations->n_state) ||
+    if (!column_init(&of[FUNCTION_initial], equations->n_state) ||
+        !column_init(&of[FUNCTION_rhs], equations->n_state) ||
         !column_init(&of[FUNCTION_observe], equations->n_observable) ||
         !column_init(&of[FUNCTION_noise], has_noise ? equations->n_observable : 0))
         return false;
@@ -205,7 +216,8 @@ static bool fill_values(const struct equations *equations, struct graph_matrix *
         of[FUNCTION_observe].entry[i] = equations->observable[i].value;
         node noise = equations->observable[i].noise;
         if (has_noise)
-            of[FUNCTION_noise].entry[i] = noise != NODE_NONE ? noise : graph_constant(equations->graph, 1);
+            of[FUNCTION_noise].entry[i] =
+                noise != NODE_NONE ? noise : graph_constant(equations->graph, 1);
     }
     return true;
 }
@@ -217,38 +229,47 @@ static bool find_use(const struct equations *equations, struct functions *functi
     bool is_done = needed && functions->parameter_use;
     for (size_t i = 0; is_done && i < sizeof uses / sizeof *uses; i++) {
         const struct graph_matrix *value = &functions->of[uses[i].value];
-        mark_parameters(equations->graph, value->entry, value->n_entry, needed, uses[i].use, functions->parameter_use, 1);
+        mark_parameters(equations->graph, value->entry, value->n_entry, needed, uses[i].use,
+                        functions->parameter_use, 1);
     }
     free(needed);
     return is_done;
 }
 
 /* One derivative of a function whose values are there. */
-static enum status derive_function(const struct equations *equations, struct functions *functions, enum model_function f,
-                                   struct error *error)
+static enum status derive_function(const struct equations *equations, struct functions *functions,
+                                   enum model_function f, struct error *error)
 {
     const struct graph_matrix *value = &functions->of[model_functions[f].value];
     enum function_axis by = model_functions[f].column;
-    struct graph_matrix by_state, by_time = {0}, *out = by == OF_STATE_TIME ? &by_state : &functions->of[f];
-    /* Without states the rates have a Jacobian of no rows; functions that are not there have no derivatives. */
+    struct graph_matrix by_state, by_time = {0},
+                                  *out = by == OF_STATE_TIME ? &by_state : &functions->of[f];
+    /* Without states the rates have a Jacobian of no rows; functions that are not there have no
+     * derivatives. */
     bool is_absent = value->n_row == 0 && model_functions[f].row >= OF_NOISE;
-    size_t n_leaf = is_absent ? 0 : by == OF_PARAMETER ? equations->n_parameter : equations->n_state;
-    enum status status = graph_jacobian(equations->graph, value->entry, value->n_row, by == OF_PARAMETER ? GRAPH_PARAMETER
-                                        : GRAPH_STATE, n_leaf, out, error);
+    size_t n_leaf = is_absent            ? 0
+                    : by == OF_PARAMETER ? equations->n_parameter
+                                         : equations->n_state;
+    enum status status =
+        graph_jacobian(equations->graph, value->entry, value->n_row,
+                       by == OF_PARAMETER ? GRAPH_PARAMETER : GRAPH_STATE, n_leaf, out, error);
     if (status != STATUS_OK || by != OF_STATE_TIME || is_absent) {
         if (by == OF_STATE_TIME)
             graph_matrix_fini(&by_state);
         return status;
     }
-    status = graph_jacobian(equations->graph, value->entry, value->n_row, GRAPH_TIME, 1, &by_time, error);
+    status = graph_jacobian(equations->graph, value->entry, value->n_row, GRAPH_TIME, 1, &by_time,
+                            error);
     if (status == STATUS_OK && !graph_matrix_append(&by_state, &by_time, &functions->of[f]))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+        status = error_set(error, STATUS_NO_MEMORY,
+                           "out of memory while deriving the model's functions");
     graph_matrix_fini(&by_state);
     graph_matrix_fini(&by_time);
     return status;
 }
 
-enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error)
+enum status functions_derive(const struct equations *equations, struct functions *functions,
+                             struct error *error)
 {
     struct graph *graph = equations->graph;
     *functions = (struct functions){0};
@@ -256,21 +277,26 @@ enum status functions_derive(const struct equations *equations, struct functions
     if (status != STATUS_OK)
         return status;
     if (!fill_values(equations, functions->of))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+        status = error_set(error, STATUS_NO_MEMORY,
+                           "out of memory while deriving the model's functions");
     int f = FUNCTION_jacobian;
     for (; f <= FUNCTION_noise_parameter && status == STATUS_OK; f++)
         status = derive_function(equations, functions, (enum model_function)f, error);
-    if (status == STATUS_OK && (!find_changes(equations, functions) || !fill_dosing(equations, functions->of) ||
-                                !fill_events(equations, functions->of) || !find_use(equations, functions)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for switches and inputs");
+    if (status == STATUS_OK &&
+        (!find_changes(equations, functions) || !fill_dosing(equations, functions->of) ||
+         !fill_events(equations, functions->of) || !find_use(equations, functions)))
+        status = error_set(error, STATUS_NO_MEMORY,
+                           "out of memory while looking for switches and inputs");
     for (; f < N_MODEL_FUNCTION && status == STATUS_OK; f++)
         status = derive_function(equations, functions, (enum model_function)f, error);
     const struct graph_matrix *forcing = &functions->of[FUNCTION_forcing];
     if (status == STATUS_OK && forcing->n_row > 0)
-        status = graph_jacobian(graph, forcing->entry, forcing->n_row, GRAPH_TIME, 1, &functions->forcing_slope, error);
+        status = graph_jacobian(graph, forcing->entry, forcing->n_row, GRAPH_TIME, 1,
+                                &functions->forcing_slope, error);
     bool suit = false;
     if (status == STATUS_OK && !lane_functions_suit(graph, &functions->of[FUNCTION_rhs], &suit))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for rounded states");
+        status =
+            error_set(error, STATUS_NO_MEMORY, "out of memory while looking for rounded states");
     if (status == STATUS_OK && suit)
         status = lane_functions_derive(equations, functions, error);
     if (status != STATUS_OK)

@@ -1,5 +1,6 @@
-/* Stores nodes in an array that only grows, with an open-addressing table over it, so that equal nodes are one; and the table
- * of operations. Constructors first simplify their arguments in simplify.c.
+/* Stores nodes in an array that only grows, with an open-addressing table over it, so that equal
+ * nodes are one; and the table of operations. Constructors first simplify their arguments in
+ * simplify.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/graph.h"
 
@@ -21,24 +22,28 @@ struct graph {
 };
 
 /* Forms of operations in model text and LaTeX. */
-#define FORM(p0, p1, p2, p3, bind, left, right, plain) {{p0, p1, p2, p3}, BIND_##bind, {BIND_##left, BIND_##right}, plain}
+#define FORM(p0, p1, p2, p3, bind, left, right, plain) {{p0, p1, p2, p3}, BIND_##bind, \
+    {BIND_##left, BIND_##right}, plain}
 #define INFIX(sign, bind, left, right, plain) FORM("", sign, "", NULL, bind, left, right, plain)
 #define PREFIX(sign, bind, least, plain) FORM(sign, "", NULL, NULL, bind, least, ANY, plain)
 #define COMPARISON(sign) INFIX(sign, COMPARISON, SUM, SUM, false)
 #define NO_FORM {{NULL}, BIND_ANY, {BIND_ANY}, false}
-#define CALL_FORM(n, open, close) {{open, n > 1 ? ", " : close, close, NULL}, BIND_PRIMARY, {BIND_ANY, BIND_ANY}, false}
+#define CALL_FORM(n, open, close) {{open, n > 1 ? ", " : close, close, NULL}, BIND_PRIMARY, \
+    {BIND_ANY, BIND_ANY}, false}
 #define BRACED_FORM(n, ...) CALL_FORM(n, __VA_ARGS__)
 #define NAME(name) name "\\left(", "\\right)"
 #define BRACES(left, right) left, right
 
 const struct graph_operation graph_operations[N_GRAPH_OP] = {
-#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, {NULL, NULL}, NO_FORM, NO_FORM},
+#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, {NULL, NULL}, NO_FORM, \
+    NO_FORM},
     GRAPH_LEAVES(X)
 #undef X
 #define X(name, n, value, facts, cost, kind, c, helper, text, latex, simplified, derivative) \
     [GRAPH_##name] = {#name, n, facts, COST_##cost, kind, c, helper, text, latex},
 #define F(name, n, word, value, facts, cost, c, helper, latex, derivative) \
-    [GRAPH_##name] = {#name, n, facts, COST_##cost, C_CALL, c, helper, CALL_FORM(n, word "(", ")"), BRACED_FORM(n, latex)},
+    [GRAPH_##name] = {#name, n, facts, COST_##cost, C_CALL, c, helper, \
+                       CALL_FORM(n, word "(", ")"), BRACED_FORM(n, latex)},
     GRAPH_OPERATIONS(X, F)
 #undef X
 #undef F
@@ -82,7 +87,8 @@ static bool is_same(const struct graph_node *a, const struct graph_node *b)
     return key_a[0] == key_b[0] && key_a[1] == key_b[1];
 }
 
-/* Two rounds of multiply and fold; the odd constants are fractions of the golden ratio and of sqrt(3). */
+/* Two rounds of multiply and fold; the odd constants are fractions of the golden ratio and of
+ * sqrt(3). */
 static uint64_t hash_of(const struct graph_node *which)
 {
     uint64_t key[2];
@@ -175,10 +181,13 @@ enum status graph_status(const struct graph *graph, struct error *error)
     case STATUS_OK:
         return STATUS_OK;
     case STATUS_NO_MEMORY:
-        return error_set(error, STATUS_NO_MEMORY, "out of memory with %zu expressions in the model", graph->n_node);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory with %zu expressions in the model",
+                         graph->n_node);
     default:
-        return error_set(error, graph->status, "the model is too large: its equations and derivatives have come to %zu "
-                         "different expressions and are not complete; leave out what is not needed or split the model",
+        return error_set(error, graph->status,
+                         "the model is too large: its equations and derivatives have come to %zu "
+                         "different expressions and are not complete; leave out what is not needed "
+                         "or split the model",
                          graph->n_node);
     }
 }

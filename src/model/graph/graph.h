@@ -1,9 +1,11 @@
-/* The expression graph of a model: every equation and every derivative is a node in it, and equal expressions are one node.
- * Separate from what writes equations (model/text) and from what prints them (model/generate).
+/* The expression graph of a model: every equation and every derivative is a node in it, and
+ * equal expressions are one node. Separate from what writes equations (model/text) and from what
+ * prints them (model/generate).
  *
- * Nodes are numbered in order of creation, so arguments have smaller numbers than their node, and every pass over the graph is
- * a loop over numbers, never a recursion, however deep an expression is. A node never changes. Constructors simplify (see
- * simplify.c) and share, so the returned node may be an old one, or have another operation than requested.
+ * Nodes are numbered in order of creation, so arguments have smaller numbers than their node,
+ * and every pass over the graph is a loop over numbers, never a recursion, however deep an
+ * expression is. A node never changes. Constructors simplify (see simplify.c) and share, so the
+ * returned node may be an old one, or have another operation than requested.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -18,10 +20,12 @@ typedef uint32_t node; /* the number of a node */
 
 #define NODE_NONE UINT32_MAX
 
-/* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. DIRECTION is in no equation, only in second
- * derivatives: a change of the states and then of time (struct stiffit_lanes). INPUT varies in time as the data say, with
- * INPUT_SLOPE, which is also in second derivatives only. */
-#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION) X(INPUT) X(INPUT_SLOPE)
+/* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. DIRECTION is in no
+ * equation, only in second derivatives: a change of the states and then of time (struct
+ * stiffit_lanes). INPUT varies in time as the data say, with INPUT_SLOPE, which is also in
+ * second derivatives only. */
+#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION) \
+    X(INPUT) X(INPUT_SLOPE)
 
 enum graph_op {
 #define X(name) GRAPH_##name,
@@ -33,19 +37,30 @@ enum graph_op {
     N_GRAPH_OP
 };
 
-/* Facts. A step jumps where an argument (or the difference of both) is 0; a point only there itself. A gentle operation cannot
- * rise and fall near the zero of an argument. A choice has the value of one of its arguments. */
+/* Facts. A step jumps where an argument (or the difference of both) is 0; a point only there
+ * itself. A gentle operation cannot rise and fall near the zero of an argument. A choice has the
+ * value of one of its arguments. */
 enum {
     IS_ODD = 1, IS_EVEN = 2, IS_TRUTH = 4, /* 1 or 0 */
     IS_STEP = 8, IS_POINT = 16, HAS_KINK = 32, IS_GENTLE = 64, IS_CHOICE = 128, COMMUTES = 256
 };
 
-enum graph_cost { COST_SIGN, COST_ADD, COST_MULTIPLY, COST_DIVIDE, COST_ROOT, COST_CALL, COST_CHOICE, COST_PRODUCT_CALL };
+enum graph_cost {
+    COST_SIGN,
+    COST_ADD,
+    COST_MULTIPLY,
+    COST_DIVIDE,
+    COST_ROOT,
+    COST_CALL,
+    COST_CHOICE,
+    COST_PRODUCT_CALL
+};
 
 /* How C writes it: a function's name or an operator. The last two kinds are true or false in C. */
 enum c_kind { C_CALL, C_SUM, C_PRODUCT, C_NEGATIVE, C_RECIPROCAL, C_CHOICE, C_COMPARISON, C_LOGIC };
 
-/* Functions of numbers, of lanes (struct stiffit_lanes), and of ranges of numbers, which need no c_helper. */
+/* Functions of numbers, of lanes (struct stiffit_lanes), and of ranges of numbers, which need no
+ * c_helper. */
 enum c_form { C_SCALAR, C_LANES, N_C_FORM, C_RANGE = N_C_FORM };
 
 /* How tightly operators bind, as in man 5 stiffit-model. */
@@ -53,8 +68,8 @@ enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_
                BIND_QUOTIENT, /* LaTeX only: a / b next to a factor without a sign between them */
                BIND_PRODUCT, BIND_SIGN, BIND_POWER, BIND_PRIMARY };
 
-/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less tightly
- * than `least` gets parentheses. */
+/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An
+ * argument that binds less tightly than `least` gets parentheses. */
 struct form {
     const char *piece[4];
     uint8_t bind, least[3];
@@ -69,7 +84,8 @@ struct graph_operation {
     enum graph_cost cost;
     enum c_kind c_kind;
     const char *c;                  /* its name in C */
-    const char *c_helper[N_C_FORM]; /* its definition, or NULL: the C library's function, in lanes called for each */
+    /* its definition, or NULL: the C library's function, in lanes called for each */
+    const char *c_helper[N_C_FORM];
     struct form text, latex;
 };
 extern const struct graph_operation graph_operations[N_GRAPH_OP];
@@ -87,11 +103,13 @@ struct graph;
 
 struct graph *graph_new(void); /* NULL when memory is out */
 void graph_free(struct graph *graph); /* NULL is legal */
-/* Limits the number of nodes to `n_node`, if this is below the built-in limit (30 million, about 1 GiB). */
+/* Limits the number of nodes to `n_node`, if this is below the built-in limit (30 million, about
+ * 1 GiB). */
 void graph_set_limit(struct graph *graph, size_t n_node);
 
-/* Constructors. If memory is out or the graph too large, they return node 0 (the constant 0, always there), and the graph stays
- * failed: check once at the end with graph_status (STATUS_NO_MEMORY, or STATUS_BAD_MODEL "too large"). */
+/* Constructors. If memory is out or the graph too large, they return node 0 (the constant 0,
+ * always there), and the graph stays failed: check once at the end with graph_status
+ * (STATUS_NO_MEMORY, or STATUS_BAD_MODEL "too large"). */
 node graph_constant(struct graph *graph, double value);
 node graph_leaf(struct graph *graph, enum graph_op leaf, uint32_t index);
 node graph_unary(struct graph *graph, enum graph_op op, node a);
@@ -109,8 +127,8 @@ bool graph_is_constant(const struct graph *graph, node which, double value);
 /* 0 for leaves */
 static inline int graph_n_argument(enum graph_op op) { return graph_operations[op].n_argument; }
 
-/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. depends: one entry per node, filled from
- * `first` on. */
+/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. depends: one entry per
+ * node, filled from `first` on. */
 void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends);
 
 /* One operation on numbers. */

@@ -1,12 +1,12 @@
-/* Shared by the files of model/graph below the public constructors: finding and making nodes, the constructors' rules for
- * simplification, and the chain rule.
+/* Shared by the files of model/graph below the public constructors: finding and making nodes,
+ * the constructors' rules for simplification, and the chain rule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "model/graph/graph.h"
 
-/* The one node that equals `wanted` (with unused arguments NODE_NONE), old or new. Node 0 and a failed graph if there is no
- * room. */
+/* The one node that equals `wanted` (with unused arguments NODE_NONE), old or new. Node 0 and a
+ * failed graph if there is no room. */
 node graph_intern(struct graph *graph, struct graph_node wanted);
 /* The same without making one: NODE_NONE if it does not exist. */
 node graph_find(const struct graph *graph, struct graph_node wanted);
@@ -29,6 +29,6 @@ bool simplify_split_sign(struct graph *graph, node *a);
 /* Whether it is 1 or 0 unless it is NaN. */
 bool simplify_is_truth(const struct graph *graph, node a);
 
-/* derive_rules.c. The derivative of operation `which` (not ADD, SUBTRACT or NEGATE) from those of its arguments. NODE_NONE
- * means zero, in arguments and result. */
+/* derive_rules.c. The derivative of operation `which` (not ADD, SUBTRACT or NEGATE) from those
+ * of its arguments. NODE_NONE means zero, in arguments and result. */
 node derive_operation(struct graph *graph, node which, const node derivative[3]);

@@ -1,36 +1,37 @@
-/* How the constructors of graph.h simplify: they fold constants, look up the operation's rules and
- * keep the one node that is left. Rules are functions rather than table entries because each builds
- * on the others. No recursion here is deeper than a few calls: every call strips a sign or a
- * constant factor first.
+/* How the constructors of graph.h simplify: they fold constants, look up the operation's rules
+ * and keep the one node that is left. Rules are functions rather than table entries because each
+ * builds on the others. No recursion here is deeper than a few calls: every call strips a sign
+ * or a constant factor first.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A rule may change the sign of a zero. Beyond that it is exact in IEEE arithmetic unless it is marked (r), for another
- * rounding of the same value, or (d), for another value where x is NaN or infinite. x, y, z are any nodes; c, d are
- * constants. Each rule looks at a bounded number of nodes, so a constructor's time does not depend on the depth.
+ * A rule may change the sign of a zero. Beyond that it is exact in IEEE arithmetic unless it is
+ * marked (r), for another rounding of the same value, or (d), for another value where x is NaN
+ * or infinite. x, y, z are any nodes; c, d are constants. Each rule looks at a bounded number of
+ * nodes, so a constructor's time does not depend on the depth.
  *
- *   Constants      f(c, ...) -> its value, if that is finite; else it is left for run time and no other rule applies
- *   Order          of x+y, x*y, x == y, x != y, and, or: constants first, then by number
- *   Signs          go outwards and end in a sum or in one NEGATE, so that x and -x share all but that:
- *                  -(-x) -> x; x+(-y) -> x-y; x-(-y) -> x+y; (-x)-y -> -(x+y); (-x)*y, (-x)/y, x/(-y) -> -(...);
- *                  x-y -> -(y-x) where y-x is there already; sin(-x) -> -sin(x) and so the other odd functions;
- *                  cos(-x) -> cos(x), cosh, abs. A negative constant counts as -(its size): factors are positive.
- *   Nothing        x+0, x-0, x*1, x/1, x^1 -> x; 0-x -> -x; 0*x, 0/x -> 0 (d); x-x -> 0 (d); x^0, 1^x -> 1;
- *                  never x/x -> 1
- *   Like terms     x+x -> 2*x; c*x + d*x -> (c+d)*x, the same with - and where one factor is 1 (r)
- *   Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y); (c*x)*(d*y) -> (c*d)*(x*y); each where c*d is
- *                  moderate; (c*x)*y -> c*(x*y) where x*y is there already (r)
- *   Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x); c*(1/x) -> c/x (r);
- *                  c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is moderate (r)
- *   Powers         x^n for whole |n| <= 16 -> products by repeated squaring (r); x^0.5 -> sqrt(x); x^1.5 -> x*sqrt(x)
- *                  (r); negative ones the RECIPROCAL of those (r)
- *   Comparisons    x < x -> 0; not not x -> x where x is 1 or 0, else x != 0; not x == y -> x != y and back
- *   Logic          c and x, c or x: decided by c or by x alone; x and x, x or x -> x as 1 or 0
- *   Choices        min(x, x), max(x, x) -> x; SELECT(c, x, y) -> the one taken; SELECT(x, y, y) -> y;
- *                  SELECT(not x, y, z) -> SELECT(x, z, y); SELECT(x != 0, y, z) -> SELECT(x, y, z);
- *                  SELECT(x, 1, 0) -> x as 1 or 0; SELECT(x, SELECT(x, y, z), w) -> SELECT(x, y, w), and so on its
- *                  right
+ *   Constants      f(c, ...) -> its value, if that is finite; else it is left for run time and no
+ * other rule applies Order          of x+y, x*y, x == y, x != y, and, or: constants first, then by
+ * number Signs          go outwards and end in a sum or in one NEGATE, so that x and -x share all
+ * but that:
+ *                  -(-x) -> x; x+(-y) -> x-y; x-(-y) -> x+y; (-x)-y -> -(x+y); (-x)*y, (-x)/y,
+ * x/(-y) -> -(...); x-y -> -(y-x) where y-x is there already; sin(-x) -> -sin(x) and so the other
+ * odd functions; cos(-x) -> cos(x), cosh, abs. A negative constant counts as -(its size): factors
+ * are positive. Nothing        x+0, x-0, x*1, x/1, x^1 -> x; 0-x -> -x; 0*x, 0/x -> 0 (d); x-x -> 0
+ * (d); x^0, 1^x -> 1; never x/x -> 1 Like terms     x+x -> 2*x; c*x + d*x -> (c+d)*x, the same with
+ * - and where one factor is 1 (r) Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y);
+ * (c*x)*(d*y) -> (c*d)*(x*y); each where c*d is moderate; (c*x)*y -> c*(x*y) where x*y is there
+ * already (r) Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x);
+ * c*(1/x) -> c/x (r); c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is moderate (r)
+ *   Powers         x^n for whole |n| <= 16 -> products by repeated squaring (r); x^0.5 -> sqrt(x);
+ * x^1.5 -> x*sqrt(x) (r); negative ones the RECIPROCAL of those (r) Comparisons    x < x -> 0; not
+ * not x -> x where x is 1 or 0, else x != 0; not x == y -> x != y and back Logic          c and x,
+ * c or x: decided by c or by x alone; x and x, x or x -> x as 1 or 0 Choices        min(x, x),
+ * max(x, x) -> x; SELECT(c, x, y) -> the one taken; SELECT(x, y, y) -> y; SELECT(not x, y, z) ->
+ * SELECT(x, z, y); SELECT(x != 0, y, z) -> SELECT(x, y, z); SELECT(x, 1, 0) -> x as 1 or 0;
+ * SELECT(x, SELECT(x, y, z), w) -> SELECT(x, y, w), and so on its right
  *
- * Folding uses the mathematical library of the machine that builds the model, run time that of the one that runs it. */
+ * Folding uses the mathematical library of the machine that builds the model, run time that of
+ * the one that runs it. */
 #include "model/graph/intern.h"
 
 #include <assert.h>
@@ -63,7 +64,8 @@ static bool is_constant(const struct graph *graph, node a, double *value)
 /* Sorts constants first, then by number. */
 static void order(const struct graph *graph, node *a, node *b)
 {
-    bool constant_a = graph_node(graph, *a)->op == GRAPH_CONSTANT, constant_b = graph_node(graph, *b)->op == GRAPH_CONSTANT;
+    bool constant_a = graph_node(graph, *a)->op == GRAPH_CONSTANT,
+         constant_b = graph_node(graph, *b)->op == GRAPH_CONSTANT;
     if (constant_a == constant_b ? *b < *a : constant_b) {
         node first = *b;
         *b = *a;
@@ -148,7 +150,8 @@ static node simplify_subtract(struct graph *graph, node a, node b)
     if (like != NODE_NONE)
         return like;
     node opposite = graph_find(graph, graph_node_of(GRAPH_SUBTRACT, b, a, NODE_NONE));
-    if (opposite != NODE_NONE && graph_find(graph, graph_node_of(GRAPH_SUBTRACT, a, b, NODE_NONE)) == NODE_NONE)
+    if (opposite != NODE_NONE &&
+        graph_find(graph, graph_node_of(GRAPH_SUBTRACT, a, b, NODE_NONE)) == NODE_NONE)
         return simplify_negate(graph, opposite);
     return raw(graph, GRAPH_SUBTRACT, a, b);
 }
@@ -226,8 +229,9 @@ static node simplify_reciprocal(struct graph *graph, node a)
 {
     bool minus = simplify_split_sign(graph, &a);
     double value;
-    node made = is_constant(graph, a, &value) && isfinite(1 / value) ? graph_constant(graph, 1 / value)
-                                                                     : raw(graph, GRAPH_RECIPROCAL, a, NODE_NONE);
+    node made = is_constant(graph, a, &value) && isfinite(1 / value)
+                    ? graph_constant(graph, 1 / value)
+                    : raw(graph, GRAPH_RECIPROCAL, a, NODE_NONE);
     return minus ? simplify_negate(graph, made) : made;
 }
 
@@ -242,12 +246,14 @@ static node simplify_divide(struct graph *graph, node a, node b)
         return 0;
     if (graph_is_constant(graph, a, 1))
         return simplify_reciprocal(graph, b);
-    if (is_constant(graph, b, &value) && isnormal(value) && isnormal(1 / value) && frexp(value, &exponent) == 0.5)
+    if (is_constant(graph, b, &value) && isnormal(value) && isnormal(1 / value) &&
+        frexp(value, &exponent) == 0.5)
         return simplify_multiply(graph, graph_constant(graph, 1 / value), a);
     return raw(graph, GRAPH_DIVIDE, a, b);
 }
 
-/* a^n, n from 1 to MAX_UNROLLED_POWER, by the bits of n from the lowest: powers of a share their squares. */
+/* a^n, n from 1 to MAX_UNROLLED_POWER, by the bits of n from the lowest: powers of a share their
+ * squares. */
 static node whole_power(struct graph *graph, node a, int n)
 {
     node square = a, product = NODE_NONE;
@@ -315,7 +321,8 @@ static node simplify_logic(struct graph *graph, enum graph_op op, node a, node b
         node decides = side ? b : a, other = side ? a : b;
         const struct graph_node *it = graph_node(graph, decides);
         if (it->op == GRAPH_CONSTANT)
-            return (it->value != 0) == is_and ? as_truth(graph, other) : graph_constant(graph, !is_and);
+            return (it->value != 0) == is_and ? as_truth(graph, other)
+                                              : graph_constant(graph, !is_and);
     }
     return NODE_NONE;
 }
@@ -369,7 +376,8 @@ static node simplify(struct graph *g, enum graph_op op, const node *arg)
     int n = graph_n_argument(op);
     node a = arg[0], b = n > 1 ? arg[1] : NODE_NONE, c = n > 2 ? arg[2] : NODE_NONE;
     switch (op) {
-#define X(name, n_argument, value, facts, cost, kind, text, helper, plain, latex, simplified, derivative) \
+#define X(name, n_argument, value, facts, cost, kind, text, helper, plain, latex, simplified, \
+    derivative) \
     case GRAPH_##name: return simplified;
 #define F(name, ...) case GRAPH_##name: return simplify_function(g, op, a, b);
         GRAPH_OPERATIONS(X, F)
@@ -400,7 +408,8 @@ node graph_operation(struct graph *graph, enum graph_op op, const node *arg)
     if (graph_status(graph, NULL) != STATUS_OK)
         return 0;
     double value;
-    struct graph_node as_is = graph_node_of(op, arg[0], n > 1 ? arg[1] : NODE_NONE, n > 2 ? arg[2] : NODE_NONE);
+    struct graph_node as_is =
+        graph_node_of(op, arg[0], n > 1 ? arg[1] : NODE_NONE, n > 2 ? arg[2] : NODE_NONE);
     if (fold(graph, op, arg, &value))
         return isfinite(value) ? graph_constant(graph, value) : graph_intern(graph, as_is);
     node made = simplify(graph, op, arg);

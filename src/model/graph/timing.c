@@ -1,17 +1,21 @@
-/* Conditions as functions of time: at which time one that is linear in time changes, and a number that is negative where a
- * condition is false and not where it is true, whose root an integrator can find. `t == X` holds at one time: its number
- * touches 0 there, and the integrator stops at X.
+/* Conditions as functions of time: at which time one that is linear in time changes, and a
+ * number that is negative where a condition is false and not where it is true, whose root an
+ * integrator can find. `t == X` holds at one time: its number touches 0 there, and the
+ * integrator stops at X.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 #include "model/graph/derive.h"
 
 #include <math.h>
 
-/* What is added to a condition such as a < b where a = b, so that it is false there: too little to move its root. */
+/* What is added to a condition such as a < b where a = b, so that it is false there: too little
+ * to move its root. */
 #define BARELY_NEGATIVE (-1e-300)
 
-enum { ON_TIME = 1 << GRAPH_TIME, ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT | 1 << GRAPH_DIRECTION
-                                       | 1 << GRAPH_INPUT_SLOPE };
+enum {
+    ON_TIME = 1 << GRAPH_TIME,
+    ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT | 1 << GRAPH_DIRECTION | 1 << GRAPH_INPUT_SLOPE
+};
 
 /* A value that is linear in time: slope*t + start, or NODE_NONE. */
 struct line { node slope, start; };
@@ -19,7 +23,8 @@ struct line { node slope, start; };
 static bool is_line(const struct line *line) { return line->start != NODE_NONE; }
 
 /* The line of node `which` from those of its arguments. */
-static struct line line_of(struct graph *graph, node which, const uint8_t *depends, const struct line *line)
+static struct line line_of(struct graph *graph, node which, const uint8_t *depends,
+                           const struct line *line)
 {
     const struct line none = {NODE_NONE, NODE_NONE};
     struct graph_node it = *graph_node(graph, which);
@@ -27,17 +32,21 @@ static struct line line_of(struct graph *graph, node which, const uint8_t *depen
         return (struct line){0, which};
     if (it.op == GRAPH_TIME)
         return (struct line){graph_constant(graph, 1), 0};
-    const struct line *a = &line[it.arg[0]], *b = graph_n_argument(it.op) > 1 ? &line[it.arg[1]] : a;
+    const struct line *a = &line[it.arg[0]],
+                      *b = graph_n_argument(it.op) > 1 ? &line[it.arg[1]] : a;
     bool is_product = it.op == GRAPH_MULTIPLY || it.op == GRAPH_DIVIDE;
     if (!is_line(a) || !is_line(b))
         return none;
     if (it.op == GRAPH_NEGATE)
-        return (struct line){graph_unary(graph, it.op, a->slope), graph_unary(graph, it.op, a->start)};
+        return (struct line){graph_unary(graph, it.op, a->slope),
+                             graph_unary(graph, it.op, a->start)};
     if (it.op == GRAPH_ADD || it.op == GRAPH_SUBTRACT)
-        return (struct line){graph_binary(graph, it.op, a->slope, b->slope), graph_binary(graph, it.op, a->start, b->start)};
+        return (struct line){graph_binary(graph, it.op, a->slope, b->slope),
+                             graph_binary(graph, it.op, a->start, b->start)};
     if (!is_product || (it.op == GRAPH_DIVIDE && b->slope) || (a->slope && b->slope))
         return none;
-    node slope = b->slope ? graph_binary(graph, it.op, a->start, b->slope) : graph_binary(graph, it.op, a->slope, b->start);
+    node slope = b->slope ? graph_binary(graph, it.op, a->start, b->slope)
+                          : graph_binary(graph, it.op, a->slope, b->start);
     return (struct line){slope, graph_binary(graph, it.op, a->start, b->start)};
 }
 
@@ -60,7 +69,8 @@ bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time)
         bool is_solved = is_line(it) && it->slope != 0;
         time[i] = NODE_NONE;
         if (is_solved)
-            time[i] = graph_unary(graph, GRAPH_NEGATE, graph_binary(graph, GRAPH_DIVIDE, it->start, it->slope));
+            time[i] = graph_unary(graph, GRAPH_NEGATE,
+                                  graph_binary(graph, GRAPH_DIVIDE, it->start, it->slope));
     }
     arena_fini(&arena);
     return good;
@@ -74,31 +84,39 @@ static node strictly(struct graph *graph, node x)
     return graph_binary(graph, GRAPH_ADD, x, bit);
 }
 
-static node negated(struct graph *graph, node trigger) { return strictly(graph, graph_unary(graph, GRAPH_NEGATE, trigger)); }
+static node negated(struct graph *graph, node trigger)
+{
+    return strictly(graph, graph_unary(graph, GRAPH_NEGATE, trigger));
+}
 
 /* Numbers of a condition: their truth never changes. */
 static node trigger_at(struct graph *graph, const node *trigger, node which)
 {
     const struct graph_node *it = graph_node(graph, which);
-    return it->op == GRAPH_CONSTANT ? graph_constant(graph, it->value != 0 ? 1 : -1) : trigger[which];
+    return it->op == GRAPH_CONSTANT ? graph_constant(graph, it->value != 0 ? 1 : -1)
+                                    : trigger[which];
 }
 
-/* The number of `t == X` or `t != X`, `difference` being t - X; NODE_NONE if its time is not known. */
+/* The number of `t == X` or `t != X`, `difference` being t - X; NODE_NONE if its time is not
+ * known. */
 static node point_trigger(struct graph *graph, bool is_equal, node difference, node time)
 {
     if (time == NODE_NONE)
         return NODE_NONE;
     /* -|t - X|, whose derivatives at X are those before it. */
     node minus = graph_unary(graph, GRAPH_NEGATE, difference);
-    node touch = graph_select(graph, graph_binary(graph, GRAPH_LESS_EQUAL, difference, 0), difference, minus);
+    node touch = graph_select(graph, graph_binary(graph, GRAPH_LESS_EQUAL, difference, 0),
+                              difference, minus);
     return is_equal ? touch : negated(graph, touch);
 }
 
-static node trigger_of(struct graph *graph, node which, const uint8_t *depends, const node *trigger, const node *time)
+static node trigger_of(struct graph *graph, node which, const uint8_t *depends, const node *trigger,
+                       const node *time)
 {
     struct graph_node it = *graph_node(graph, which);
     node part[3] = {NODE_NONE, NODE_NONE, NODE_NONE}, a = it.arg[0], b = it.arg[1];
-    bool is_logic = it.op == GRAPH_AND || it.op == GRAPH_OR || it.op == GRAPH_NOT || it.op == GRAPH_SELECT;
+    bool is_logic =
+        it.op == GRAPH_AND || it.op == GRAPH_OR || it.op == GRAPH_NOT || it.op == GRAPH_SELECT;
     for (int k = 0; is_logic && k < graph_n_argument(it.op); k++) {
         part[k] = trigger_at(graph, trigger, it.arg[k]);
         if (part[k] == NODE_NONE)
@@ -106,14 +124,17 @@ static node trigger_of(struct graph *graph, node which, const uint8_t *depends, 
     }
     switch (it.op) {
     case GRAPH_LESS: {
-        /* Of time alone, as t > t1: true from t1 on, where the integrator stops; else the stop would come before the change. */
-        bool rises = graph_node(graph, b)->op == GRAPH_TIME && !(depends[a] & (ON_TIME | ON_MOVING));
+        /* Of time alone, as t > t1: true from t1 on, where the integrator stops; else the stop
+         * would come before the change. */
+        bool rises =
+            graph_node(graph, b)->op == GRAPH_TIME && !(depends[a] & (ON_TIME | ON_MOVING));
         node difference = graph_binary(graph, GRAPH_SUBTRACT, b, a);
         return rises ? difference : strictly(graph, difference);
     }
     case GRAPH_LESS_EQUAL: return graph_binary(graph, GRAPH_SUBTRACT, b, a);
     case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-        return point_trigger(graph, it.op == GRAPH_EQUAL, graph_binary(graph, GRAPH_SUBTRACT, a, b), time[which]);
+        return point_trigger(graph, it.op == GRAPH_EQUAL, graph_binary(graph, GRAPH_SUBTRACT, a, b),
+                             time[which]);
     case GRAPH_HEAVISIDE: return a;
     case GRAPH_AND: return graph_binary(graph, GRAPH_MIN, part[0], part[1]);
     case GRAPH_OR: return graph_binary(graph, GRAPH_MAX, part[0], part[1]);
@@ -126,9 +147,11 @@ static node trigger_of(struct graph *graph, node which, const uint8_t *depends, 
 }
 
 /* The times of all `t == X` among the needed nodes. */
-static bool solve_points(struct graph *graph, const uint8_t *needed, size_t n, struct arena *arena, node *time)
+static bool solve_points(struct graph *graph, const uint8_t *needed, size_t n, struct arena *arena,
+                         node *time)
 {
-    node *point = arena_calloc(arena, n, sizeof *point), *difference = arena_calloc(arena, n, sizeof *difference);
+    node *point = arena_calloc(arena, n, sizeof *point),
+         *difference = arena_calloc(arena, n, sizeof *difference);
     node *at = arena_calloc(arena, n, sizeof *at);
     size_t n_point = 0;
     if (!point || !difference || !at)
@@ -161,7 +184,8 @@ bool timing_triggers(struct graph *graph, const node *condition, size_t n_condit
     }
     for (size_t i = 0; good && i < n; i++) {
         bool is_operation = graph_n_argument(graph_node(graph, (node)i)->op) > 0;
-        of[i] = needed[i] && is_operation ? trigger_of(graph, (node)i, depends, of, time) : NODE_NONE;
+        of[i] =
+            needed[i] && is_operation ? trigger_of(graph, (node)i, depends, of, time) : NODE_NONE;
     }
     for (size_t i = 0; good && i < n_condition; i++)
         trigger[i] = of[condition[i]];

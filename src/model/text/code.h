@@ -22,7 +22,8 @@ struct instruction {
     uint32_t offset; /* in the text */
     union {
         double value;
-        struct { uint32_t symbol, n_argument; }; /* CODE_ARGUMENT: symbol is the argument's number */
+        /* CODE_ARGUMENT: symbol is the argument's number */
+        struct { uint32_t symbol, n_argument; };
     };
 };
 

@@ -45,9 +45,12 @@ static double number(struct equating *self, uint32_t which, double otherwise)
     const struct graph_node *constant = graph_node(self->equations->graph, value);
     const struct formula *formula = &self->reading->formulas.item[which];
     bool is_bound = formula->role == ROLE_LOWER || formula->role == ROLE_UPPER;
-    bool stated_inf = is_bound && formula->n == 1 && self->reading->code.item[formula->first].kind == CODE_NUMBER;
-    if (constant->op != GRAPH_CONSTANT || isnan(constant->value) || (isinf(constant->value) && !stated_inf)) {
-        message_fault(&self->reading->source, message_token_at(&self->reading->source, formula->offset),
+    bool stated_inf =
+        is_bound && formula->n == 1 && self->reading->code.item[formula->first].kind == CODE_NUMBER;
+    if (constant->op != GRAPH_CONSTANT || isnan(constant->value) ||
+        (isinf(constant->value) && !stated_inf)) {
+        message_fault(&self->reading->source,
+                      message_token_at(&self->reading->source, formula->offset),
                       "the value of this expression is not a finite number");
         return NAN;
     }
@@ -65,16 +68,20 @@ static void check_bounds(struct equating *self, const struct stated_parameter *s
     if (isnan(start) || isnan(lower) || isnan(upper))
         return;
     if (lower > upper || lower == INFINITY || upper == -INFINITY)
-        message_fault(source, at, "the bounds [%g, %g] of `%s` hold no value: the lower one comes first", lower, upper,
-                      parameter->name);
+        message_fault(source, at,
+                      "the bounds [%g, %g] of `%s` hold no value: the lower one comes first", lower,
+                      upper, parameter->name);
     else if (is_log && start <= 0 && !(lower > 0))
-        message_fault(source, at, "`%s` starts at %g, but on scale %s it must be above 0", parameter->name, start,
-                      parameter->scale);
+        message_fault(source, at, "`%s` starts at %g, but on scale %s it must be above 0",
+                      parameter->name, start, parameter->scale);
     else if (is_log && (lower < 0 || upper <= 0))
-        message_fault(source, at, "on scale %s the bounds of `%s` must not be below 0, and these are [%g, %g]",
+        message_fault(source, at,
+                      "on scale %s the bounds of `%s` must not be below 0, and these are [%g, %g]",
                       parameter->scale, parameter->name, lower, upper);
     else if (start < lower || start > upper)
-        message_warning(source, at, "`%s` starts at %.10g, outside its bounds [%.10g, %.10g]: fits begin at %.10g",
+        message_warning(source, at,
+                        "`%s` starts at %.10g, outside its bounds [%.10g, %.10g]: fits begin at "
+                        "%.10g",
                         parameter->name, start, lower, upper, start < lower ? lower : upper);
 }
 
@@ -86,23 +93,31 @@ static double natural(const struct equation_parameter *parameter, double x)
     return strcmp(parameter->scale, "log10") == 0 ? pow(10, x) : exp(x);
 }
 
-static void check_uniform(struct source *source, struct span at, const struct equation_parameter *parameter)
+static void check_uniform(struct source *source, struct span at,
+                          const struct equation_parameter *parameter)
 {
     const struct equation_prior *prior = &parameter->prior;
     double lower = natural(parameter, prior->first), upper = natural(parameter, prior->second);
     if (!(prior->first < prior->second))
-        message_fault(source, at, "the ends %g and %g of the uniform prior of `%s` hold no value: the lower one comes first",
+        message_fault(source, at,
+                      "the ends %g and %g of the uniform prior of `%s` hold no value: the lower "
+                      "one comes first",
                       prior->first, prior->second, parameter->name);
     else if (upper <= parameter->lower || lower >= parameter->upper)
-        message_fault(source, at, "the uniform prior of `%s` on [%g, %g] lies outside its bounds [%g, %g]", parameter->name,
-                      lower, upper, parameter->lower, parameter->upper);
+        message_fault(source, at,
+                      "the uniform prior of `%s` on [%g, %g] lies outside its bounds [%g, %g]",
+                      parameter->name, lower, upper, parameter->lower, parameter->upper);
     else if (parameter->start < lower || parameter->start > upper)
-        message_warning(source, at, "`%s` starts at %.10g, outside its uniform prior on [%.10g, %.10g]: fits begin at %.10g",
-                        parameter->name, parameter->start, lower, upper, parameter->start < lower ? lower : upper);
+        message_warning(source, at,
+                        "`%s` starts at %.10g, outside its uniform prior on [%.10g, %.10g]: fits "
+                        "begin at %.10g",
+                        parameter->name, parameter->start, lower, upper,
+                        parameter->start < lower ? lower : upper);
 }
 
 /* Checks the prior against start, bounds and scale: one that cannot be used is a fault. */
-static void check_prior(struct source *source, struct span at, const struct equation_parameter *parameter)
+static void check_prior(struct source *source, struct span at,
+                        const struct equation_parameter *parameter)
 {
     const struct equation_prior *prior = &parameter->prior;
     if (!prior->kind || isnan(prior->first) || isnan(prior->second) || isnan(parameter->start))
@@ -111,14 +126,20 @@ static void check_prior(struct source *source, struct span at, const struct equa
     if (strcmp(prior->kind, "uniform") == 0)
         check_uniform(source, at, parameter);
     else if (!(prior->second > 0))
-        message_fault(source, at, "the second number of the prior of `%s` is its width and must be above 0, and this one is %g",
+        message_fault(source, at,
+                      "the second number of the prior of `%s` is its width and must be above 0, "
+                      "and this one is %g",
                       parameter->name, prior->second);
     else if (is_log_normal && prior->on_optimizer && strcmp(parameter->scale, "lin") != 0)
-        message_fault(source, at, "on scale %s the optimiser sees a logarithm already, which cannot be log-normal: leave out "
-                      "`on optimizer`, or write `normal`", parameter->scale);
+        message_fault(source, at,
+                      "on scale %s the optimiser sees a logarithm already, which cannot be "
+                      "log-normal: leave out "
+                      "`on optimizer`, or write `normal`",
+                      parameter->scale);
     else if (is_log_normal && parameter->start <= 0)
-        message_fault(source, at, "`%s` starts at %g, but with its lognormal prior it must be above 0", parameter->name,
-                      parameter->start);
+        message_fault(source, at,
+                      "`%s` starts at %g, but with its lognormal prior it must be above 0",
+                      parameter->name, parameter->start);
 }
 
 static void add_parameters(struct equating *self)
@@ -138,7 +159,8 @@ static void add_parameters(struct equating *self)
         parameter->start = number(self, stated->start, NAN);
         parameter->lower = number(self, stated->lower, parameter->scale[1] == 'o' ? 0 : -INFINITY);
         parameter->upper = number(self, stated->upper, INFINITY);
-        parameter->prior = (struct equation_prior){.kind = stated->prior.kind, .on_optimizer = stated->prior.on_optimizer};
+        parameter->prior = (struct equation_prior){.kind = stated->prior.kind,
+                                                   .on_optimizer = stated->prior.on_optimizer};
         if (stated->prior.kind) {
             parameter->prior.first = number(self, stated->prior.first, NAN);
             parameter->prior.second = number(self, stated->prior.second, NAN);
@@ -176,8 +198,10 @@ static void add_states(struct equating *self)
         state->rhs_line = symbol->line;
         state->rhs = evaluate_formula(self->machine, symbol->formula, true);
         if (symbol->initial == NONE) {
-            message_fault(&reading->source, symbol->place, "the state `%.*s` has no initial value: add `%.*s(0) = ...`",
-                          SPAN_ARGUMENTS(reading, symbol->name), SPAN_ARGUMENTS(reading, symbol->name));
+            message_fault(&reading->source, symbol->place,
+                          "the state `%.*s` has no initial value: add `%.*s(0) = ...`",
+                          SPAN_ARGUMENTS(reading, symbol->name),
+                          SPAN_ARGUMENTS(reading, symbol->name));
             continue;
         }
         const struct stated_initial *initial = &reading->initials.item[symbol->initial];
@@ -194,16 +218,20 @@ static void check_sd(struct equating *self, const struct stated_observable *stat
     const struct graph_node *constant = graph_node(self->equations->graph, sd);
     if (constant->op == GRAPH_CONSTANT && !(constant->value > 0 && isfinite(constant->value)))
         message_fault(&self->reading->source,
-                      message_token_at(&self->reading->source, self->reading->formulas.item[stated->sd].offset),
-                      "a standard deviation must be above 0 and finite, and this one is %g", constant->value);
+                      message_token_at(&self->reading->source,
+                                       self->reading->formulas.item[stated->sd].offset),
+                      "a standard deviation must be above 0 and finite, and this one is %g",
+                      constant->value);
 }
 
 /* Finds names observed twice; `seen` has a bit for each symbol. */
-static void check_observed_twice(struct equating *self, const uint32_t *seen, const struct stated_observable *stated)
+static void check_observed_twice(struct equating *self, const uint32_t *seen,
+                                 const struct stated_observable *stated)
 {
     uint32_t line = seen[stated->symbol];
     if (line)
-        message_fault(&self->reading->source, stated->place, "`%.*s` is observed twice, first in line %u",
+        message_fault(&self->reading->source, stated->place,
+                      "`%.*s` is observed twice, first in line %u",
                       SPAN_ARGUMENTS(self->reading, stated->place), (unsigned)line);
 }
 
@@ -242,8 +270,9 @@ static void add_inputs(struct equating *self)
         const struct stated_covariate *stated = &reading->inputs.item[i];
         const struct symbol *symbol = &reading->symbols.item[stated->symbol];
         equations->n_input = i + 1;
-        equations->input[i] = (struct equation_input){copy(self, symbol->name), copy(self, stated->unit), stated->is_linear,
-                                                      symbol->line};
+        equations->input[i] =
+            (struct equation_input){copy(self, symbol->name), copy(self, stated->unit),
+                                    stated->is_linear, symbol->line};
     }
 }
 
@@ -260,9 +289,11 @@ static node value_free_of(struct equating *self, uint32_t which, unsigned leaves
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (found & names[i].leaf) {
             message_fault(&self->reading->source,
-                          message_token_at(&self->reading->source, self->reading->formulas.item[which].offset),
-                          "this depends on %s: %s may depend on parameters, covariates%s constants only", names[i].name, what,
-                          leaves & ON_TIME ? " and" : ", inputs, time and");
+                          message_token_at(&self->reading->source,
+                                           self->reading->formulas.item[which].offset),
+                          "this depends on %s: %s may depend on parameters, covariates%s constants "
+                          "only",
+                          names[i].name, what, leaves & ON_TIME ? " and" : ", inputs, time and");
             return NODE_NONE;
         }
     return value;
@@ -281,23 +312,30 @@ static void add_dosings(struct equating *self)
             continue;
         uint32_t *lines = &seen[N_DOSING * symbol->index], *line = &lines[stated->kind];
         bool is_infusion = stated->kind == DOSING_RATE || stated->kind == DOSING_DURATION;
-        uint32_t other = is_infusion ? lines[stated->kind == DOSING_RATE ? DOSING_DURATION : DOSING_RATE] : 0;
+        uint32_t other =
+            is_infusion ? lines[stated->kind == DOSING_RATE ? DOSING_DURATION : DOSING_RATE] : 0;
         char what[40];
         snprintf(what, sizeof what, "a %s", dosing_words[stated->kind].noun);
         if (*line)
-            message_fault(&reading->source, stated->place, "the %s of `%.*s` is given twice, first in line %u",
-                          dosing_words[stated->kind].noun, SPAN_ARGUMENTS(reading, stated->place), (unsigned)*line);
+            message_fault(&reading->source, stated->place,
+                          "the %s of `%.*s` is given twice, first in line %u",
+                          dosing_words[stated->kind].noun, SPAN_ARGUMENTS(reading, stated->place),
+                          (unsigned)*line);
         if (other)
-            message_fault(&reading->source, stated->place, "`%.*s` has both a rate and a duration of infusions, the other one "
-                          "in line %u: each follows from the other", SPAN_ARGUMENTS(reading, stated->place), (unsigned)other);
+            message_fault(&reading->source, stated->place,
+                          "`%.*s` has both a rate and a duration of infusions, the other one "
+                          "in line %u: each follows from the other",
+                          SPAN_ARGUMENTS(reading, stated->place), (unsigned)other);
         *line = stated->line;
         node value = value_free_of(self, stated->formula, ON_STATE, what);
-        equations->dosing[equations->n_dosing++] = (struct equation_dosing){symbol->index, stated->line, stated->kind, value};
+        equations->dosing[equations->n_dosing++] =
+            (struct equation_dosing){symbol->index, stated->line, stated->kind, value};
     }
 }
 
 /* `seen`: for each state 1 + the last event that assigns it. */
-static void add_assignments(struct equating *self, uint32_t i_event, const struct stated_event *stated, uint32_t *seen)
+static void add_assignments(struct equating *self, uint32_t i_event,
+                            const struct stated_event *stated, uint32_t *seen)
 {
     struct reading *reading = self->reading;
     struct equation_event *event = &self->equations->event[i_event];
@@ -312,7 +350,8 @@ static void add_assignments(struct equating *self, uint32_t i_event, const struc
                           SPAN_ARGUMENTS(reading, read->place));
         seen[symbol->index] = i_event + 1;
         node value = evaluate_formula(self->machine, read->formula, false);
-        event->assignment[event->n_assignment++] = (struct equation_assignment){symbol->index, read->line, value};
+        event->assignment[event->n_assignment++] =
+            (struct equation_assignment){symbol->index, read->line, value};
     }
 }
 
@@ -325,7 +364,8 @@ static bool is_truth(const struct equating *self, node value)
 static void use_time(struct equating *self, struct equation_event *event)
 {
     const struct graph_node *it = graph_node(self->equations->graph, event->condition);
-    bool is_later = it->op == GRAPH_LESS && graph_node(self->equations->graph, it->arg[1])->op == GRAPH_TIME;
+    bool is_later =
+        it->op == GRAPH_LESS && graph_node(self->equations->graph, it->arg[1])->op == GRAPH_TIME;
     if (!is_later || event->kind & (STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE) ||
         evaluate_dependence(self->machine, it->arg[0]) & (ON_STATE | ON_INPUT | ON_TIME))
         return;
@@ -333,8 +373,8 @@ static void use_time(struct equating *self, struct equation_event *event)
     event->condition = event->when = it->arg[0];
 }
 
-/* A condition of constants, as of a switch that is off, never becomes true; or it does at t0, and only then. Other numbers are
- * times for which `at` was meant. Returns a condition of time. */
+/* A condition of constants, as of a switch that is off, never becomes true; or it does at t0,
+ * and only then. Other numbers are times for which `at` was meant. Returns a condition of time. */
 static node without_constant(struct equating *self, const struct stated_event *stated, node when)
 {
     struct graph *graph = self->equations->graph;
@@ -343,10 +383,13 @@ static node without_constant(struct equating *self, const struct stated_event *s
     if (!is_true && !(it->op == GRAPH_CONSTANT && it->value == 0))
         return when;
     bool is_start = is_true && stated->kind & STIFFIT_EVENT_INITIALLY_FALSE;
-    message_warning(&self->reading->source, message_token_at(&self->reading->source,
-                                                             self->reading->formulas.item[stated->when].offset),
-                    "this condition never changes: the event %s", is_start ? "happens at the initial time" : "never happens");
-    return graph_binary(graph, GRAPH_LESS, graph_constant(graph, is_start ? -1e300 : 1e300), graph_leaf(graph, GRAPH_TIME, 0));
+    message_warning(&self->reading->source,
+                    message_token_at(&self->reading->source,
+                                     self->reading->formulas.item[stated->when].offset),
+                    "this condition never changes: the event %s",
+                    is_start ? "happens at the initial time" : "never happens");
+    return graph_binary(graph, GRAPH_LESS, graph_constant(graph, is_start ? -1e300 : 1e300),
+                        graph_leaf(graph, GRAPH_TIME, 0));
 }
 
 static void add_events(struct equating *self)
@@ -361,15 +404,22 @@ static void add_events(struct equating *self)
         const struct symbol *symbol = &reading->symbols.item[stated->symbol];
         struct equation_event *event = &equations->event[i];
         bool is_called = stated->when == NONE, is_timed = stated->kind & STIFFIT_EVENT_TIMED;
-        *event = (struct equation_event){.name = copy(self, symbol->name), .kind = stated->kind, .line = stated->line};
+        *event = (struct equation_event){.name = copy(self, symbol->name),
+                                         .kind = stated->kind,
+                                         .line = stated->line};
         equations->n_event = i + 1;
-        node when = is_called ? graph_constant(equations->graph, INFINITY) /* the data alone make it happen */
+        node when = is_called ? graph_constant(equations->graph,
+                                               INFINITY) /* the data alone make it happen */
                               : evaluate_formula(self->machine, stated->when, false);
         if (when != NODE_NONE && is_timed && !is_called && is_truth(self, when))
-            message_fault(&reading->source, message_token_at(&reading->source, reading->formulas.item[stated->when].offset),
-                          "a time follows `at`; with a condition the event is `event %s when ...`", event->name);
+            message_fault(&reading->source,
+                          message_token_at(&reading->source,
+                                           reading->formulas.item[stated->when].offset),
+                          "a time follows `at`; with a condition the event is `event %s when ...`",
+                          event->name);
         else if (when != NODE_NONE && is_timed && !is_called)
-            when = value_free_of(self, stated->when, ON_STATE | ON_INPUT | ON_TIME, "the time of an event");
+            when = value_free_of(self, stated->when, ON_STATE | ON_INPUT | ON_TIME,
+                                 "the time of an event");
         else if (when != NODE_NONE && !is_timed)
             when = without_constant(self, stated, when);
         event->condition = event->when = condition[i] = when != NODE_NONE ? when : 0;
@@ -391,9 +441,12 @@ static void add_events(struct equating *self)
         bool is_timed = equations->event[i].kind & STIFFIT_EVENT_TIMED;
         if (!is_timed && graph_node(equations->graph, condition[i])->op == GRAPH_CONSTANT)
             message_fault(&reading->source, at,
-                          "this condition never changes, so the event never happens; a time follows `at`");
+                          "this condition never changes, so the event never happens; a time "
+                          "follows `at`");
         else if (!is_timed && trigger[i] == NODE_NONE)
-            message_fault(&reading->source, at, "an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these "
+            message_fault(&reading->source, at,
+                          "an event needs a condition that compares with `<`, `<=`, `>` or `>=`; "
+                          "these "
                           "can be combined with `and`, `or` and `not`");
         else if (!is_timed)
             equations->event[i].when = trigger[i];
@@ -452,7 +505,8 @@ struct equations *equate(struct reading *reading, const char *origin)
         reading->source.no_memory = true;
     if (self.machine) {
         evaluate_symbols(self.machine);
-        equations->name = reading->name.length ? copy(&self, reading->name) : name_of_origin(&self, origin);
+        equations->name =
+            reading->name.length ? copy(&self, reading->name) : name_of_origin(&self, origin);
         equations->description = copy(&self, reading->description);
         equations->time_unit = copy(&self, reading->time_unit);
         equations->t0 = number(&self, reading->t0, 0);

@@ -1,4 +1,5 @@
-/* Runs postfix code: formulas become nodes of the graph, and user functions are expanded where they are called.
+/* Runs postfix code: formulas become nodes of the graph, and user functions are expanded where
+ * they are called.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
@@ -77,17 +78,20 @@ unsigned evaluate_dependence(struct machine *machine, node which)
 
 enum corner { NO_CORNER, POINT, KINK };
 
-/* Jumps need no warning: the integrator stops there. But it steps over what holds at single points only. */
+/* Jumps need no warning: the integrator stops there. But it steps over what holds at single
+ * points only. */
 static enum corner corner_of(struct machine *machine, enum graph_op op, const node *operand)
 {
     unsigned facts = graph_operations[op].facts;
     if (op == GRAPH_SELECT) /* conditions with comparisons have been reported */
-        return graph_operations[graph_node(machine->graph, operand[0])->op].facts & IS_TRUTH ? NO_CORNER : POINT;
+        return graph_operations[graph_node(machine->graph, operand[0])->op].facts & IS_TRUTH
+                   ? NO_CORNER
+                   : POINT;
     return facts & IS_POINT ? POINT : facts & HAS_KINK ? KINK : NO_CORNER;
 }
 
-static void warn_of_corner(struct machine *machine, const struct instruction *code, enum graph_op op,
-                           const node *operand)
+static void warn_of_corner(struct machine *machine, const struct instruction *code,
+                           enum graph_op op, const node *operand)
 {
     enum corner corner = machine->in_derivative ? corner_of(machine, op, operand) : NO_CORNER;
     uint32_t formula = machine->frames.item[machine->frames.n - 1].formula;
@@ -103,16 +107,22 @@ static void warn_of_corner(struct machine *machine, const struct instruction *co
     struct span at = message_token_at(source, code->offset);
     if (corner == POINT)
         message_warning(source, at,
-                        "`%.*s` changes a derivative where a state has exactly one value, which the integrator does not "
-                        "meet: compare with `<`, `<=`, `>` or `>=`", SPAN_ARGUMENTS(machine->reading, at));
+                        "`%.*s` changes a derivative where a state has exactly one value, which "
+                        "the integrator does not "
+                        "meet: compare with `<`, `<=`, `>` or `>=`",
+                        SPAN_ARGUMENTS(machine->reading, at));
     else
         message_warning(source, at,
-                        "`%.*s` gives a derivative a kink as a state changes; the integrator does not know "
-                        "where, and takes small steps there. Something smooth, such as `sqrt(x^2 + width^2)` for "
-                        "`abs(x)`, avoids it", SPAN_ARGUMENTS(machine->reading, at));
+                        "`%.*s` gives a derivative a kink as a state changes; the integrator does "
+                        "not know "
+                        "where, and takes small steps there. Something smooth, such as `sqrt(x^2 + "
+                        "width^2)` for "
+                        "`abs(x)`, avoids it",
+                        SPAN_ARGUMENTS(machine->reading, at));
 }
 
-static node apply(struct machine *machine, const struct instruction *code, enum graph_op op, const node *operand)
+static node apply(struct machine *machine, const struct instruction *code, enum graph_op op,
+                  const node *operand)
 {
     warn_of_corner(machine, code, op, operand);
     return graph_operation(machine->graph, op, operand);
@@ -139,7 +149,8 @@ static void run_piecewise(struct machine *machine, const struct instruction *cod
     const node *operand = machine->stack.item + machine->stack.n;
     node value = operand[code->n_argument - 1];
     for (uint32_t i = code->n_argument - 1; i > 0; i -= 2)
-        value = apply(machine, code, GRAPH_SELECT, (node[3]){operand[i - 1], operand[i - 2], value});
+        value =
+            apply(machine, code, GRAPH_SELECT, (node[3]){operand[i - 1], operand[i - 2], value});
     push(machine, value);
 }
 
@@ -163,7 +174,8 @@ static void begin_call(struct machine *machine, uint32_t formula, uint32_t n_arg
         machine->failed = true;
         return;
     }
-    *frame = (struct frame){body->first, body->first + body->n, machine->stack.n - n_argument, formula};
+    *frame =
+        (struct frame){body->first, body->first + body->n, machine->stack.n - n_argument, formula};
 }
 
 static void run(struct machine *machine, const struct instruction *code)
@@ -173,7 +185,8 @@ static void run(struct machine *machine, const struct instruction *code)
     case CODE_NUMBER: push(machine, graph_constant(machine->graph, code->value)); return;
     case CODE_TIME: push(machine, graph_leaf(machine->graph, GRAPH_TIME, 0)); return;
     case CODE_ARGUMENT:
-        push(machine, machine->stack.item[machine->frames.item[machine->frames.n - 1].base + code->symbol]);
+        push(machine,
+             machine->stack.item[machine->frames.item[machine->frames.n - 1].base + code->symbol]);
         return;
     case CODE_OPERATION: run_operation(machine, code); return;
     case CODE_FOLD: run_fold(machine, code); return;
@@ -218,7 +231,8 @@ node evaluate_formula(struct machine *machine, uint32_t formula, bool in_derivat
         } else {
             uint32_t offset = reading->formulas.item[formula].offset;
             message_fault(&reading->source, message_token_at(&reading->source, offset),
-                          "the model is too large: its functions expand to more than %d operations", READING_MAX_STEP);
+                          "the model is too large: its functions expand to more than %d operations",
+                          READING_MAX_STEP);
             reading->too_large = machine->failed = true;
         }
     }
@@ -238,10 +252,11 @@ void evaluate_symbols(struct machine *machine)
     struct reading *reading = machine->reading;
     for (uint32_t i = 0; i < reading->symbols.n; i++) {
         struct symbol *symbol = &reading->symbols.item[i];
-        if (symbol->kind == SYMBOL_PARAMETER || symbol->kind == SYMBOL_COVARIATE || symbol->kind == SYMBOL_STATE ||
-            symbol->kind == SYMBOL_INPUT) {
+        if (symbol->kind == SYMBOL_PARAMETER || symbol->kind == SYMBOL_COVARIATE ||
+            symbol->kind == SYMBOL_STATE || symbol->kind == SYMBOL_INPUT) {
             symbol->value = leaf(machine, symbol);
-            symbol->failed = false; /* its initial value may be wrong, but the state itself is known */
+            /* its initial value may be wrong, but the state itself is known */
+            symbol->failed = false;
         }
     }
     for (uint32_t i = 0; i < reading->order.n && !reading_is_over(reading); i++) {
@@ -254,7 +269,8 @@ void evaluate_symbols(struct machine *machine)
             continue;
         const struct graph_node *value = graph_node(machine->graph, symbol->value);
         if (value->op != GRAPH_CONSTANT || !isfinite(value->value)) {
-            message_fault(&reading->source, symbol->place, "the value of this constant is not a finite number");
+            message_fault(&reading->source, symbol->place,
+                          "the value of this constant is not a finite number");
             symbol->failed = true;
         }
     }

@@ -1,5 +1,5 @@
-/* Messages about a model text: their line and column, a bounded list of them, and their printed form, with the line of the text
- * and a caret under the place.
+/* Messages about a model text: their line and column, a bounded list of them, and their printed
+ * form, with the line of the text and a caret under the place.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/message.h"
 
@@ -16,7 +16,8 @@ size_t message_character(const char *p, const char *end)
     size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0x80 ? 2 : 1;
     if ((size_t)(end - p) < n) /* the text may end without a NUL */
         return 0;
-    bool is_control = n == 1 ? (s[0] < 0x20 && s[0] != '\t') || s[0] == 0x7f : s[0] == 0xc2 && s[1] < 0xa0;
+    bool is_control =
+        n == 1 ? (s[0] < 0x20 && s[0] != '\t') || s[0] == 0x7f : s[0] == 0xc2 && s[1] < 0xa0;
     return is_control ? 0 : (size_t)utf8_length(s);
 }
 
@@ -31,7 +32,8 @@ static uint32_t count_characters(const char *p, const char *end)
     return n;
 }
 
-/* The place for the next message. If all are taken, an error replaces the last warning. NULL: none. */
+/* The place for the next message. If all are taken, an error replaces the last warning. NULL:
+ * none. */
 static struct text_message *room_for(struct text_messages *messages, bool is_error)
 {
     if (messages->n_message < TEXT_MAX_MESSAGES)
@@ -47,8 +49,8 @@ bool message_is_kept(const struct source *source)
     return !source->messages->message || room_for(source->messages, true);
 }
 
-/* Finds line and column, continuing from the last place found if that lies before this one: otherwise a text of one long line
- * would be scanned again for each message. */
+/* Finds line and column, continuing from the last place found if that lies before this one:
+ * otherwise a text of one long line would be scanned again for each message. */
 static void place(struct source *source, struct span at, struct text_message *message)
 {
     const char *text = source->text, *p = text + at.offset, *end = p + at.length;
@@ -65,7 +67,8 @@ static void place(struct source *source, struct span at, struct text_message *me
     }
     source->found.column += count_characters(begin, p);
     source->found.offset = at.offset;
-    const char *line_end = memchr(p, '\n', (size_t)(end - p)); /* underline only within the first line */
+    /* underline only within the first line */
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
     message->line = source->found.line;
     message->column = source->found.column;
     message->length = count_characters(p, line_end ? line_end : end);
@@ -112,7 +115,8 @@ static bool is_after(const struct text_message *a, const struct text_message *b)
 
 void message_sort(struct text_messages *messages)
 {
-    for (size_t i = 1; i < messages->n_message; i++) { /* at most 100; those at one place keep their order */
+    for (size_t i = 1; i < messages->n_message; i++) {
+        /* at most 100; those at one place keep their order */
         struct text_message moved = messages->message[i];
         size_t j = i;
         for (; j > 0 && is_after(&messages->message[j - 1], &moved); j--)
@@ -136,7 +140,8 @@ enum { SHOWN_BEFORE = 60, SHOWN = 110 };
 struct lines {
     const char *p, *end; /* beginning of the current line; end of the text */
     uint32_t line;
-    const char *place;   /* in the current line, at `column`: the next quote usually comes after it */
+    /* in the current line, at `column`: the next quote usually comes after it */
+    const char *place;
     uint32_t column;
 };
 
@@ -164,7 +169,8 @@ static const char *next_character(const char *p, const char *end)
     return p + (n ? n : 1);
 }
 
-/* Prints one column per character, whatever it is: nothing in the text can move the terminal's cursor. */
+/* Prints one column per character, whatever it is: nothing in the text can move the terminal's
+ * cursor. */
 static void put_character(const char *p, const char *end, FILE *out)
 {
     size_t n = message_character(p, end);
@@ -180,7 +186,8 @@ static void put_character(const char *p, const char *end, FILE *out)
 static void quote(struct lines *lines, const struct text_message *message, bool color, FILE *out)
 {
     const char *end, *p = find_line(lines, message->line, &end);
-    uint32_t column = 1, skip = message->column > SHOWN_BEFORE + 20 ? message->column - SHOWN_BEFORE : 1;
+    uint32_t column = 1,
+             skip = message->column > SHOWN_BEFORE + 20 ? message->column - SHOWN_BEFORE : 1;
     if (lines->column <= skip) {
         p = lines->place;
         column = lines->column;
@@ -195,8 +202,8 @@ static void quote(struct lines *lines, const struct text_message *message, bool 
         put_character(p, end, out);
         p = next_character(p, end);
     }
-    fprintf(out, "%s\n%*s%s", p < end ? "..." : "", (int)(message->column - first) + (first > 1 ? 7 : 4), "",
-            color ? "\033[1;32m" : "");
+    fprintf(out, "%s\n%*s%s", p < end ? "..." : "",
+            (int)(message->column - first) + (first > 1 ? 7 : 4), "", color ? "\033[1;32m" : "");
     uint32_t last = message->column + message->length - 1;
     fputc('^', out);
     for (uint32_t i = message->column + 1; i <= last && i < first + SHOWN; i++)
@@ -204,10 +211,11 @@ static void quote(struct lines *lines, const struct text_message *message, bool 
     fprintf(out, "%s\n", color ? "\033[0m" : "");
 }
 
-void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte, const char *origin,
-                         bool color, FILE *out)
+void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte,
+                         const char *origin, bool color, FILE *out)
 {
-    size_t mark = n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark is not in any column */
+    /* a byte order mark is not in any column */
+    size_t mark = n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     struct lines lines = {text + mark, text + n_byte, 1, text + mark, 1};
     for (size_t i = 0; i < messages->n_message; i++) {
         const struct text_message *message = &messages->message[i];
@@ -216,12 +224,14 @@ void text_messages_print(const struct text_messages *messages, const char *text,
         terminal_put_name(out, origin);
         if (message->line)
             fprintf(out, ":%u:%u", (unsigned)message->line, (unsigned)message->column);
-        fprintf(out, ": %s%s:%s %s\n", color ? shade : "", kind, color ? "\033[0m" : "", message->text);
+        fprintf(out, ": %s%s:%s %s\n", color ? shade : "", kind, color ? "\033[0m" : "",
+                message->text);
         if (message->line)
             quote(&lines, message, color, out);
     }
     if (messages->n_dropped) {
         terminal_put_name(out, origin);
-        fprintf(out, ": %zu more message%s\n", messages->n_dropped, messages->n_dropped > 1 ? "s" : "");
+        fprintf(out, ": %zu more message%s\n", messages->n_dropped,
+                messages->n_dropped > 1 ? "s" : "");
     }
 }

@@ -1,4 +1,5 @@
-/* Reports faults in a model text: all parts of the reader use this, so that places, limits and lack of memory are handled once.
+/* Reports faults in a model text: all parts of the reader use this, so that places, limits and
+ * lack of memory are handled once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -29,8 +30,8 @@ void text_messages_fini(struct text_messages *messages);
  *     decay.ode:3:9: error: `kk` is not defined; did you mean `k`?
  *         y' = -kk*y
  *               ^~ */
-void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte, const char *origin,
-                         bool color, FILE *out);
+void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte,
+                         const char *origin, bool color, FILE *out);
 
 /* A piece of the text; length 0: none. */
 struct span {
@@ -58,5 +59,6 @@ bool message_is_kept(const struct source *source);
 /* By line and column. */
 void message_sort(struct text_messages *messages);
 
-/* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is allowed). */
+/* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is
+ * allowed). */
 size_t message_character(const char *p, const char *end);

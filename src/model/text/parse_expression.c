@@ -1,5 +1,5 @@
-/* Expressions: operator precedence with a stack of incomplete items (Dijkstra's shunting yard, 1961), so that neither long nor
- * deep expressions need recursion. The result is postfix code.
+/* Expressions: operator precedence with a stack of incomplete items (Dijkstra's shunting yard,
+ * 1961), so that neither long nor deep expressions need recursion. The result is postfix code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -8,9 +8,26 @@
 #include <string.h>
 
 /* THEN and ELSE: an `if` up to that word. */
-enum pending_kind { PENDING_OPERATOR, PENDING_BRACKET, PENDING_CALL, PENDING_IF, PENDING_THEN, PENDING_ELSE };
+enum pending_kind {
+    PENDING_OPERATOR,
+    PENDING_BRACKET,
+    PENDING_CALL,
+    PENDING_IF,
+    PENDING_THEN,
+    PENDING_ELSE
+};
 
-enum precedence { LOOSEST, OR_PRECEDENCE, AND_PRECEDENCE, NOT_PRECEDENCE, COMPARISON, SUM, PRODUCT, SIGN, POWER };
+enum precedence {
+    LOOSEST,
+    OR_PRECEDENCE,
+    AND_PRECEDENCE,
+    NOT_PRECEDENCE,
+    COMPARISON,
+    SUM,
+    PRODUCT,
+    SIGN,
+    POWER
+};
 
 /* One expression being read. */
 struct expression {
@@ -72,7 +89,8 @@ static struct pending *push(struct expression *e, enum pending_kind kind, uint32
     pending->offset = offset;
     if (kind != PENDING_OPERATOR && ++parser->depth > READING_MAX_DEPTH) {
         message_fault(source_of(e), message_token_at(source_of(e), offset),
-                      "brackets and ifs are nested more than %d deep here: give inner parts a name of their own",
+                      "brackets and ifs are nested more than %d deep here: give inner parts a name "
+                      "of their own",
                       READING_MAX_DEPTH);
         fail(e);
         pending = NULL;
@@ -89,7 +107,8 @@ static void pop(struct expression *e)
     e->parser->pending.n--;
 }
 
-static void emit_symbol(struct expression *e, enum instruction_kind kind, uint32_t offset, uint32_t symbol, uint32_t n_argument)
+static void emit_symbol(struct expression *e, enum instruction_kind kind, uint32_t offset,
+                        uint32_t symbol, uint32_t n_argument)
 {
     struct instruction *code = symbol == NONE ? NULL : emit(e, kind, offset);
     if (code) {
@@ -112,7 +131,8 @@ static void push_operator(struct expression *e, struct infix infix, uint32_t off
     }
 }
 
-/* Completes operators that bind at least as tightly as `precedence`; with LOOSEST also ifs at the end of their else. */
+/* Completes operators that bind at least as tightly as `precedence`; with LOOSEST also ifs at
+ * the end of their else. */
 static void reduce(struct expression *e, enum precedence precedence)
 {
     for (struct pending *pending; (pending = top_of(e)) && !e->failed; pop(e)) {
@@ -144,7 +164,8 @@ static void read_number(struct expression *e, const struct token *token)
                       "this number is too small for a double: write 0");
 }
 
-static void read_call(struct expression *e, const struct token *token, const struct reserved *function)
+static void read_call(struct expression *e, const struct token *token,
+                      const struct reserved *function)
 {
     struct pending *call = push(e, PENDING_CALL, token->offset);
     parser_take(e->parser); /* the bracket */
@@ -181,8 +202,9 @@ static void read_not(struct expression *e, const struct token *token)
 {
     const struct pending *before = top_of(e);
     if (before && before->kind == PENDING_OPERATOR && before->precedence > NOT_PRECEDENCE)
-        refuse(e, token->span, "`not` binds less tightly than the operator before it: put `not` and its operand in "
-                               "parentheses, `(not ...)`");
+        refuse(e, token->span,
+               "`not` binds less tightly than the operator before it: put `not` and its operand in "
+               "parentheses, `(not ...)`");
     else
         push_operator(e, (struct infix){GRAPH_NOT, NOT_PRECEDENCE, false}, token->offset);
 }
@@ -191,8 +213,8 @@ static void read_not(struct expression *e, const struct token *token)
 static bool begins_value(const struct reserved *word, bool is_call)
 {
     enum word it = word->word;
-    return it == WORD_IF || it == WORD_NOT || it == WORD_PI || it == WORD_TIME || it == WORD_TIME_STATEMENT ||
-           (token_is_function(word) && is_call);
+    return it == WORD_IF || it == WORD_NOT || it == WORD_PI || it == WORD_TIME ||
+           it == WORD_TIME_STATEMENT || (token_is_function(word) && is_call);
 }
 
 static void read_name(struct expression *e, const struct token *token)
@@ -238,7 +260,8 @@ static void read_operand(struct expression *e)
             read_number(e, &token);
         return;
     case TOKEN_OPEN: {
-        bool after_if = pending && pending->kind == PENDING_IF && pending->offset + 2 <= token.offset &&
+        bool after_if = pending && pending->kind == PENDING_IF &&
+                        pending->offset + 2 <= token.offset &&
                         parser->last_end == pending->offset + 2;
         pending = push(e, PENDING_BRACKET, token.offset);
         if (pending)
@@ -260,14 +283,22 @@ static void read_operand(struct expression *e)
 /* The token's operator; precedence LOOSEST: none. */
 static struct infix infix_of(const struct token *token)
 {
-    static const struct infix infixes[] = {
-        [TOKEN_PLUS] = {GRAPH_ADD, SUM, false}, [TOKEN_MINUS] = {GRAPH_SUBTRACT, SUM, false},
-        [TOKEN_STAR] = {GRAPH_MULTIPLY, PRODUCT, false}, [TOKEN_SLASH] = {GRAPH_DIVIDE, PRODUCT, false},
-        [TOKEN_POWER] = {GRAPH_POWER, POWER, false}, [TOKEN_LESS] = {GRAPH_LESS, COMPARISON, false},
-        [TOKEN_LESS_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON, false}, [TOKEN_GREATER] = {GRAPH_LESS, COMPARISON, true},
-        [TOKEN_GREATER_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON, true}, [TOKEN_EQUAL_EQUAL] = {GRAPH_EQUAL, COMPARISON, false},
-        [TOKEN_NOT_EQUAL] = {GRAPH_NOT_EQUAL, COMPARISON, false}, [TOKEN_AND] = {GRAPH_AND, AND_PRECEDENCE, false},
-        [TOKEN_OR] = {GRAPH_OR, OR_PRECEDENCE, false}, [TOKEN_BAD] = {0, LOOSEST, false}};
+    static const struct infix infixes[] = {[TOKEN_PLUS] = {GRAPH_ADD, SUM, false},
+                                           [TOKEN_MINUS] = {GRAPH_SUBTRACT, SUM, false},
+                                           [TOKEN_STAR] = {GRAPH_MULTIPLY, PRODUCT, false},
+                                           [TOKEN_SLASH] = {GRAPH_DIVIDE, PRODUCT, false},
+                                           [TOKEN_POWER] = {GRAPH_POWER, POWER, false},
+                                           [TOKEN_LESS] = {GRAPH_LESS, COMPARISON, false},
+                                           [TOKEN_LESS_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON,
+                                                                 false},
+                                           [TOKEN_GREATER] = {GRAPH_LESS, COMPARISON, true},
+                                           [TOKEN_GREATER_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON,
+                                                                    true},
+                                           [TOKEN_EQUAL_EQUAL] = {GRAPH_EQUAL, COMPARISON, false},
+                                           [TOKEN_NOT_EQUAL] = {GRAPH_NOT_EQUAL, COMPARISON, false},
+                                           [TOKEN_AND] = {GRAPH_AND, AND_PRECEDENCE, false},
+                                           [TOKEN_OR] = {GRAPH_OR, OR_PRECEDENCE, false},
+                                           [TOKEN_BAD] = {0, LOOSEST, false}};
     enum word word = token->reserved ? token->reserved->word : WORD_NONE;
     return infixes[word == WORD_AND ? TOKEN_AND : word == WORD_OR ? TOKEN_OR : token->kind];
 }
@@ -275,11 +306,15 @@ static struct infix infix_of(const struct token *token)
 static void read_infix(struct expression *e, struct infix infix)
 {
     struct token token = parser_take(e->parser);
-    /* A power does not complete a power to its left: powers group to the right. It binds tightest. */
-    reduce(e, infix.precedence == POWER ? POWER + 1 : infix.precedence + (infix.precedence == COMPARISON));
+    /* A power does not complete a power to its left: powers group to the right. It binds
+     * tightest. */
+    reduce(e, infix.precedence == POWER ? POWER + 1
+                                        : infix.precedence + (infix.precedence == COMPARISON));
     const struct pending *before = top_of(e);
-    if (infix.precedence == COMPARISON && before && before->kind == PENDING_OPERATOR && before->precedence == COMPARISON) {
-        refuse(e, token.span, "comparisons cannot be chained: write `a < b and b < c` for `a < b < c`");
+    if (infix.precedence == COMPARISON && before && before->kind == PENDING_OPERATOR &&
+        before->precedence == COMPARISON) {
+        refuse(e, token.span,
+               "comparisons cannot be chained: write `a < b and b < c` for `a < b < c`");
         return;
     }
     push_operator(e, infix, token.offset);
@@ -295,14 +330,16 @@ static void read_branch(struct expression *e, enum pending_kind from, enum pendi
     if (e->failed)
         return;
     if (!pending || pending->kind != from) {
-        refuse(e, parser_peek(parser, 0)->span, to == PENDING_THEN ? "`then` without an `if` before it"
-                                                                   : "`else` without a `then` before it");
+        refuse(e, parser_peek(parser, 0)->span,
+               to == PENDING_THEN ? "`then` without an `if` before it"
+                                  : "`else` without a `then` before it");
         return;
     }
     const struct pending *before = parser->pending.n > e->base + 1 ? pending - 1 : NULL;
     if (to == PENDING_THEN && before && before->kind == PENDING_OPERATOR) {
         refuse(e, message_token_at(source_of(e), pending->offset),
-               "an `if` inside a formula needs parentheses around it: `(if ... then ... else ...)`");
+               "an `if` inside a formula needs parentheses around it: `(if ... then ... else "
+               "...)`");
         return;
     }
     pending->kind = (uint8_t)to;
@@ -321,20 +358,26 @@ static void finish_call(struct expression *e, const struct pending *call)
     uint32_t fewest, most;
     enum word word = call->function->word;
     token_arity(call->function, &fewest, &most);
-    bool is_piecewise = word == WORD_PIECEWISE, fits = call->n_argument >= fewest && call->n_argument <= most;
+    bool is_piecewise = word == WORD_PIECEWISE,
+         fits = call->n_argument >= fewest && call->n_argument <= most;
     if (!fits || (is_piecewise && call->n_argument % 2 == 0)) {
         struct span at = message_token_at(&reading->source, call->offset);
         e->wrong = true;
         if (is_piecewise)
-            message_fault(&reading->source, at, "`piecewise` takes value, condition, ..., and a value for all other cases at "
-                          "the end: an odd number of arguments, at least 3, and these are %u", (unsigned)call->n_argument);
-        else
-            message_fault(&reading->source, at, "`%s` takes %s%u argument%s, not %u", call->function->name,
-                          fewest == most ? "" : "at least ", (unsigned)fewest, fewest == 1 ? "" : "s",
+            message_fault(&reading->source, at,
+                          "`piecewise` takes value, condition, ..., and a value for all other "
+                          "cases at "
+                          "the end: an odd number of arguments, at least 3, and these are %u",
                           (unsigned)call->n_argument);
+        else
+            message_fault(&reading->source, at, "`%s` takes %s%u argument%s, not %u",
+                          call->function->name, fewest == most ? "" : "at least ", (unsigned)fewest,
+                          fewest == 1 ? "" : "s", (unsigned)call->n_argument);
         return; /* and go on reading: more may be wrong */
     }
-    enum instruction_kind kind = is_piecewise ? CODE_PIECEWISE : word == WORD_FOLD ? CODE_FOLD : CODE_OPERATION;
+    enum instruction_kind kind = is_piecewise        ? CODE_PIECEWISE
+                                 : word == WORD_FOLD ? CODE_FOLD
+                                                     : CODE_OPERATION;
     struct instruction *code = emit(e, kind, call->offset);
     if (code) {
         code->op = (uint8_t)call->function->op;
@@ -351,12 +394,16 @@ static void complain_open(struct expression *e, const struct pending *pending)
             e->parser->position = AT_ANYTHING;
         expect(e, "`then`");
     } else {
-        refuse(e, at, pending->kind == PENDING_THEN ? "this `if` has no `else`: give the value for when the condition is "
-                                                      "false" : "the bracket that opens here is never closed");
+        refuse(e, at,
+               pending->kind == PENDING_THEN ? "this `if` has no `else`: give the value for when "
+                                               "the condition is "
+                                               "false"
+                                             : "the bracket that opens here is never closed");
     }
 }
 
-/* Completes everything before a bracket or comma; returns the item to which it belongs. NULL: the expression has ended. */
+/* Completes everything before a bracket or comma; returns the item to which it belongs. NULL:
+ * the expression has ended. */
 static struct pending *complete(struct expression *e)
 {
     reduce(e, LOOSEST);
@@ -387,7 +434,8 @@ static void read_comma(struct expression *e)
     struct pending *pending = complete(e);
     if (!pending)
         return;
-    if (pending->kind == PENDING_BRACKET && pending->after_if) { /* if(C, A, B): the bracket belongs to a call */
+    if (pending->kind == PENDING_BRACKET && pending->after_if) {
+        /* if(C, A, B): the bracket belongs to a call */
         uint32_t offset = pending[-1].offset;
         pop(e);
         pop(e);
@@ -431,7 +479,8 @@ static void read_after_operand(struct expression *e)
         if (pending && (at_end || pending->kind == PENDING_IF))
             complain_open(e, pending);
         else if (pending)
-            expect(e, pending->kind == PENDING_THEN ? "an operator or `else`" : "an operator or `)`");
+            expect(e,
+                   pending->kind == PENDING_THEN ? "an operator or `else`" : "an operator or `)`");
     }
 }
 
@@ -442,7 +491,9 @@ static uint32_t new_formula(struct parser *parser, enum formula_role role)
     struct formula *formula = list_add(reading, &reading->formulas, READING_MAX_CODE);
     if (!formula)
         return NONE;
-    *formula = (struct formula){.first = reading->code.n, .offset = token->offset, .line = token->line,
+    *formula = (struct formula){.first = reading->code.n,
+                                .offset = token->offset,
+                                .line = token->line,
                                 .role = (uint8_t)role};
     return reading->formulas.n - 1;
 }
@@ -484,7 +535,8 @@ uint32_t parser_bound(struct parser *parser, enum formula_role role)
     if (has_sign)
         parser_take(parser);
     uint32_t offset = parser_take(parser).offset;
-    struct instruction *code = which == NONE ? NULL : list_add(reading, &reading->code, READING_MAX_CODE);
+    struct instruction *code =
+        which == NONE ? NULL : list_add(reading, &reading->code, READING_MAX_CODE);
     if (!code)
         return NONE;
     code->kind = CODE_NUMBER;

@@ -1,5 +1,5 @@
-/* Statements that define a list: parameters, constants, covariates, initial values, observables; and the attributes of their
- * items.
+/* Statements that define a list: parameters, constants, covariates, initial values, observables;
+ * and the attributes of their items.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -57,11 +57,15 @@ static bool read_bounds(struct parser *parser, uint32_t *lower, uint32_t *upper)
            stop(parser, has_more ? "`]` after two bounds (a number has a decimal point)" : "`]`");
 }
 
-/* Priors: `prior KIND(A, B) [on optimizer]`. These words are not reserved: models may use them as names. */
+/* Priors: `prior KIND(A, B) [on optimizer]`. These words are not reserved: models may use them
+ * as names. */
 static bool read_kind(struct parser *parser, struct stated_prior *prior)
 {
-    static const struct { const char *word, *kind; } kinds[] = {
-        {"normal", "normal"}, {"lognormal", "log-normal"}, {"laplace", "laplace"}, {"uniform", "uniform"}};
+    static const struct { const char *word, *kind;
+    } kinds[] = {{"normal", "normal"},
+                 {"lognormal", "log-normal"},
+                 {"laplace", "laplace"},
+                 {"uniform", "uniform"}};
     prior->place = parser_peek(parser, 0)->span;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (parser_accept_name(parser, kinds[i].word) ||
@@ -69,7 +73,8 @@ static bool read_kind(struct parser *parser, struct stated_prior *prior)
             prior->kind = kinds[i].kind;
             return true;
         }
-    return stop(parser, "`normal(MEAN, SD)`, `lognormal(MEAN, SD)`, `laplace(CENTRE, SCALE)` or `uniform(LOWER, UPPER)`");
+    return stop(parser, "`normal(MEAN, SD)`, `lognormal(MEAN, SD)`, `laplace(CENTRE, SCALE)` or "
+                        "`uniform(LOWER, UPPER)`");
 }
 
 static bool read_prior(struct parser *parser, struct stated_prior *prior)
@@ -83,7 +88,8 @@ static bool read_prior(struct parser *parser, struct stated_prior *prior)
     if (!read_formula(parser, is_uniform ? ROLE_LOWER : ROLE_PRIOR, &read.first))
         return false;
     if (!parser_accept(parser, TOKEN_COMMA))
-        return stop(parser, is_uniform ? "a comma and the upper end" : "a comma and the second number");
+        return stop(parser,
+                    is_uniform ? "a comma and the upper end" : "a comma and the second number");
     if (!read_formula(parser, is_uniform ? ROLE_UPPER : ROLE_PRIOR, &read.second))
         return false;
     if (!parser_accept(parser, TOKEN_CLOSE))
@@ -97,8 +103,8 @@ static bool read_prior(struct parser *parser, struct stated_prior *prior)
     return true;
 }
 
-/* Takes the distribution of an observable's errors. These words are not reserved either. False: there is none, or it is a
- * fault. */
+/* Takes the distribution of an observable's errors. These words are not reserved either. False:
+ * there is none, or it is a fault. */
 static bool accept_error(struct parser *parser, const struct attributes *into, bool *failed)
 {
     struct token token = *parser_peek(parser, 0);
@@ -119,11 +125,11 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
     const char *near = nearest_name(name, error_kind_text_word, N_ERROR);
     *failed = near != NULL;
     if (near && *into->error)
-        message_fault(&parser->reading->source, token.span, "the distribution of the errors is already given as %s",
-                      *into->error);
+        message_fault(&parser->reading->source, token.span,
+                      "the distribution of the errors is already given as %s", *into->error);
     else if (near)
-        message_fault(&parser->reading->source, token.span, "`%s` is not an error distribution; did you mean `%s`?", name,
-                      near);
+        message_fault(&parser->reading->source, token.span,
+                      "`%s` is not an error distribution; did you mean `%s`?", name, near);
     return false;
 }
 
@@ -136,7 +142,8 @@ static bool read_attribute(struct parser *parser, enum word word, const struct a
     case WORD_PRIOR: return read_prior(parser, into->prior);
     case WORD_SD:
         if (parser_peek(parser, 0)->kind == TOKEN_EQUAL) {
-            message_fault(&parser->reading->source, parser_peek(parser, 0)->span, "`sd` takes no `=`: write `sd 0.1`");
+            message_fault(&parser->reading->source, parser_peek(parser, 0)->span,
+                          "`sd` takes no `=`: write `sd 0.1`");
             return false;
         }
         return read_formula(parser, ROLE_SD, into->sd);
@@ -155,8 +162,9 @@ bool parser_attributes(struct parser *parser, const struct attributes *into)
             return false;
         struct token token = *parser_peek(parser, 0);
         enum word word = token.reserved ? token.reserved->word : WORD_NONE;
-        const void *const target[] = {[WORD_UNIT] = into->unit, [WORD_SCALE] = into->scale, [WORD_IN] = into->lower,
-                                      [WORD_SD] = into->sd, [WORD_FROM] = into->from, [WORD_PRIOR] = into->prior};
+        const void *const target[] =
+            {[WORD_UNIT] = into->unit, [WORD_SCALE] = into->scale, [WORD_IN] = into->lower,
+             [WORD_SD] = into->sd,     [WORD_FROM] = into->from,   [WORD_PRIOR] = into->prior};
         if (word < WORD_IN || word > WORD_PRIOR)
             return true;
         bool fits = target[word];
@@ -197,7 +205,8 @@ static bool next_item(struct parser *parser, bool good)
 }
 
 /* Reads a name and defines it; NONE, after a message: there is none. */
-static uint32_t define_next(struct parser *parser, enum symbol_kind kind, const char *what, bool *defined)
+static uint32_t define_next(struct parser *parser, enum symbol_kind kind, const char *what,
+                            bool *defined)
 {
     struct token name = parser_name(parser, what);
     uint32_t symbol = name.length ? symbol_of(parser->reading, name.span) : NONE;
@@ -218,8 +227,11 @@ void parser_parameters(struct parser *parser)
         read.symbol = define_next(parser, SYMBOL_PARAMETER, "the name of a parameter", &defined);
         good = read.symbol != NONE && parser_equal(parser);
         good = good && read_formula(parser, ROLE_START, &read.start);
-        struct attributes attributes = {.unit = &read.unit, .scale = &read.scale, .lower = &read.lower,
-                                        .upper = &read.upper, .prior = &read.prior};
+        struct attributes attributes = {.unit = &read.unit,
+                                        .scale = &read.scale,
+                                        .lower = &read.lower,
+                                        .upper = &read.upper,
+                                        .prior = &read.prior};
         good = good && parser_attributes(parser, &attributes);
         if (defined && KEEP(reading, &reading->parameters, read))
             reading->symbols.item[read.symbol].index = reading->parameters.n - 1;
@@ -241,7 +253,8 @@ void parser_constants(struct parser *parser)
     } while (next_item(parser, good));
 }
 
-/* `linear` or `constant`: how an input goes from one knot to the next. False: it is not said here. */
+/* `linear` or `constant`: how an input goes from one knot to the next. False: it is not said
+ * here. */
 static bool accept_course(struct parser *parser, bool *is_linear)
 {
     *is_linear = parser_accept_name(parser, "linear");
@@ -257,21 +270,27 @@ void parser_covariates(struct parser *parser, bool are_inputs)
     bool good, defined;
     do {
         struct stated_covariate read = {.symbol = NONE};
-        read.symbol = define_next(parser, are_inputs ? SYMBOL_INPUT : SYMBOL_COVARIATE,
-                                  are_inputs ? "the name of an input" : "the name of a covariate", &defined);
+        read.symbol =
+            define_next(parser, are_inputs ? SYMBOL_INPUT : SYMBOL_COVARIATE,
+                        are_inputs ? "the name of an input" : "the name of a covariate", &defined);
         const struct token next = *parser_peek(parser, 0);
         if (defined && next.kind == TOKEN_EQUAL) {
-            message_fault(&reading->source, next.span, "%s has no value here: each dataset has its own; for a number "
-                          "common to all, write `constant NAME = VALUE`", are_inputs ? "an input" : "a covariate");
+            message_fault(&reading->source, next.span,
+                          "%s has no value here: each dataset has its own; for a number "
+                          "common to all, write `constant NAME = VALUE`",
+                          are_inputs ? "an input" : "a covariate");
             good = false;
         } else {
             bool is_said = !are_inputs || accept_course(parser, &read.is_linear);
-            good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
+            good = read.symbol != NONE &&
+                   parser_attributes(parser, &(struct attributes){.unit = &read.unit});
             if (!is_said)
                 accept_course(parser, &read.is_linear);
         }
-        if (defined && (are_inputs ? KEEP(reading, &reading->inputs, read) : KEEP(reading, &reading->covariates, read)))
-            reading->symbols.item[read.symbol].index = (are_inputs ? reading->inputs.n : reading->covariates.n) - 1;
+        if (defined && (are_inputs ? KEEP(reading, &reading->inputs, read)
+                                   : KEEP(reading, &reading->covariates, read)))
+            reading->symbols.item[read.symbol].index =
+                (are_inputs ? reading->inputs.n : reading->covariates.n) - 1;
     } while (next_item(parser, good));
 }
 
@@ -287,8 +306,10 @@ bool parser_initial_value(struct parser *parser, const struct token *name)
         return false;
     struct symbol *symbol = &reading->symbols.item[read.symbol];
     if (symbol->initial != NONE) {
-        message_fault(&reading->source, name->span, "the initial value of `%.*s` is given twice, first in line %u",
-                      SPAN_ARGUMENTS(reading, name->span), (unsigned)reading->initials.item[symbol->initial].line);
+        message_fault(&reading->source, name->span,
+                      "the initial value of `%.*s` is given twice, first in line %u",
+                      SPAN_ARGUMENTS(reading, name->span),
+                      (unsigned)reading->initials.item[symbol->initial].line);
         return good;
     }
     symbol->initial = reading->initials.n;
@@ -310,12 +331,15 @@ void parser_observables(struct parser *parser)
     do {
         struct token name = parser_name(parser, "a name for what is measured");
         enum token_kind next = parser_peek(parser, 0)->kind;
-        good = name.length && !name.reserved && next != TOKEN_OPEN && (next < TOKEN_PLUS || next == TOKEN_LESS ||
-                                                                       next > TOKEN_NOT);
+        good = name.length && !name.reserved && next != TOKEN_OPEN &&
+               (next < TOKEN_PLUS || next == TOKEN_LESS || next > TOKEN_NOT);
         if (name.length && !good)
             message_fault(&reading->source, name.span,
                           "an expression that is observed needs a name: `observe NAME = EXPR`");
-        struct stated_observable read = {.symbol = NONE, .sd = NONE, .line = name.line, .place = name.span};
+        struct stated_observable read = {.symbol = NONE,
+                                         .sd = NONE,
+                                         .line = name.line,
+                                         .place = name.span};
         read.symbol = good ? symbol_of(reading, name.span) : NONE;
         good = read.symbol != NONE;
         if (good && (next == TOKEN_EQUAL || next == TOKEN_COLON_EQUAL || next == TOKEN_LESS)) {
@@ -326,8 +350,9 @@ void parser_observables(struct parser *parser)
                 reading->symbols.item[read.symbol].failed = !good;
             }
         }
-        good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit, .sd = &read.sd,
-                                                                     .error = &read.error});
+        good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit,
+                                                                      .sd = &read.sd,
+                                                                      .error = &read.error});
         good = (read.symbol == NONE || KEEP(reading, &reading->observables, read)) && good;
     } while (next_item(parser, good));
 }

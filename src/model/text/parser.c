@@ -1,5 +1,5 @@
-/* The parser's tokens, with lookahead, and skipping of text that was not understood; and statements: which one it is, what it
- * defines, and how to continue after a fault.
+/* The parser's tokens, with lookahead, and skipping of text that was not understood; and
+ * statements: which one it is, what it defines, and how to continue after a fault.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -9,7 +9,8 @@
 const struct token *parser_peek(struct parser *parser, uint32_t k)
 {
     while (parser->n_ahead <= k) {
-        token_next(&parser->lexer, &parser->ahead[(parser->first + parser->n_ahead) % PARSER_AHEAD]);
+        token_next(&parser->lexer,
+                   &parser->ahead[(parser->first + parser->n_ahead) % PARSER_AHEAD]);
         parser->n_ahead++;
     }
     return &parser->ahead[(parser->first + k) % PARSER_AHEAD];
@@ -25,7 +26,8 @@ struct token parser_take(struct parser *parser)
     parser->last_end = token.offset + token.length;
     parser->position = AT_ANYTHING;
     parser->n_open += token.kind == TOKEN_OPEN || token.kind == TOKEN_OPEN_BRACKET;
-    parser->n_open -= parser->n_open > 0 && (token.kind == TOKEN_CLOSE || token.kind == TOKEN_CLOSE_BRACKET);
+    parser->n_open -=
+        parser->n_open > 0 && (token.kind == TOKEN_CLOSE || token.kind == TOKEN_CLOSE_BRACKET);
     if (token.kind == TOKEN_BREAK)
         parser->n_open = 0;
     return token;
@@ -64,7 +66,8 @@ bool parser_accept_log_normal(struct parser *parser)
     const struct source *source = &parser->reading->source;
     uint32_t begin = parser_peek(parser, 0)->offset, length = sizeof word - 1;
     const struct token *last = parser_peek(parser, 2);
-    if (last->kind != TOKEN_NAME || last->offset + last->length != begin + length || memcmp(source->text + begin, word, length))
+    if (last->kind != TOKEN_NAME || last->offset + last->length != begin + length ||
+        memcmp(source->text + begin, word, length))
         return false;
     for (int k = 0; k < 3; k++)
         parser_take(parser);
@@ -86,7 +89,8 @@ void parser_skip(struct parser *parser, bool to_comma)
             return;
         struct token passed = parser_take(parser);
         enum token_kind next = parser_peek(parser, 0)->kind;
-        if (passed.kind == TOKEN_NAME && (next == TOKEN_EQUAL || next == TOKEN_PRIME || next == TOKEN_COLON_EQUAL))
+        if (passed.kind == TOKEN_NAME &&
+            (next == TOKEN_EQUAL || next == TOKEN_PRIME || next == TOKEN_COLON_EQUAL))
             symbol_excuse(parser->reading, passed.span);
     }
 }
@@ -167,7 +171,8 @@ static bool add_argument(struct parser *parser, const struct token *token)
     struct reading *reading = parser->reading;
     uint32_t which = token->length && !token->reserved ? symbol_of(reading, token->span) : NONE;
     if (token->length && token->reserved)
-        message_fault(&reading->source, token->span, "`%s` is a word of the language and cannot be an argument",
+        message_fault(&reading->source, token->span,
+                      "`%s` is a word of the language and cannot be an argument",
                       token->reserved->name);
     else if (which != NONE && reading->symbols.item[which].argument)
         message_fault(&reading->source, token->span, "two arguments have the same name");
@@ -249,7 +254,8 @@ static void read_leibniz(struct parser *parser, const struct token *d)
         name.offset++;
         name.length--;
         if (!token_is_name_byte(parser->reading->source.text[name.offset], true)) {
-            message_fault(&parser->reading->source, d->span, "this is not the derivative of a name");
+            message_fault(&parser->reading->source, d->span,
+                          "this is not the derivative of a name");
             parser_skip(parser, false);
             return;
         }
@@ -277,10 +283,12 @@ static void read_unknown(struct parser *parser)
         symbol_excuse(reading, token.span);
         if (next.kind == TOKEN_MINUS && parser_peek(parser, 1)->kind == TOKEN_GREATER)
             message_fault(&reading->source, (struct span){next.offset, 2},
-                          "reactions are not supported: write the rate of change of each state, `NAME' = ...`");
+                          "reactions are not supported: write the rate of change of each state, "
+                          "`NAME' = ...`");
         else if (next.kind == TOKEN_COLON)
             message_fault(&reading->source, token.span,
-                          "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when CONDITION: STATE = EXPR, "
+                          "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when "
+                          "CONDITION: STATE = EXPR, "
                           "...`; a reaction is written as the rate of change of each state");
         else
             parser_unexpected(parser, "`=`, `'` or `(0)` after the name");
@@ -299,7 +307,8 @@ static void read_by_name(struct parser *parser)
     struct token name = *parser_peek(parser, 0), second = *parser_peek(parser, 1);
     struct token third = *parser_peek(parser, 2), fourth = *parser_peek(parser, 3);
     const char *text = parser->reading->source.text;
-    bool is_other_event = token_is(parser, &name, "at") && fourth.kind != TOKEN_COMMA && fourth.kind != TOKEN_CLOSE;
+    bool is_other_event =
+        token_is(parser, &name, "at") && fourth.kind != TOKEN_COMMA && fourth.kind != TOKEN_CLOSE;
     if (second.kind == TOKEN_SLASH && token_is(parser, &third, "dt") && text[name.offset] == 'd') {
         read_leibniz(parser, &name);
     } else if (second.kind == TOKEN_PRIME) {
@@ -316,7 +325,8 @@ static void read_by_name(struct parser *parser)
     } else if (second.kind == TOKEN_OPEN && third.kind == TOKEN_NAME && !is_other_event) {
         parser_take(parser);
         read_function(parser, &name);
-    } else if (second.kind == TOKEN_EQUAL || second.kind == TOKEN_COLON_EQUAL || second.kind == TOKEN_EQUAL_EQUAL ||
+    } else if (second.kind == TOKEN_EQUAL || second.kind == TOKEN_COLON_EQUAL ||
+               second.kind == TOKEN_EQUAL_EQUAL ||
                (second.kind == TOKEN_LESS && third.kind == TOKEN_MINUS)) {
         parser_take(parser);
         read_definition(parser, &name, SYMBOL_INTERMEDIATE, ROLE_VALUE);
@@ -337,7 +347,8 @@ static void read_model(struct parser *parser, const struct token *word)
         message_fault(&reading->source, word->span, "the model has a name already, in line %u",
                       (unsigned)reading->name_line);
     else if (name.length > TOKEN_MAX_NAME)
-        message_fault(&reading->source, name.span, "this name is longer than %d characters", TOKEN_MAX_NAME);
+        message_fault(&reading->source, name.span, "this name is longer than %d characters",
+                      TOKEN_MAX_NAME);
     reading->name = name.span;
     reading->name_line = name.line;
     struct token label = *parser_peek(parser, 0);
@@ -350,13 +361,15 @@ static void read_time(struct parser *parser, const struct token *word)
 {
     struct reading *reading = parser->reading;
     if (reading->time_line) {
-        message_fault(&reading->source, word->span, "there is a `time` statement already, in line %u",
+        message_fault(&reading->source, word->span,
+                      "there is a `time` statement already, in line %u",
                       (unsigned)reading->time_line);
         parser_skip(parser, false);
         return;
     }
     reading->time_line = word->line;
-    if (parser_attributes(parser, &(struct attributes){.unit = &reading->time_unit, .from = &reading->t0}))
+    if (parser_attributes(parser,
+                          &(struct attributes){.unit = &reading->time_unit, .from = &reading->t0}))
         parser_end(parser, "`from`, `unit` or the end of the statement");
     else
         parser_skip(parser, false);
@@ -374,8 +387,8 @@ static void read_function_statement(struct parser *parser)
     parser_skip(parser, false);
 }
 
-/* Whether the statement `WORD(NAME) = ...` has NAME on its right-hand side, too. It is a function of NAME then: no property of
- * a state's doses depends on that state. */
+/* Whether the statement `WORD(NAME) = ...` has NAME on its right-hand side, too. It is a
+ * function of NAME then: no property of a state's doses depends on that state. */
 static bool is_function_of_name(const struct parser *parser)
 {
     struct parser ahead = *parser;
@@ -397,7 +410,8 @@ static bool is_function_of_name(const struct parser *parser)
 static bool read_by_free_word(struct parser *parser)
 {
     bool has_name = parser_peek(parser, 1)->kind == TOKEN_NAME;
-    bool is_call = parser_peek(parser, 1)->kind == TOKEN_OPEN && parser_peek(parser, 2)->kind == TOKEN_NAME &&
+    bool is_call = parser_peek(parser, 1)->kind == TOKEN_OPEN &&
+                   parser_peek(parser, 2)->kind == TOKEN_NAME &&
                    parser_peek(parser, 3)->kind == TOKEN_CLOSE;
     int kind = 0;
     while (kind < N_DOSING && !parser_is_name(parser, 0, dosing_words[kind].word))
@@ -442,7 +456,8 @@ static void read_statement(struct parser *parser)
 
 void parser_run(struct reading *reading)
 {
-    struct parser parser = {.reading = reading, .c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+    struct parser parser = {.reading = reading,
+                            .c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
     token_begin(&parser.lexer, &reading->source, &reading->source);
     reading->t0 = NONE;
     if (!parser.c_locale)

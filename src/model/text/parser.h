@@ -34,24 +34,27 @@ struct parser {
     LIST(uint32_t) argument; /* symbols: of the function whose body is being read */
 };
 
-const struct token *parser_peek(struct parser *parser, uint32_t k); /* k < PARSER_AHEAD; valid until the next call */
+/* k < PARSER_AHEAD; valid until the next call */
+const struct token *parser_peek(struct parser *parser, uint32_t k);
 struct token parser_take(struct parser *parser);
 bool parser_accept(struct parser *parser, enum token_kind kind);
 bool parser_accept_name(struct parser *parser, const char *name); /* a word that is not reserved */
-bool parser_is_name(struct parser *parser, uint32_t k, const char *name); /* the same without taking it */
+/* the same without taking it */
+bool parser_is_name(struct parser *parser, uint32_t k, const char *name);
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word);
 /* `log-normal`, which is three tokens. */
 bool parser_accept_log_normal(struct parser *parser);
-/* Skips to the end of the statement, or to a comma between items of a list. Names that would have been defined there count as
- * failed, so that they are not reported as unknown. */
+/* Skips to the end of the statement, or to a comma between items of a list. Names that would
+ * have been defined there count as failed, so that they are not reported as unknown. */
 void parser_skip(struct parser *parser, bool to_comma);
-/* Reports that the next token makes no sense here, with a hint if it comes from another language. */
+/* Reports that the next token makes no sense here, with a hint if it comes from another
+ * language. */
 void parser_unexpected(struct parser *parser, const char *expected);
 /* The replacement for another language's first word of a statement; NULL: unknown. */
 const char *slip_statement_hint(const struct reading *reading, const struct token *token);
 
-/* Reads one expression, as far as it goes, and returns its formula, whose `failed` is set after a fault. NONE: the reading is
- * over. */
+/* Reads one expression, as far as it goes, and returns its formula, whose `failed` is set after
+ * a fault. NONE: the reading is over. */
 uint32_t parser_expression(struct parser *parser, enum formula_role role);
 /* The same for a bound, which may be `inf` or `-inf`. */
 uint32_t parser_bound(struct parser *parser, enum formula_role role);
@@ -70,7 +73,8 @@ void parser_dosing(struct parser *parser, enum dosing_kind kind);
 void parser_event(struct parser *parser);
 /* An initial value from its `=` on; false: a fault. */
 bool parser_initial_value(struct parser *parser, const struct token *name);
-/* Reads the attributes that follow: unit into *unit, scale into *scale, and so on; NULL: not allowed here. */
+/* Reads the attributes that follow: unit into *unit, scale into *scale, and so on; NULL: not
+ * allowed here. */
 struct attributes {
     struct span *unit;
     const char **scale;

@@ -1,5 +1,6 @@
-/* The contents of a model text during reading: names, formulas as postfix code, and statements. The parser fills it, resolve.c
- * finds the order, evaluate.c makes nodes, equate.c makes equations.
+/* The contents of a model text during reading: names, formulas as postfix code, and statements.
+ * The parser fills it, resolve.c finds the order, evaluate.c makes nodes, equate.c makes
+ * equations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -18,8 +19,15 @@ enum {
 };
 
 enum symbol_kind {
-    SYMBOL_UNKNOWN, SYMBOL_PARAMETER, SYMBOL_CONSTANT, SYMBOL_COVARIATE, SYMBOL_STATE, SYMBOL_INTERMEDIATE,
-    SYMBOL_FUNCTION, SYMBOL_INPUT, SYMBOL_EVENT
+    SYMBOL_UNKNOWN,
+    SYMBOL_PARAMETER,
+    SYMBOL_CONSTANT,
+    SYMBOL_COVARIATE,
+    SYMBOL_STATE,
+    SYMBOL_INTERMEDIATE,
+    SYMBOL_FUNCTION,
+    SYMBOL_INPUT,
+    SYMBOL_EVENT
 };
 
 enum symbol_mark { MARK_NEW, MARK_OPEN, MARK_DONE };
@@ -32,11 +40,14 @@ struct symbol {
     bool used;           /* it affects a result */
     bool in_derivative;  /* ... or a derivative of a state */
     bool is_constant;    /* of functions: contains only numbers, constants and arguments */
-    uint32_t argument;   /* 1 + its number among the arguments of the function that is being read; 0: it is none */
+    /* 1 + its number among the arguments of the function that is being read; 0: it is none */
+    uint32_t argument;
     uint32_t line;
     uint32_t n_argument; /* of a function */
-    uint32_t index;      /* among those of its kind; its depth while its formula is being resolved */
-    uint32_t formula;    /* of a constant, intermediate, function or the derivative of a state; or NONE */
+    /* among those of its kind; its depth while its formula is being resolved */
+    uint32_t index;
+    /* of a constant, intermediate, function or the derivative of a state; or NONE */
+    uint32_t formula;
     uint32_t initial;    /* of a state, in initials; or NONE */
     uint32_t state;      /* a state that its value depends on, or NONE */
     node value;
@@ -47,7 +58,8 @@ struct symbol {
 
 struct reading {
     struct source source;
-    unsigned char key[32]; /* of the hash of names: made from the text, so that no fixed text makes the table slow */
+    /* of the hash of names: made from the text, so that no fixed text makes the table slow */
+    unsigned char key[32];
     LIST(struct symbol) symbols;
     uint32_t *slot; /* hash table of symbols */
     uint32_t n_slot;
@@ -61,26 +73,31 @@ struct reading {
     LIST(struct stated_event) events;
     LIST(struct stated_assignment) assignments;
     LIST(struct stated_observable) observables;
-    LIST(uint32_t) order; /* constants, intermediates and functions, each after those that it uses */
+    /* constants, intermediates and functions, each after those that it uses */
+    LIST(uint32_t) order;
     struct span name, description, time_unit;
     uint32_t name_line, time_line; /* of their statements; 0: none */
     uint32_t t0; /* formula or NONE */
     bool too_large;
 };
 
-/* Adds a zeroed item; NULL: out of memory, or there are `most` already (the reading reports which). */
+/* Adds a zeroed item; NULL: out of memory, or there are `most` already (the reading reports
+ * which). */
 #define list_add(reading, list, most) \
     ((list)->n < (list)->capacity || \
-             ((list)->item = reading_grow((reading), (list)->item, &(list)->capacity, sizeof *(list)->item, (most)), \
+             ((list)->item = reading_grow((reading), (list)->item, &(list)->capacity, \
+                 sizeof *(list)->item, (most)), \
               (list)->n < (list)->capacity) \
          ? memset(&(list)->item[(list)->n++], 0, sizeof *(list)->item) \
          : NULL)
 /* Enlarges an array; if that fails, array and capacity do not change. */
-void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size, uint32_t most);
+void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size,
+                   uint32_t most);
 /* True: reading has stopped, and its result is discarded. */
 bool reading_is_over(const struct reading *reading);
 void reading_fini(struct reading *reading);
 
 /* For messages: precision and pointer of "%.*s". */
 #define SPAN_ARGUMENTS(reading, span) \
-    (int)((span).length < READING_SHOWN_NAME ? (span).length : READING_SHOWN_NAME), (reading)->source.text + (span).offset
+    (int)((span).length < READING_SHOWN_NAME ? (span).length : READING_SHOWN_NAME), \
+        (reading)->source.text + (span).offset

@@ -1,4 +1,5 @@
-/* Resolves names and finds the order of definitions. All walks have a stack of their own, so chains of definitions may be long.
+/* Resolves names and finds the order of definitions. All walks have a stack of their own, so
+ * chains of definitions may be long.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
@@ -6,19 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void unknown_name(struct reading *reading, struct symbol *symbol, struct span at, bool as_function)
+static void unknown_name(struct reading *reading, struct symbol *symbol, struct span at,
+                         bool as_function)
 {
     struct name_text near = {""};
     const char *hint = slip_name_hint(reading, symbol->name, as_function);
     if (!hint && message_is_kept(&reading->source))
         near = symbol_nearest(reading, symbol->name, as_function ? SEEK_FUNCTION : SEEK_VALUE);
     if (hint)
-        message_fault(&reading->source, at, "%s`%.*s` is not defined: %s", as_function ? "the function " : "",
-                      SPAN_ARGUMENTS(reading, symbol->name), hint);
+        message_fault(&reading->source, at, "%s`%.*s` is not defined: %s",
+                      as_function ? "the function " : "", SPAN_ARGUMENTS(reading, symbol->name),
+                      hint);
     else
-        message_fault(&reading->source, at, "%s`%.*s` is not defined%s%s%s", as_function ? "the function " : "",
-                      SPAN_ARGUMENTS(reading, symbol->name), near.text[0] ? "; did you mean `" : "", near.text,
-                      near.text[0] ? "`?" : "");
+        message_fault(&reading->source, at, "%s`%.*s` is not defined%s%s%s",
+                      as_function ? "the function " : "", SPAN_ARGUMENTS(reading, symbol->name),
+                      near.text[0] ? "; did you mean `" : "", near.text, near.text[0] ? "`?" : "");
     symbol->failed = true; /* report it once */
 }
 
@@ -38,16 +41,20 @@ static bool check_name(struct reading *reading, const struct instruction *code)
     if (is_call && symbol->kind != SYMBOL_FUNCTION) {
         if (symbol->kind == SYMBOL_STATE)
             message_fault(source, at,
-                          "`%.*s` is a state, not a function: write `%.*s` for its value now, a `*` for a product; "
+                          "`%.*s` is a state, not a function: write `%.*s` for its value now, a "
+                          "`*` for a product; "
                           "an initial value that is needed in formulas gets a name of its own",
-                          SPAN_ARGUMENTS(reading, symbol->name), SPAN_ARGUMENTS(reading, symbol->name));
+                          SPAN_ARGUMENTS(reading, symbol->name),
+                          SPAN_ARGUMENTS(reading, symbol->name));
         else
-            message_fault(source, at, "`%.*s` is %s, not a function: is a `*` missing before the bracket?",
+            message_fault(source, at,
+                          "`%.*s` is %s, not a function: is a `*` missing before the bracket?",
                           SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind));
         return false;
     }
     if (!is_call && symbol->kind == SYMBOL_EVENT) {
-        message_fault(source, at, "`%.*s` is an event, which has no value", SPAN_ARGUMENTS(reading, symbol->name));
+        message_fault(source, at, "`%.*s` is an event, which has no value",
+                      SPAN_ARGUMENTS(reading, symbol->name));
         return false;
     }
     if (!is_call && symbol->kind == SYMBOL_FUNCTION) {
@@ -58,14 +65,16 @@ static bool check_name(struct reading *reading, const struct instruction *code)
     if (is_call && !symbol->failed && code->n_argument != symbol->n_argument) {
         message_fault(source, at, "`%.*s` takes %u argument%s, not %u (it is defined in line %u)",
                       SPAN_ARGUMENTS(reading, symbol->name), (unsigned)symbol->n_argument,
-                      symbol->n_argument == 1 ? "" : "s", (unsigned)code->n_argument, (unsigned)symbol->line);
+                      symbol->n_argument == 1 ? "" : "s", (unsigned)code->n_argument,
+                      (unsigned)symbol->line);
         return false;
     }
     return true;
 }
 
 /* The name before a `=` that is to be a state. */
-static void check_target(struct reading *reading, uint32_t which, struct span place, const char *what)
+static void check_target(struct reading *reading, uint32_t which, struct span place,
+                         const char *what)
 {
     struct symbol *symbol = &reading->symbols.item[which];
     if (symbol->failed || symbol->kind == SYMBOL_STATE)
@@ -73,8 +82,8 @@ static void check_target(struct reading *reading, uint32_t which, struct span pl
     if (symbol->kind == SYMBOL_UNKNOWN)
         unknown_name(reading, symbol, place, false);
     else
-        message_fault(&reading->source, place, "`%.*s` is %s: only states have %s", SPAN_ARGUMENTS(reading, place),
-                      symbol_kind_name(symbol->kind), what);
+        message_fault(&reading->source, place, "`%.*s` is %s: only states have %s",
+                      SPAN_ARGUMENTS(reading, place), symbol_kind_name(symbol->kind), what);
 }
 
 static void check_targets(struct reading *reading)
@@ -86,8 +95,8 @@ static void check_targets(struct reading *reading)
         check_target(reading, dosing->symbol, dosing->place, what);
     }
     for (uint32_t i = 0; i < reading->assignments.n; i++)
-        check_target(reading, reading->assignments.item[i].symbol, reading->assignments.item[i].place,
-                     "values that an event can change");
+        check_target(reading, reading->assignments.item[i].symbol,
+                     reading->assignments.item[i].place, "values that an event can change");
 }
 
 void resolve_names(struct reading *reading)
@@ -116,8 +125,9 @@ void resolve_names(struct reading *reading)
     check_targets(reading);
 }
 
-/* A symbol in progress, its next instruction, and the lowest depth to which something at or above it leads back. If that is its
- * own depth or less, it is part of a cycle (as in Tarjan's algorithm, 1972). */
+/* A symbol in progress, its next instruction, and the lowest depth to which something at or
+ * above it leads back. If that is its own depth or less, it is part of a cycle (as in Tarjan's
+ * algorithm, 1972). */
 struct visit { uint32_t symbol, next, back; };
 
 struct visits { LIST(struct visit) stack; };
@@ -138,7 +148,8 @@ static bool begin_visit(struct reading *reading, struct visits *visits, uint32_t
 }
 
 /* The symbols from depth `first` on form a cycle, which the name at `offset` closes. */
-static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t first, uint32_t offset)
+static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t first,
+                         uint32_t offset)
 {
     enum { MAX_TOLD = 8 };
     char text[MAX_TOLD * (READING_SHOWN_NAME + 20) + 100] = "";
@@ -146,19 +157,22 @@ static void report_cycle(struct reading *reading, const struct visits *visits, u
     uint32_t n = visits->stack.n - first;
     for (uint32_t i = 0; i < n && i < MAX_TOLD; i++) {
         const struct symbol *symbol = &reading->symbols.item[visits->stack.item[first + i].symbol];
-        used += (size_t)snprintf(text + used, sizeof text - used, "`%.*s` needs ", SPAN_ARGUMENTS(reading, symbol->name));
+        used += (size_t)snprintf(text + used, sizeof text - used, "`%.*s` needs ",
+                                 SPAN_ARGUMENTS(reading, symbol->name));
     }
     const struct symbol *symbol = &reading->symbols.item[visits->stack.item[first].symbol];
     struct span at = {offset, symbol->name.length};
     if (n > MAX_TOLD)
         snprintf(text + used, sizeof text - used, "... (%u more) needs ", (unsigned)(n - MAX_TOLD));
     message_fault(&reading->source, at, "%s: %s`%.*s`",
-                  symbol->kind == SYMBOL_FUNCTION ? "a function may not call itself" : "a circular definition",
+                  symbol->kind == SYMBOL_FUNCTION ? "a function may not call itself"
+                                                  : "a circular definition",
                   text, SPAN_ARGUMENTS(reading, symbol->name));
 }
 
 /* The innermost symbol needs one that is in progress. One cycle through a symbol is reported. */
-static void lead_back(struct reading *reading, struct visits *visits, const struct symbol *to, uint32_t offset)
+static void lead_back(struct reading *reading, struct visits *visits, const struct symbol *to,
+                      uint32_t offset)
 {
     struct visit *visit = &visits->stack.item[visits->stack.n - 1];
     if (visit->back == NONE)
@@ -189,13 +203,15 @@ static void inherit(struct reading *reading, struct symbol *user, uint32_t which
     uint32_t state = used->kind == SYMBOL_STATE ? which : used->state;
     if (user->state == NONE)
         user->state = state;
-    user->is_constant &= used->kind == SYMBOL_CONSTANT || (used->kind == SYMBOL_FUNCTION && used->is_constant);
+    user->is_constant &=
+        used->kind == SYMBOL_CONSTANT || (used->kind == SYMBOL_FUNCTION && used->is_constant);
     user->failed |= used->failed;
 }
 
 static bool has_formula(const struct symbol *symbol)
 {
-    return symbol->kind == SYMBOL_CONSTANT || symbol->kind == SYMBOL_INTERMEDIATE || symbol->kind == SYMBOL_FUNCTION;
+    return symbol->kind == SYMBOL_CONSTANT || symbol->kind == SYMBOL_INTERMEDIATE ||
+           symbol->kind == SYMBOL_FUNCTION;
 }
 
 /* Continues with the symbol on top of the stack; false: out of memory. */
@@ -204,7 +220,8 @@ static bool go_on(struct reading *reading, struct visits *visits)
     struct visit *visit = &visits->stack.item[visits->stack.n - 1];
     struct symbol *symbol = &reading->symbols.item[visit->symbol];
     static const struct formula nothing;
-    const struct formula *formula = symbol->formula == NONE ? &nothing : &reading->formulas.item[symbol->formula];
+    const struct formula *formula =
+        symbol->formula == NONE ? &nothing : &reading->formulas.item[symbol->formula];
     for (; !(formula->failed) && visit->next < formula->n; visit->next++) {
         const struct instruction *code = &reading->code.item[formula->first + visit->next];
         if (code->kind == CODE_TIME)
@@ -237,9 +254,11 @@ void resolve_order(struct reading *reading)
 }
 
 /* Checks a name in a formula of constants. */
-static void check_constant_name(struct reading *reading, struct formula *formula, const struct instruction *code)
+static void check_constant_name(struct reading *reading, struct formula *formula,
+                                const struct instruction *code)
 {
-    const struct symbol *symbol = code->kind == CODE_TIME ? NULL : &reading->symbols.item[code->symbol];
+    const struct symbol *symbol =
+        code->kind == CODE_TIME ? NULL : &reading->symbols.item[code->symbol];
     const char *hint = "";
     if (symbol && (symbol->failed || symbol->kind == SYMBOL_CONSTANT ||
                    (symbol->kind == SYMBOL_FUNCTION && symbol->is_constant)))
@@ -247,12 +266,15 @@ static void check_constant_name(struct reading *reading, struct formula *formula
     if (symbol && symbol->kind == SYMBOL_INTERMEDIATE)
         hint = symbol->is_constant ? ": make it a constant, `constant NAME = ...`" : "";
     struct span at = message_token_at(&reading->source, code->offset);
-    message_fault(&reading->source, at, "`%.*s` is %s: only numbers and constants are allowed here%s",
-                  SPAN_ARGUMENTS(reading, at), symbol ? symbol_kind_name(symbol->kind) : "the time", hint);
+    message_fault(&reading->source, at,
+                  "`%.*s` is %s: only numbers and constants are allowed here%s",
+                  SPAN_ARGUMENTS(reading, at), symbol ? symbol_kind_name(symbol->kind) : "the time",
+                  hint);
     formula->failed = true;
 }
 
-static void check_initial_name(struct reading *reading, struct formula *formula, const struct instruction *code)
+static void check_initial_name(struct reading *reading, struct formula *formula,
+                               const struct instruction *code)
 {
     const struct symbol *symbol = &reading->symbols.item[code->symbol];
     struct span at = {code->offset, symbol->name.length};
@@ -260,11 +282,15 @@ static void check_initial_name(struct reading *reading, struct formula *formula,
         return;
     if (symbol->kind == SYMBOL_STATE)
         message_fault(&reading->source, at,
-                      "`%.*s` is a state: an initial value may depend on parameters, covariates, constants and time only",
+                      "`%.*s` is a state: an initial value may depend on parameters, covariates, "
+                      "constants and time only",
                       SPAN_ARGUMENTS(reading, at));
     else
-        message_fault(&reading->source, at, "`%.*s` depends on the state `%.*s`: an initial value may depend on parameters, "
-                                            "covariates, constants and time only", SPAN_ARGUMENTS(reading, at),
+        message_fault(&reading->source, at,
+                      "`%.*s` depends on the state `%.*s`: an initial value may depend on "
+                      "parameters, "
+                      "covariates, constants and time only",
+                      SPAN_ARGUMENTS(reading, at),
                       SPAN_ARGUMENTS(reading, reading->symbols.item[symbol->state].name));
     formula->failed = true;
 }
@@ -308,7 +334,8 @@ static void mark_formula(struct reading *reading, struct marking *marking, uint3
         if (*mark)
             continue;
         *mark = true;
-        uint32_t *waiting = has_formula(symbol) ? list_add(reading, &marking->stack, READING_MAX_SYMBOL) : NULL;
+        uint32_t *waiting =
+            has_formula(symbol) ? list_add(reading, &marking->stack, READING_MAX_SYMBOL) : NULL;
         if (waiting)
             *waiting = code->symbol;
     }
@@ -317,7 +344,8 @@ static void mark_formula(struct reading *reading, struct marking *marking, uint3
 static void mark_below(struct reading *reading, struct marking *marking)
 {
     while (marking->stack.n > 0)
-        mark_formula(reading, marking, reading->symbols.item[marking->stack.item[--marking->stack.n]].formula);
+        mark_formula(reading, marking,
+                     reading->symbols.item[marking->stack.item[--marking->stack.n]].formula);
 }
 
 void resolve_use(struct reading *reading)

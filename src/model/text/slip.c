@@ -1,5 +1,5 @@
-/* Hints for tokens that make no sense where they are. Most of these slips are habits from other languages, so the hint says how
- * to write the same thing here.
+/* Hints for tokens that make no sense where they are. Most of these slips are habits from other
+ * languages, so the hint says how to write the same thing here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "model/text/parser.h"
@@ -9,15 +9,18 @@
 /* What to say about a word; of names also whether they are called. */
 struct hint { const char *word, *hint; bool is_function; };
 
-static const char *find_hint(const struct hint *hints, size_t n, const char *text, size_t length, bool as_function)
+static const char *find_hint(const struct hint *hints, size_t n, const char *text, size_t length,
+                             bool as_function)
 {
     for (size_t i = 0; i < n; i++)
-        if (hints[i].is_function == as_function && strlen(hints[i].word) == length && !strncmp(hints[i].word, text, length))
+        if (hints[i].is_function == as_function && strlen(hints[i].word) == length &&
+            !strncmp(hints[i].word, text, length))
             return hints[i].hint;
     return NULL;
 }
 #define FIND_HINT(hints, reading, span, as_function) \
-    find_hint(hints, sizeof hints / sizeof *hints, (reading)->source.text + (span).offset, (span).length, as_function)
+    find_hint(hints, sizeof hints / sizeof *hints, (reading)->source.text + (span).offset, \
+              (span).length, as_function)
 
 /* Signs that other languages have. */
 static const char *sign_hint(const char *text, const struct token *token)
@@ -28,7 +31,10 @@ static const char *sign_hint(const char *text, const struct token *token)
     case '?': return "write `if C then A else B`";
     case '%': return "a remainder is `x - y*floor(x/y)`; a comment begins with `#`";
     case '@': return "options of the integrator belong to the command line (`stiffit run --help`)";
-    case '{': case '}': return "there are no blocks: write one statement per line; a choice is `if C then A else B`";
+    case '{':
+    case '}':
+        return "there are no blocks: write one statement per line; a choice is `if C then A else "
+               "B`";
     case '~': return "the standard deviation of a measurement is `observe NAME sd EXPR`";
     case '\\': return "a line continues on the next one if `\\` is its last character";
     case '"': return "labels go after `unit` or the model's name, in double quotes on one line";
@@ -42,8 +48,9 @@ static const char *sign_hint(const char *text, const struct token *token)
 static bool is_value(const struct token *token)
 {
     enum word word = token->reserved ? token->reserved->word : WORD_NONE;
-    return token->kind == TOKEN_NUMBER || token->kind == TOKEN_OPEN || word == WORD_TIME || word == WORD_PI ||
-           token_is_function(token->reserved) || (token->kind == TOKEN_NAME && !word);
+    return token->kind == TOKEN_NUMBER || token->kind == TOKEN_OPEN || word == WORD_TIME ||
+           word == WORD_PI || token_is_function(token->reserved) ||
+           (token->kind == TOKEN_NAME && !word);
 }
 
 /* A hint for the token after a value. */
@@ -54,11 +61,14 @@ static const char *operator_hint(struct parser *parser, const struct token *toke
     if (is_value(token))
         return "a `*` or another operator is missing before it";
     switch (token->kind) {
-    case TOKEN_EQUAL: return "to compare write `==`; a statement has one `=`, after the name that it defines";
+    case TOKEN_EQUAL:
+        return "to compare write `==`; a statement has one `=`, after the name that it defines";
     case TOKEN_COLON_EQUAL: return "a statement has one `=`, after the name that it defines";
     case TOKEN_PRIME:
-        return "a derivative cannot be used in an expression: give its right-hand side a name and use that";
-    case TOKEN_CLOSE: return parser->n_open == 0 ? "there is no open bracket for it to close" : NULL;
+        return "a derivative cannot be used in an expression: give its right-hand side a name and "
+               "use that";
+    case TOKEN_CLOSE:
+        return parser->n_open == 0 ? "there is no open bracket for it to close" : NULL;
     default: return NULL;
     }
 }
@@ -66,20 +76,24 @@ static const char *operator_hint(struct parser *parser, const struct token *toke
 static const char *word_hint(struct parser *parser, const struct token *token)
 {
     static const struct hint hints[] = {
-        {"elif", "write `else if`", false}, {"elseif", "write `else if`", false},
-        {"endif", "an `if` ends with its expression", false}, {"end", "nothing needs an end here: leave it out", false},
+        {"elif", "write `else if`", false},
+        {"elseif", "write `else if`", false},
+        {"endif", "an `if` ends with its expression", false},
+        {"end", "nothing needs an end here: leave it out", false},
     };
     const char *found = FIND_HINT(hints, parser->reading, token->span, false);
     if (found || !token->reserved || parser->position != AT_VALUE)
         return found;
     if (token->reserved->word == WORD_INF)
         return "infinity is allowed only in the bounds of a parameter";
-    return token_is_function(token->reserved) ? "a function needs its arguments in parentheses" : NULL;
+    return token_is_function(token->reserved) ? "a function needs its arguments in parentheses"
+                                              : NULL;
 }
 
 static bool is_digit_at(const struct reading *reading, uint32_t at)
 {
-    return at < reading->source.n_byte && reading->source.text[at] >= '0' && reading->source.text[at] <= '9';
+    return at < reading->source.n_byte && reading->source.text[at] >= '0' &&
+           reading->source.text[at] <= '9';
 }
 
 /* Whether the token is a comma, or follows one, in the place of a decimal point. */
@@ -96,8 +110,9 @@ static bool is_bounds(struct parser *parser)
 {
     enum token_kind kind = parser_peek(parser, 0)->kind;
     bool is_open = kind == TOKEN_OPEN_BRACKET;
-    for (uint32_t k = 1; kind != TOKEN_COMMA && kind != TOKEN_CLOSE_BRACKET && kind != TOKEN_BREAK && kind != TOKEN_END &&
-         k < PARSER_AHEAD; k++)
+    for (uint32_t k = 1; kind != TOKEN_COMMA && kind != TOKEN_CLOSE_BRACKET &&
+                         kind != TOKEN_BREAK && kind != TOKEN_END && k < PARSER_AHEAD;
+         k++)
         kind = parser_peek(parser, k)->kind;
     return is_open && kind == TOKEN_COMMA;
 }
@@ -112,7 +127,8 @@ void parser_unexpected(struct parser *parser, const char *expected)
     char expectation[200] = "";
     if (expected)
         snprintf(expectation, sizeof expectation, "expected %s", expected);
-    if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END) { /* the place is the end of the last token */
+    if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END) {
+        /* the place is the end of the last token */
         at = (struct span){parser->last_end > 0 ? parser->last_end - 1 : 0, 1};
         message_fault(source, at, "%s, but the %s ends here%s", expectation,
                       token.kind == TOKEN_END ? "text" : token.unclosed ? "line" : "statement",
@@ -149,24 +165,36 @@ void parser_unexpected(struct parser *parser, const char *expected)
                   hint || !expected ? "" : ", found ", found, hint ? ": " : "", hint ? hint : "");
 }
 
-#define EVENT_HINT "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when CONDITION: STATE = EXPR, ...`"
+#define EVENT_HINT "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when " \
+    "CONDITION: STATE = EXPR, ...`"
 
 /* First words of statements in other languages. */
 const char *slip_statement_hint(const struct reading *reading, const struct token *token)
 {
     static const struct hint hints[] = {
-        {"aux", "an auxiliary quantity is just `NAME = EXPR`; to compare it with measurements `observe NAME = EXPR`", false},
+        {"aux",
+         "an auxiliary quantity is just `NAME = EXPR`; to compare it with measurements `observe "
+         "NAME = EXPR`",
+         false},
         {"done", "the text needs no end: leave it out", false},
         {"end", "nothing needs an end here: leave it out", false},
         {"p", "parameters are `parameter NAME = VALUE, ...`", false},
         {"param", "parameters are `parameter NAME = VALUE, ...`", false},
         {"number", "constants are `constant NAME = VALUE, ...`", false},
-        {"var", "a name needs no declaration: `NAME = EXPR` defines it, `NAME' = EXPR` makes it a state", false},
-        {"species", "a state is declared by its derivative and initial value: `NAME' = EXPR` and `NAME(0) = EXPR`", false},
+        {"var",
+         "a name needs no declaration: `NAME = EXPR` defines it, `NAME' = EXPR` makes it a state",
+         false},
+        {"species",
+         "a state is declared by its derivative and initial value: `NAME' = EXPR` and `NAME(0) = "
+         "EXPR`",
+         false},
         {"compartment", "write a volume as a constant or a parameter", false},
         {"def", "a function is `function NAME(ARG, ...) = EXPR`", false},
         {"return", "a function is `function NAME(ARG, ...) = EXPR`", false},
-        {"global", EVENT_HINT, false}, {"at", EVENT_HINT, false}, {"when", EVENT_HINT, false}, {"events", EVENT_HINT, false},
+        {"global", EVENT_HINT, false},
+        {"at", EVENT_HINT, false},
+        {"when", EVENT_HINT, false},
+        {"events", EVENT_HINT, false},
         {"inputs", "inputs are `input NAME, ...`", false},
         {"wiener", "random terms are not part of the language", false},
         {"import", "nothing needs to be imported: all functions are built in", false},
@@ -182,8 +210,11 @@ const char *slip_name_hint(const struct reading *reading, struct span name, bool
         {"mod", "a remainder is `x - y*floor(x/y)`", true},
         {"fmod", "a remainder is `x - y*floor(x/y)`", true},
         {"round", "the nearest whole number is `floor(x + 0.5)`", true},
-        {"delay", "values of the past are not part of the language; an event can have a delay", true},
-        {"lag", "values of the past are not part of the language; the lag of doses is `lag(STATE) = EXPR`", true},
+        {"delay", "values of the past are not part of the language; an event can have a delay",
+         true},
+        {"lag",
+         "values of the past are not part of the language; the lag of doses is `lag(STATE) = EXPR`",
+         true},
     };
     return FIND_HINT(hints, reading, name, as_function);
 }

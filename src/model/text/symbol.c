@@ -7,14 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool reading_is_over(const struct reading *reading) { return reading->source.no_memory || reading->too_large; }
+bool reading_is_over(const struct reading *reading)
+{
+    return reading->source.no_memory || reading->too_large;
+}
 
-void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size, uint32_t most)
+void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size,
+                   uint32_t most)
 {
     if (*capacity >= most) {
         if (!reading->too_large)
             message_fault(&reading->source, (struct span){0, 0},
-                          "the model is too large: at most %d names and %d numbers, names and signs in formulas",
+                          "the model is too large: at most %d names and %d numbers, names and "
+                          "signs in formulas",
                           READING_MAX_SYMBOL, READING_MAX_CODE);
         reading->too_large = true;
         return item;
@@ -71,7 +76,8 @@ static uint32_t *find_slot(const struct reading *reading, struct span name)
         if (which == NONE)
             return &reading->slot[i];
         struct span other = reading->symbols.item[which].name;
-        if (other.length == name.length && !memcmp(text + other.offset, text + name.offset, name.length))
+        if (other.length == name.length &&
+            !memcmp(text + other.offset, text + name.offset, name.length))
             return &reading->slot[i];
     }
 }
@@ -115,8 +121,9 @@ uint32_t symbol_of(struct reading *reading, struct span name)
 
 const char *symbol_kind_name(enum symbol_kind kind)
 {
-    static const char *const names[] = {"unknown", "a parameter", "a constant", "a covariate", "a state",
-                                        "an intermediate", "a function", "an input", "an event"};
+    static const char *const names[] = {"unknown",     "a parameter", "a constant",
+                                        "a covariate", "a state",     "an intermediate",
+                                        "a function",  "an input",    "an event"};
     return names[kind];
 }
 
@@ -127,7 +134,8 @@ void symbol_excuse(struct reading *reading, struct span name)
         reading->symbols.item[which].failed = true;
 }
 
-bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kind, struct span place, uint32_t line)
+bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kind,
+                   struct span place, uint32_t line)
 {
     struct symbol *symbol = &reading->symbols.item[which];
     if (token_reserved(reading->source.text + symbol->name.offset, symbol->name.length)) {
@@ -139,11 +147,13 @@ bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kin
     }
     if (symbol->kind != SYMBOL_UNKNOWN) {
         message_fault(&reading->source, place, "`%.*s` is defined twice: it is %s since line %u",
-                      SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind), (unsigned)symbol->line);
+                      SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind),
+                      (unsigned)symbol->line);
         return false;
     }
     if (symbol->name.length > TOKEN_MAX_NAME)
-        message_fault(&reading->source, place, "this name is longer than %d characters", TOKEN_MAX_NAME);
+        message_fault(&reading->source, place, "this name is longer than %d characters",
+                      TOKEN_MAX_NAME);
     symbol->failed = symbol->name.length > TOKEN_MAX_NAME;
     symbol->kind = (uint8_t)kind;
     symbol->place = place;
@@ -151,8 +161,8 @@ bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kin
     return true;
 }
 
-/* Limits a search to this many characters squared (some twenty thousand names of usual length), so that many mistakes in a
- * large model take little time. */
+/* Limits a search to this many characters squared (some twenty thousand names of usual length),
+ * so that many mistakes in a large model take little time. */
 enum { MAX_WORK = 2000000, BATCH = 256 };
 
 struct search {
@@ -177,9 +187,11 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
 {
     size_t n_name = strlen(search->name.text), limit = 1 + n_name / 4;
     bool begins = !strncmp(name, search->name.text, length < n_name ? length : n_name);
-    if (n_name == 1 && (name[0] | 0x20) != (search->name.text[0] | 0x20)) /* all single letters are near each other */
+    if (n_name == 1 && (name[0] | 0x20) != (search->name.text[0] |
+                                            0x20)) /* all single letters are near each other */
         return;
-    if (length > READING_SHOWN_NAME || (!begins && (length > n_name + limit || length + limit < n_name)))
+    if (length > READING_SHOWN_NAME ||
+        (!begins && (length > n_name + limit || length + limit < n_name)))
         return;
     search->n_work += n_name * length;
     memcpy(search->text[search->n].text, name, length);
@@ -192,7 +204,8 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
 struct name_text symbol_nearest(const struct reading *reading, struct span name, enum sought sought)
 {
     struct search search = {0};
-    static const char *const free_words[] = {"input", "event"}; /* begin statements, but are not reserved */
+    /* begin statements, but are not reserved */
+    static const char *const free_words[] = {"input", "event"};
     bool function = sought == SEEK_FUNCTION, statement = sought == SEEK_STATEMENT;
     const struct reserved *word;
     if (name.length > READING_SHOWN_NAME)
@@ -204,8 +217,9 @@ struct name_text symbol_nearest(const struct reading *reading, struct span name,
             add_candidate(&search, reading->source.text + symbol->name.offset, symbol->name.length);
     }
     for (size_t i = 0; (word = token_reserved_at(i)); i++)
-        if (statement ? word->word >= WORD_MODEL && word->word <= WORD_OBSERVE
-            : function ? token_is_function(word) : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
+        if (statement  ? word->word >= WORD_MODEL && word->word <= WORD_OBSERVE
+            : function ? token_is_function(word)
+                       : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
             add_candidate(&search, word->name, (uint32_t)strlen(word->name));
     for (size_t i = 0; statement && i < sizeof free_words / sizeof *free_words; i++)
         add_candidate(&search, free_words[i], (uint32_t)strlen(free_words[i]));

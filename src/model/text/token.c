@@ -7,22 +7,64 @@
 /* In the order of strcmp, for binary search. */
 static const struct reserved table[] = {
 #define OPERATION(name, op) {name, WORD_OPERATION, GRAPH_##op}
-    OPERATION("abs", ABS), OPERATION("acos", ACOS), OPERATION("acosh", ACOSH), {"and", WORD_AND, 0},
-    OPERATION("asin", ASIN), OPERATION("asinh", ASINH), OPERATION("atan", ATAN), OPERATION("atan2", ATAN2),
-    OPERATION("atanh", ATANH), OPERATION("cbrt", CBRT), OPERATION("ceil", CEIL), {"const", WORD_CONSTANT, 0},
-    {"constant", WORD_CONSTANT, 0}, OPERATION("cos", COS), OPERATION("cosh", COSH), {"covariate", WORD_COVARIATE, 0},
-    {"else", WORD_ELSE, 0}, OPERATION("erf", ERF), OPERATION("erfc", ERFC), OPERATION("exp", EXP),
-    OPERATION("expm1", EXPM1), OPERATION("floor", FLOOR), {"from", WORD_FROM, 0}, {"function", WORD_FUNCTION, 0},
-    OPERATION("heaviside", HEAVISIDE), {"if", WORD_IF, GRAPH_SELECT}, {"in", WORD_IN, 0}, {"inf", WORD_INF, 0},
-    {"init", WORD_INIT, 0}, {"lin", WORD_LIN, 0}, OPERATION("ln", LOG), OPERATION("log", LOG),
-    OPERATION("log10", LOG10), OPERATION("log1p", LOG1P), OPERATION("log2", LOG2), {"max", WORD_FOLD, GRAPH_MAX},
-    {"min", WORD_FOLD, GRAPH_MIN}, {"model", WORD_MODEL, 0}, {"not", WORD_NOT, 0}, {"observe", WORD_OBSERVE, 0},
-    {"or", WORD_OR, 0}, {"par", WORD_PARAMETER, 0}, {"parameter", WORD_PARAMETER, 0}, {"pi", WORD_PI, 0},
-    {"piecewise", WORD_PIECEWISE, GRAPH_SELECT}, OPERATION("pow", POWER), {"prior", WORD_PRIOR, 0}, {"scale", WORD_SCALE, 0},
+    OPERATION("abs", ABS),
+    OPERATION("acos", ACOS),
+    OPERATION("acosh", ACOSH),
+    {"and", WORD_AND, 0},
+    OPERATION("asin", ASIN),
+    OPERATION("asinh", ASINH),
+    OPERATION("atan", ATAN),
+    OPERATION("atan2", ATAN2),
+    OPERATION("atanh", ATANH),
+    OPERATION("cbrt", CBRT),
+    OPERATION("ceil", CEIL),
+    {"const", WORD_CONSTANT, 0},
+    {"constant", WORD_CONSTANT, 0},
+    OPERATION("cos", COS),
+    OPERATION("cosh", COSH),
+    {"covariate", WORD_COVARIATE, 0},
+    {"else", WORD_ELSE, 0},
+    OPERATION("erf", ERF),
+    OPERATION("erfc", ERFC),
+    OPERATION("exp", EXP),
+    OPERATION("expm1", EXPM1),
+    OPERATION("floor", FLOOR),
+    {"from", WORD_FROM, 0},
+    {"function", WORD_FUNCTION, 0},
+    OPERATION("heaviside", HEAVISIDE),
+    {"if", WORD_IF, GRAPH_SELECT},
+    {"in", WORD_IN, 0},
+    {"inf", WORD_INF, 0},
+    {"init", WORD_INIT, 0},
+    {"lin", WORD_LIN, 0},
+    OPERATION("ln", LOG),
+    OPERATION("log", LOG),
+    OPERATION("log10", LOG10),
+    OPERATION("log1p", LOG1P),
+    OPERATION("log2", LOG2),
+    {"max", WORD_FOLD, GRAPH_MAX},
+    {"min", WORD_FOLD, GRAPH_MIN},
+    {"model", WORD_MODEL, 0},
+    {"not", WORD_NOT, 0},
+    {"observe", WORD_OBSERVE, 0},
+    {"or", WORD_OR, 0},
+    {"par", WORD_PARAMETER, 0},
+    {"parameter", WORD_PARAMETER, 0},
+    {"pi", WORD_PI, 0},
+    {"piecewise", WORD_PIECEWISE, GRAPH_SELECT},
+    OPERATION("pow", POWER),
+    {"prior", WORD_PRIOR, 0},
+    {"scale", WORD_SCALE, 0},
     {"sd", WORD_SD, 0},
-    OPERATION("sign", SIGN), OPERATION("sin", SIN), OPERATION("sinh", SINH), OPERATION("sqrt", SQRT),
+    OPERATION("sign", SIGN),
+    OPERATION("sin", SIN),
+    OPERATION("sinh", SINH),
+    OPERATION("sqrt", SQRT),
     {"t", WORD_TIME, 0},
-    OPERATION("tan", TAN), OPERATION("tanh", TANH), {"then", WORD_THEN, 0}, {"time", WORD_TIME_STATEMENT, 0},
+    OPERATION("tan", TAN),
+    OPERATION("tanh", TANH),
+    {"then", WORD_THEN, 0},
+    {"time", WORD_TIME_STATEMENT, 0},
     {"unit", WORD_UNIT, 0},
 #undef OPERATION
 };
@@ -49,7 +91,10 @@ const struct reserved *token_reserved(const char *name, size_t length)
     return NULL;
 }
 
-const struct reserved *token_reserved_at(size_t index) { return index < N_WORD ? &table[index] : NULL; }
+const struct reserved *token_reserved_at(size_t index)
+{
+    return index < N_WORD ? &table[index] : NULL;
+}
 
 bool token_is_function(const struct reserved *word) { return word && word->word >= WORD_PIECEWISE; }
 
@@ -69,15 +114,18 @@ bool token_is_name_byte(char c, bool first)
 
 void token_begin(struct lexer *lexer, const struct source *source, struct source *report)
 {
-    *lexer = (struct lexer){.text = source->text, .n_byte = source->n_byte, .line = 1, .report = report};
-    if (source->n_byte >= 3 && !memcmp(source->text, "\xef\xbb\xbf", 3)) /* a byte order mark, as some editors leave */
+    *lexer =
+        (struct lexer){.text = source->text, .n_byte = source->n_byte, .line = 1, .report = report};
+    if (source->n_byte >= 3 &&
+        !memcmp(source->text, "\xef\xbb\xbf", 3)) /* a byte order mark, as some editors leave */
         lexer->at = 3;
 }
 
 static bool at_line_end(const struct lexer *lexer, uint32_t at)
 {
     const char *p = lexer->text + at;
-    return at >= lexer->n_byte || *p == '\n' || (*p == '\r' && p[1] == '\n') || (*p == '\r' && at + 1 == lexer->n_byte);
+    return at >= lexer->n_byte || *p == '\n' || (*p == '\r' && p[1] == '\n') ||
+           (*p == '\r' && at + 1 == lexer->n_byte);
 }
 
 /* Skips text of any characters, up to `quote` or the end of the line. Reports a fault once. */
@@ -90,8 +138,11 @@ static void pass_characters(struct lexer *lexer, char quote, const char *what)
         size_t n = message_character(p, end);
         if (n == 0 && !told) {
             message_fault(lexer->report, (struct span){lexer->at, 1},
-                          (unsigned char)*p < 0x80 ? "the control character 0x%02x is not allowed in a %s"
-                          : "the byte 0x%02x in this %s is not a printable character in UTF-8: save the file as UTF-8",
+                          (unsigned char)*p < 0x80 ? "the control character 0x%02x is not allowed "
+                                                     "in a %s"
+                                                   : "the byte 0x%02x in this %s is not a "
+                                                     "printable character in UTF-8: save the file "
+                                                     "as UTF-8",
                           (unsigned char)*p, what);
             told = true;
         }
@@ -108,8 +159,9 @@ static const char *pass_blanks(const char *p)
     return p;
 }
 
-/* Whether a line inside brackets begins like `NAME =`, `NAME' =` or `NAME(0) =`. It can only be a new statement after a missing
- * bracket; without this check the rest of the text would be one fault. */
+/* Whether a line inside brackets begins like `NAME =`, `NAME' =` or `NAME(0) =`. It can only be
+ * a new statement after a missing bracket; without this check the rest of the text would be one
+ * fault. */
 static bool begins_statement(const char *p)
 {
     p = pass_blanks(p);
@@ -121,7 +173,8 @@ static bool begins_statement(const char *p)
     const struct reserved *word = token_reserved(name, (size_t)(p - name));
     const char *next = pass_blanks(p);
     if (word && word->word == WORD_TIME_STATEMENT) /* or a value, as in `time else` */
-        return (!strncmp(next, "from", 4) || !strncmp(next, "unit", 4)) && !token_is_name_byte(next[4], false);
+        return (!strncmp(next, "from", 4) || !strncmp(next, "unit", 4)) &&
+               !token_is_name_byte(next[4], false);
     if (word && next > p && token_is_name_byte(*next, true))
         return word->word >= WORD_MODEL && word->word <= WORD_OBSERVE;
     if (*next == '\'')
@@ -195,13 +248,16 @@ static uint32_t number_length(const char *begin)
 
 static enum token_kind sign(const char *p, uint32_t *length)
 {
-    static const struct { char text[3]; enum token_kind kind; } signs[] = {
-        {"**", TOKEN_POWER}, {"<=", TOKEN_LESS_EQUAL}, {">=", TOKEN_GREATER_EQUAL}, {"==", TOKEN_EQUAL_EQUAL},
-        {"!=", TOKEN_NOT_EQUAL}, {"&&", TOKEN_AND}, {"||", TOKEN_OR}, {":=", TOKEN_COLON_EQUAL},
-        {"+", TOKEN_PLUS}, {"-", TOKEN_MINUS}, {"*", TOKEN_STAR}, {"/", TOKEN_SLASH}, {"^", TOKEN_POWER},
-        {"<", TOKEN_LESS}, {">", TOKEN_GREATER}, {"!", TOKEN_NOT}, {"=", TOKEN_EQUAL}, {"(", TOKEN_OPEN},
-        {")", TOKEN_CLOSE}, {"[", TOKEN_OPEN_BRACKET}, {"]", TOKEN_CLOSE_BRACKET}, {",", TOKEN_COMMA},
-        {"'", TOKEN_PRIME}, {":", TOKEN_COLON},
+    static const struct { char text[3]; enum token_kind kind;
+    } signs[] = {
+        {"**", TOKEN_POWER},       {"<=", TOKEN_LESS_EQUAL},  {">=", TOKEN_GREATER_EQUAL},
+        {"==", TOKEN_EQUAL_EQUAL}, {"!=", TOKEN_NOT_EQUAL},   {"&&", TOKEN_AND},
+        {"||", TOKEN_OR},          {":=", TOKEN_COLON_EQUAL}, {"+", TOKEN_PLUS},
+        {"-", TOKEN_MINUS},        {"*", TOKEN_STAR},         {"/", TOKEN_SLASH},
+        {"^", TOKEN_POWER},        {"<", TOKEN_LESS},         {">", TOKEN_GREATER},
+        {"!", TOKEN_NOT},          {"=", TOKEN_EQUAL},        {"(", TOKEN_OPEN},
+        {")", TOKEN_CLOSE},        {"[", TOKEN_OPEN_BRACKET}, {"]", TOKEN_CLOSE_BRACKET},
+        {",", TOKEN_COMMA},        {"'", TOKEN_PRIME},        {":", TOKEN_COLON},
     };
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
         *length = (uint32_t)strlen(signs[i].text);
@@ -226,7 +282,8 @@ static void read_sign(struct lexer *lexer, struct token *token)
     token->kind = sign(p, &token->length);
     if (token->kind == TOKEN_OPEN || token->kind == TOKEN_OPEN_BRACKET)
         lexer->n_open++;
-    else if ((token->kind == TOKEN_CLOSE || token->kind == TOKEN_CLOSE_BRACKET) && lexer->n_open > 0)
+    else if ((token->kind == TOKEN_CLOSE || token->kind == TOKEN_CLOSE_BRACKET) &&
+             lexer->n_open > 0)
         lexer->n_open--;
     if (token->kind == TOKEN_BAD) {
         size_t n = message_character(p, lexer->text + lexer->n_byte);

@@ -1,5 +1,5 @@
-/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and stores none, so
- * memory does not depend on the size of the text.
+/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token
+ * at a time, and stores none, so memory does not depend on the size of the text.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,25 +7,68 @@
 #include "model/text/message.h"
 
 enum token_kind {
-    TOKEN_END,   /* of the text */
+    TOKEN_END, /* of the text */
     TOKEN_BREAK, /* end of a statement */
-    TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING,
-    TOKEN_PLUS, TOKEN_MINUS, TOKEN_STAR, TOKEN_SLASH, TOKEN_POWER,
-    TOKEN_LESS, TOKEN_LESS_EQUAL, TOKEN_GREATER, TOKEN_GREATER_EQUAL, TOKEN_EQUAL_EQUAL, TOKEN_NOT_EQUAL,
-    TOKEN_AND, TOKEN_OR, TOKEN_NOT,
-    TOKEN_EQUAL, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_OPEN_BRACKET, TOKEN_CLOSE_BRACKET, TOKEN_COMMA, TOKEN_PRIME,
+    TOKEN_NAME,
+    TOKEN_NUMBER,
+    TOKEN_STRING,
+    TOKEN_PLUS,
+    TOKEN_MINUS,
+    TOKEN_STAR,
+    TOKEN_SLASH,
+    TOKEN_POWER,
+    TOKEN_LESS,
+    TOKEN_LESS_EQUAL,
+    TOKEN_GREATER,
+    TOKEN_GREATER_EQUAL,
+    TOKEN_EQUAL_EQUAL,
+    TOKEN_NOT_EQUAL,
+    TOKEN_AND,
+    TOKEN_OR,
+    TOKEN_NOT,
+    TOKEN_EQUAL,
+    TOKEN_OPEN,
+    TOKEN_CLOSE,
+    TOKEN_OPEN_BRACKET,
+    TOKEN_CLOSE_BRACKET,
+    TOKEN_COMMA,
+    TOKEN_PRIME,
     TOKEN_COLON,
     TOKEN_COLON_EQUAL, /* := */
-    TOKEN_UNCLOSED_STRING, TOKEN_BAD
+    TOKEN_UNCLOSED_STRING,
+    TOKEN_BAD
 };
 
 /* Meanings of reserved words; words with the same meaning share one. */
 enum word {
-    WORD_NONE, WORD_MODEL, WORD_TIME_STATEMENT, WORD_PARAMETER, WORD_CONSTANT, WORD_COVARIATE, WORD_INIT, WORD_FUNCTION,
-    WORD_OBSERVE, WORD_IF, WORD_THEN, WORD_ELSE, WORD_AND, WORD_OR, WORD_NOT, WORD_IN, WORD_SCALE, WORD_UNIT, WORD_SD,
-    WORD_FROM, WORD_PRIOR, WORD_LIN, WORD_TIME, WORD_PI, WORD_INF,
-    WORD_PIECEWISE, WORD_FOLD, /* with any number of arguments */
-    WORD_OPERATION             /* a function that is one operation of the graph */
+    WORD_NONE,
+    WORD_MODEL,
+    WORD_TIME_STATEMENT,
+    WORD_PARAMETER,
+    WORD_CONSTANT,
+    WORD_COVARIATE,
+    WORD_INIT,
+    WORD_FUNCTION,
+    WORD_OBSERVE,
+    WORD_IF,
+    WORD_THEN,
+    WORD_ELSE,
+    WORD_AND,
+    WORD_OR,
+    WORD_NOT,
+    WORD_IN,
+    WORD_SCALE,
+    WORD_UNIT,
+    WORD_SD,
+    WORD_FROM,
+    WORD_PRIOR,
+    WORD_LIN,
+    WORD_TIME,
+    WORD_PI,
+    WORD_INF,
+    WORD_PIECEWISE,
+    WORD_FOLD, /* with any number of arguments */
+    WORD_OPERATION /* a function that is one operation of the graph */
 };
 
 struct reserved {
@@ -57,7 +100,8 @@ struct lexer {
 void token_begin(struct lexer *lexer, const struct source *source, struct source *report);
 void token_next(struct lexer *lexer, struct token *token);
 
-enum { TOKEN_MAX_NAME = 4000 }; /* characters of a name; ids in files need a little more: NAME_BYTES */
+/* characters of a name; ids in files need a little more: NAME_BYTES */
+enum { TOKEN_MAX_NAME = 4000 };
 
 /* NULL if the name is free. */
 const struct reserved *token_reserved(const char *name, size_t length);

@@ -212,9 +212,9 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
     pool->options = *options;
     pool->n_worker = n_worker;
     pool->plan = lanes_plan_new(abi, &is_wrong);
-    pool->cpu = pool->plan
-                  ? engine_lanes.pool_new(&engine_lanes, model, options, n_workspace, n_worker, error)
-                  : NULL;
+    pool->cpu = pool->plan ? engine_lanes.pool_new(&engine_lanes, model, options, n_workspace,
+                                                   n_worker, error)
+                           : NULL;
     if (!pool->plan)
         error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
     if (pool->cpu)

@@ -62,7 +62,8 @@ static inline unsigned group_seats(const struct group *group, unsigned which)
 {
     unsigned seats = 0;
     for (; which; which &= which - 1)
-        seats |= group->seat[__builtin_ctz(which)] < 0 ? 0 : 1u << group->seat[__builtin_ctz(which)];
+        seats |=
+            group->seat[__builtin_ctz(which)] < 0 ? 0 : 1u << group->seat[__builtin_ctz(which)];
     return seats;
 }
 /* The first lanes of some seats. */

@@ -1,6 +1,6 @@
-/* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), in an order of
- * operations that the source fixes, so that all widths give the same bits: the source, not the compiler, says where a multiply
- * and an add are fused.
+/* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), in
+ * an order of operations that the source fixes, so that all widths give the same bits: the
+ * source, not the compiler, says where a multiply and an add are fused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/kernel_control.h"
 #include "ode/lanes/kernel_dense.h"
@@ -48,10 +48,10 @@ static void factorize(const struct lanes_room *room, part inverse, int h)
     }
 }
 
-/* For n numbers: the argument of stage i, x + sum a_ij u_j, into moved, which holds that of stage i - 1; sum c_ij/h u_j into
- * right. i is a constant. */
-INLINE void combine_stage(const int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved,
-                          lanes *right, int h)
+/* For n numbers: the argument of stage i, x + sum a_ij u_j, into moved, which holds that of
+ * stage i - 1; sum c_ij/h u_j into right. i is a constant. */
+INLINE void combine_stage(const int i, const struct attempt *now, size_t n, const lanes *x,
+                          lanes *const *stage, lanes *moved, lanes *right, int h)
 {
     for (size_t e = 0; e < n; e++) {
         part argument = PART(x, e), sum = {0};
@@ -69,8 +69,8 @@ INLINE void combine_stage(const int i, const struct attempt *now, size_t n, cons
 }
 
 #define STAGES(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-static void combine(int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved, lanes *right,
-                    int h)
+static void combine(int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage,
+                    lanes *moved, lanes *right, int h)
 {
 #define STAGE(i) \
     case i: \
@@ -82,8 +82,8 @@ static void combine(int i, const struct attempt *now, size_t n, const lanes *x, 
 }
 
 /* sum[c] += sign * number * from[c] for the terms of a row. */
-INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *values, const lanes *operand, size_t width,
-                      bool minus, part *sum, int h)
+INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *values,
+                      const lanes *operand, size_t width, bool minus, part *sum, int h)
 {
     const struct lanes_term *end = rows->term + rows->start[row + 1];
     for (const struct lanes_term *term = rows->term + rows->start[row]; term < end; term++) {
@@ -94,7 +94,8 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
     }
 }
 
-INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out, int h)
+INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const lanes *sens,
+                       lanes *right, lanes *out, int h)
 {
     const struct lanes_plan *plan = room->plan;
     const lanes *factor = room->scratch.factor;
@@ -123,19 +124,22 @@ INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const
     }
 }
 
-/* Solves the factored equations for `width` right-hand sides, to which it adds those of plan->forward for the matrices at
- * `sens`, if there are such. Overwrites right. */
-INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out)
+/* Solves the factored equations for `width` right-hand sides, to which it adds those of
+ * plan->forward for the matrices at `sens`, if there are such. Overwrites right. */
+INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens,
+                  lanes *right, lanes *out)
 {
     if (!sens && room->plan->algebra.solve)
-        room->plan->algebra.solve((const double *)room->scratch.factor, (const double *)right, (double *)out, room->n_lane);
+        room->plan->algebra.solve((const double *)room->scratch.factor, (const double *)right,
+                                  (double *)out, room->n_lane);
     else
         EACH_PART(room)
             solve_part(room, i, width, sens, right, out, h);
 }
 
 /* The solution for the residual of x, the first stage for `right`. Overwrites right. */
-static void refine(const struct lanes_room *room, const struct attempt *now, const lanes *x, lanes *right, lanes *correction)
+static void refine(const struct lanes_room *room, const struct attempt *now, const lanes *x,
+                   lanes *right, lanes *correction)
 {
     EACH_PART(room)
         for (size_t i = 0; i < room->plan->n; i++) {
@@ -147,19 +151,21 @@ static void refine(const struct lanes_room *room, const struct attempt *now, con
 }
 
 /* Finds the lanes in which x, the first stage, is accurate: its correction is small. */
-static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x, const lanes *correction)
+static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x,
+                      const lanes *correction)
 {
     EACH_PART(room)
         for (size_t i = 0; i < room->plan->n; i++) {
             part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
-            part tolerance = fused(PART(&room->tolerance.rtol, 0), size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
+            part tolerance = fused(PART(&room->tolerance.rtol, 0), size,
+                                   PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
             now[h].safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
         }
 }
 
 /* Stage i of a block of sensitivities. */
-INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width,
-                        int i)
+INLINE void block_stage(struct lanes_room *room, const struct attempt *now,
+                        const struct lanes_block *block, size_t width, int i)
 {
     size_t n_number = room->plan->n * width;
     lanes *right = room->scratch.right;
@@ -176,20 +182,26 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
 }
 
 /* The end of the step of columns first <= c < first + width, and its error. */
-INLINE void block_end(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t first,
-                      size_t width, int h)
+INLINE void block_end(const struct lanes_room *room, struct attempt *now,
+                      const struct lanes_block *block, size_t first, size_t width, int h)
 {
     size_t at = room->by_column ? first * room->plan->n : 0;
-    const lanes *error = block->stage[METHOD.n_stage - 1] + at, *unit = room->unit + block->first + first;
-    const lanes *sens = block->sens + at, *moved = sens + room->plan->n * block->width, *base = room->scratch.base;
+    const lanes *error = block->stage[METHOD.n_stage - 1] + at,
+                *unit = room->unit + block->first + first;
+    const lanes *sens = block->sens + at, *moved = sens + room->plan->n * block->width,
+                *base = room->scratch.base;
     lanes *sens_new = block->sens_new + at;
     part most[8], finite[8], rtol = PART(&room->tolerance.rtol, 0);
     for (size_t c = 0; c < width; c++)
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part off = PART(error, e), end = PART(moved, e) + off, size = larger(magnitude(PART(sens, e)), magnitude(end));
-            part ratio = off * reciprocal_of(fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY))));
+            part off = PART(error, e), end = PART(moved, e) + off,
+                 size = larger(magnitude(PART(sens, e)), magnitude(end));
+            part ratio =
+                off *
+                reciprocal_of(
+                    fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY))));
             PART(sens_new, e) = end;
             most[c] = larger(ratio * ratio, most[c]);
             finite[c] = fused((part){0}, end, finite[c]); /* NaN where the end is infinite */
@@ -202,27 +214,36 @@ INLINE void block_end(const struct lanes_room *room, struct attempt *now, const 
 }
 
 /* The same by the model's function, for matrices by column. */
-static void columns_stage(const struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, int i)
+static void columns_stage(const struct lanes_room *room, const struct attempt *now,
+                          const struct lanes_block *block, int i)
 {
     const struct lanes_scratch *scratch = &room->scratch;
     size_t n_number = room->plan->n * block->width;
     lanes *argument = block->sens + n_number;
     EACH_PART(room)
         combine(i, &now[h], n_number, block->sens, block->stage, argument, scratch->right, h);
-    const struct stiffit_lanes_columns stage = {
-        .derived = (const double *)scratch->derived[i], .factor = (const double *)scratch->factor,
-        .entry = (const double *)scratch->entry[i], .sens = (const double *)block->sens,
-        .argument = (const double *)argument, .right = (double *)scratch->right, .out = (double *)block->stage[i],
-        .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
-        .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry,
-        .n_place = (int32_t)block->n_entry, .n_column = (int32_t)block->width, .n_lane = room->n_lane};
+    const struct stiffit_lanes_columns stage =
+        {.derived = (const double *)scratch->derived[i],
+         .factor = (const double *)scratch->factor,
+         .entry = (const double *)scratch->entry[i],
+         .sens = (const double *)block->sens,
+         .argument = (const double *)argument,
+         .right = (double *)scratch->right,
+         .out = (double *)block->stage[i],
+         .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
+         .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL,
+         .place = block->entry,
+         .n_place = (int32_t)block->n_entry,
+         .n_column = (int32_t)block->width,
+         .n_lane = room->n_lane};
     room->plan->algebra.columns(&stage);
 }
 
 /* i: a stage; n_stage: the end. */
 #define WIDTHS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define BLOCK(width) \
-    static void block_##width(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, int i) \
+    static void block_##width(struct lanes_room *room, struct attempt *now, \
+        const struct lanes_block *block, int i) \
     { \
         if (i < METHOD.n_stage) \
             block_stage(room, now, block, width, i); \
@@ -231,9 +252,11 @@ static void columns_stage(const struct lanes_room *room, const struct attempt *n
     }
 WIDTHS(BLOCK)
 #define ROW(width) [width] = block_##width,
-static void (*const block_by_row[])(struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {WIDTHS(ROW)};
+static void (*const block_by_row[])(struct lanes_room *, struct attempt *,
+                                    const struct lanes_block *, int) = {WIDTHS(ROW)};
 
-static void block_do(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, int i)
+static void block_do(struct lanes_room *room, struct attempt *now, const struct lanes_block *block,
+                     int i)
 {
     if (!room->by_column)
         block_by_row[block->width](room, now, block, i);
@@ -245,8 +268,10 @@ static void block_do(struct lanes_room *room, struct attempt *now, const struct 
                 block_end(room, &now[h], block, c, 1, h);
 }
 
-/* Stage i of the states after `combine`: u_i, and what the sensitivities need of it. base->direction: u_i. */
-static void state_stage(const struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *at,
+/* Stage i of the states after `combine`: u_i, and what the sensitivities need of it.
+ * base->direction: u_i. */
+static void state_stage(const struct lanes_room *room, struct attempt *now,
+                        const struct stiffit_lanes_point *at,
                         const struct stiffit_lanes_point *base, int i)
 {
     const struct lanes_plan *plan = room->plan;
@@ -254,7 +279,8 @@ static void state_stage(const struct lanes_room *room, struct attempt *now, cons
     const struct lanes_scratch *scratch = &room->scratch;
     size_t n = plan->n;
     lanes *right = scratch->right, *derived = scratch->derived[i], *curved = scratch->curved[i];
-    /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
+    /* derive, not rhs, even without columns: their last bits differ, and other lanes may have
+     * columns */
     model->derive(at, (double *)derived);
     if (i == 0)
         EACH_PART(room) factorize(room, now[h].inverse, h);
@@ -263,8 +289,10 @@ static void state_stage(const struct lanes_room *room, struct attempt *now, cons
         for (size_t k = 0; k < n; k++)
             PART(right, k) += PART(derived, k);
         infuse(room, room->outside.minus_rate, n, right, h);
-        for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
-            PART(right, term->row) = fused(direct, PART(scratch->derived[0], term->value), PART(right, term->row));
+        for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time;
+             term++)
+            PART(right, term->row) =
+                fused(direct, PART(scratch->derived[0], term->value), PART(right, term->row));
         for (size_t k = 0; k < n && i == 0; k++)
             PART(scratch->base, k) = PART(right, k);
     }
@@ -276,28 +304,38 @@ static void state_stage(const struct lanes_room *room, struct attempt *now, cons
         for (size_t k = 0; k < plan->n_entry; k++) {
             const struct lanes_entry *entry = &plan->entry[k];
             part value = PART(derived, entry->value);
-            PART(scratch->entry[i], k) = entry->curve < 0 ? value : value + PART(curved, entry->curve);
+            PART(scratch->entry[i], k) =
+                entry->curve < 0 ? value : value + PART(curved, entry->curve);
         }
 }
 
 /* The same by the model's function. */
-static void states_stage(const struct lanes_room *room, const lanes *inverse, const struct stiffit_lanes_point *at,
+static void states_stage(const struct lanes_room *room, const lanes *inverse,
+                         const struct stiffit_lanes_point *at,
                          const struct stiffit_lanes_point *base, int i)
 {
     const struct lanes_scratch *scratch = &room->scratch;
-    const struct stiffit_lanes_states stage = {
-        .at = at, .base = base, .inverse = i == 0 ? (const double *)inverse : NULL,
-        .direct = (const double *)(scratch->stage[i] + room->plan->n),
-        .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
-        .first = (const double *)scratch->derived[0], .right = (double *)scratch->right,
-        .derived = (double *)scratch->derived[i], .curved = (double *)scratch->curved[i],
-        .entry = (double *)scratch->entry[i], .factor = (double *)scratch->factor,
-        .correction = (double *)scratch->base, .out = (double *)scratch->stage[i], .n_lane = room->n_lane,
-        .has_columns = room->n_column > 0};
+    const struct stiffit_lanes_states stage =
+        {.at = at,
+         .base = base,
+         .inverse = i == 0 ? (const double *)inverse : NULL,
+         .direct = (const double *)(scratch->stage[i] + room->plan->n),
+         .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
+         .first = (const double *)scratch->derived[0],
+         .right = (double *)scratch->right,
+         .derived = (double *)scratch->derived[i],
+         .curved = (double *)scratch->curved[i],
+         .entry = (double *)scratch->entry[i],
+         .factor = (double *)scratch->factor,
+         .correction = (double *)scratch->base,
+         .out = (double *)scratch->stage[i],
+         .n_lane = room->n_lane,
+         .has_columns = room->n_column > 0};
     room->plan->algebra.states(&stage);
 }
 
-/* Where the model's functions are evaluated. Set once: copies of what was just written in parts would wait for it. */
+/* Where the model's functions are evaluated. Set once: copies of what was just written in parts
+ * would wait for it. */
 struct points {
     lanes t, t_stage, inverse; /* inverse: 1/(h gamma) */
     struct stiffit_lanes_point base, stage;
@@ -305,15 +343,23 @@ struct points {
 
 static void set_points(const struct lanes_room *room, struct points *points)
 {
-    points->base = (struct stiffit_lanes_point){
-        .t = (const double *)&points->t, .y = (const double *)room->y, .p = (const double *)room->p,
-        .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-        .input = (const double *)room->scratch.input, .input_slope = (const double *)room->outside.input_slope};
-    points->stage = (struct stiffit_lanes_point){
-        .t = (const double *)&points->t_stage, .y = (const double *)room->scratch.argument, .p = (const double *)room->p,
-        .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-        .input = (const double *)(room->scratch.input + room->plan->abi->n_input),
-        .input_slope = (const double *)room->outside.input_slope};
+    points->base =
+        (struct stiffit_lanes_point){.t = (const double *)&points->t,
+                                     .y = (const double *)room->y,
+                                     .p = (const double *)room->p,
+                                     .covariate = (const double *)room->covariate,
+                                     .work = (const double *)room->work,
+                                     .input = (const double *)room->scratch.input,
+                                     .input_slope = (const double *)room->outside.input_slope};
+    points->stage =
+        (struct stiffit_lanes_point){.t = (const double *)&points->t_stage,
+                                     .y = (const double *)room->scratch.argument,
+                                     .p = (const double *)room->p,
+                                     .covariate = (const double *)room->covariate,
+                                     .work = (const double *)room->work,
+                                     .input = (const double *)(room->scratch.input +
+                                                               room->plan->abi->n_input),
+                                     .input_slope = (const double *)room->outside.input_slope};
 }
 
 /* Stage i of the states. */
@@ -338,9 +384,10 @@ static void stage_do(struct lanes_room *room, struct attempt *now, struct points
     }
 }
 
-/* How many times larger an error of state i is than its estimate, which the Jacobian at the beginning of the step damps: where
- * stiffness has ended within the step, a state stays where it was held, and the estimate is near zero. f at the last two
- * stages, which are at the same time, shows the Jacobian at the end; its change counts as one of the state's own part. */
+/* How many times larger an error of state i is than its estimate, which the Jacobian at the
+ * beginning of the step damps: where stiffness has ended within the step, a state stays where it
+ * was held, and the estimate is near zero. f at the last two stages, which are at the same time,
+ * shows the Jacobian at the end; its change counts as one of the state's own part. */
 INLINE part released(const struct lanes_room *room, const struct attempt *now, size_t i, int h)
 {
     const struct lanes_rows *jacobian = &room->plan->jacobian;
@@ -368,9 +415,12 @@ static void state_end(struct lanes_room *room, struct attempt *now, int h)
 {
     part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
-        part error = PART(room->scratch.stage[METHOD.n_stage - 1], i), end = PART(room->scratch.argument, i) + error;
-        part size = larger(magnitude(PART(room->y, i)), magnitude(end)), beyond = PART(room->tolerance.beyond, i);
-        part ratio = error * released(room, now, i, h) * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        part error = PART(room->scratch.stage[METHOD.n_stage - 1], i),
+             end = PART(room->scratch.argument, i) + error;
+        part size = larger(magnitude(PART(room->y, i)), magnitude(end)),
+             beyond = PART(room->tolerance.beyond, i);
+        part ratio = error * released(room, now, i, h) *
+                     reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
         PART(room->y_before, i) = end;
         PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
@@ -381,9 +431,10 @@ static void state_end(struct lanes_room *room, struct attempt *now, int h)
     look_for_calm(room, now, h);
 }
 
-/* The error test sees the end of a step only. Where a stiff state follows a slow one, its error is small there and large
- * inside: in lanes with a measurement inside of a step that is acceptable otherwise, the error of the dense output in its
- * middle is estimated from what it leaves of the differential equation, by the linear solver. */
+/* The error test sees the end of a step only. Where a stiff state follows a slow one, its error
+ * is small there and large inside: in lanes with a measurement inside of a step that is
+ * acceptable otherwise, the error of the dense output in its middle is estimated from what it
+ * leaves of the differential equation, by the linear solver. */
 static void check_inside(const struct lanes_room *room, struct attempt *now, struct points *points)
 {
     part_mask inside[N_PART];
@@ -392,8 +443,8 @@ static void check_inside(const struct lanes_room *room, struct attempt *now, str
     lanes *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument;
     lanes *input = room->scratch.input + room->plan->abi->n_input;
     EACH_PART(room) {
-        inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (PART(&room->t_next, 0) < now[h].end) &
-                    MASK(&room->live, 0);
+        inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) &
+                    (PART(&room->t_next, 0) < now[h].end) & MASK(&room->live, 0);
         any |= bits(inside[h]);
     }
     if (!any)
@@ -401,7 +452,8 @@ static void check_inside(const struct lanes_room *room, struct attempt *now, str
     EACH_PART(room) {
         set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &points->t_stage, input, h);
         for (size_t i = 0; i < n; i++) {
-            part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0}, by_s = {0};
+            part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0},
+                 by_s = {0};
             for (int k = METHOD.n_dense; k-- > 0;) {
                 part sum = {0};
                 for (int j = 0; j < METHOD.n_stage; j++)
@@ -423,8 +475,10 @@ static void check_inside(const struct lanes_room *room, struct attempt *now, str
     EACH_PART(room) {
         part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
         for (size_t i = 0; i < n; i++) {
-            part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-            part weight = reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
+            part error = PART(argument, i),
+                 size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
+            part weight =
+                reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
             part ratio = error * released(room, &now[h], i, h) * weight;
             worst = larger(ratio * ratio, worst);
             finite += 0 * error;
@@ -452,12 +506,14 @@ static void begin_stage(void *context, int32_t i)
     EACH_PART(room) {
         const struct attempt *now = &stages->now[h];
         combine(i, now, n, room->y, scratch->stage, scratch->argument, scratch->right, h);
-        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now->h, &stages->points->t_stage, input, h);
+        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now->h, &stages->points->t_stage,
+                 input, h);
         PART(scratch->stage[i], n) = METHOD.gamma_i[i] * now->h;
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
             size_t n_number = n * block->width;
-            combine(i, now, n_number, block->sens, block->stage, block->sens + n_number, room->right + n * block->first, h);
+            combine(i, now, n_number, block->sens, block->stage, block->sens + n_number,
+                    room->right + n * block->first, h);
         }
     }
     stages->states.inverse = i == 0 ? (const double *)&stages->points->inverse : NULL;
@@ -471,24 +527,45 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
 {
     const struct lanes_scratch *scratch = &room->scratch;
     size_t n = room->plan->n;
-    struct stages stages = {
-        .room = room, .now = now, .points = points,
-        .states = {.at = &points->stage, .base = &points->base, .first = (const double *)scratch->derived[0],
-                   .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
-                   .right = (double *)scratch->right, .derived = (double *)scratch->derived[0],
-                   .factor = (double *)scratch->factor, .correction = (double *)scratch->base, .n_lane = room->n_lane,
-                   .has_columns = room->n_column > 0}};
+    struct stages stages = {.room = room,
+                            .now = now,
+                            .points = points,
+                            .states = {.at = &points->stage,
+                                       .base = &points->base,
+                                       .first = (const double *)scratch->derived[0],
+                                       .minus_rate = room->outside.infused
+                                                         ? (const double *)room->outside.minus_rate
+                                                         : NULL,
+                                       .right = (double *)scratch->right,
+                                       .derived = (double *)scratch->derived[0],
+                                       .factor = (double *)scratch->factor,
+                                       .correction = (double *)scratch->base,
+                                       .n_lane = room->n_lane,
+                                       .has_columns = room->n_column > 0}};
     for (size_t b = 0; b < room->n_block; b++) {
         const struct lanes_block *block = &room->block[b];
-        room->columns[b] = (struct stiffit_lanes_columns){
-            .sens = (const double *)block->sens, .argument = (const double *)(block->sens + n * block->width),
-            .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
-            .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry, .which = block->which,
-            .right = (double *)(room->right + n * block->first), .n_place = (int32_t)block->n_entry,
-            .n_column = (int32_t)block->width, .n_lane = room->n_lane};
+        room->columns[b] =
+            (struct stiffit_lanes_columns){.sens = (const double *)block->sens,
+                                           .argument =
+                                               (const double *)(block->sens + n * block->width),
+                                           .minus_rate = room->outside.infused
+                                                             ? (const double *)block->minus_rate
+                                                             : NULL,
+                                           .of_rank = room->n_share > 1
+                                                          ? (const double *)room->of_rank
+                                                          : NULL,
+                                           .place = block->entry,
+                                           .which = block->which,
+                                           .right = (double *)(room->right + n * block->first),
+                                           .n_place = (int32_t)block->n_entry,
+                                           .n_column = (int32_t)block->width,
+                                           .n_lane = room->n_lane};
     }
-    const struct stiffit_lanes_stages all = {.begin = begin_stage, .context = &stages, .states = &stages.states,
-                                             .block = room->columns, .n_stage = METHOD.n_stage,
+    const struct stiffit_lanes_stages all = {.begin = begin_stage,
+                                             .context = &stages,
+                                             .states = &stages.states,
+                                             .block = room->columns,
+                                             .n_stage = METHOD.n_stage,
                                              .n_block = (int32_t)room->n_block};
     room->plan->algebra.stages(&all);
     find_safe(room, now, scratch->stage[0], scratch->base);
@@ -504,8 +581,8 @@ static struct lanes_events attempt(struct lanes_room *room)
         begin_attempt(room, &now[h], h);
         PART(&points.inverse, 0) = now[h].inverse;
     }
-    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache
-     * together. */
+    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks
+     * do not fit the cache together. */
     bool is_done = room->plan->algebra.stages, together = is_done || room->n_block == 1;
     if (is_done)
         stages_do(room, now, &points);
@@ -528,5 +605,9 @@ static struct lanes_events attempt(struct lanes_room *room)
 }
 
 extern const struct lanes_kernel KERNEL;
-const struct lanes_kernel KERNEL = {
-    KERNEL_NAME, N_LANE / N_PART, {attempt_explicit, attempt}, {inside_explicit, inside_implicit}, drop_vanished, observe};
+const struct lanes_kernel KERNEL = {KERNEL_NAME,
+                                    N_LANE / N_PART,
+                                    {attempt_explicit, attempt},
+                                    {inside_explicit, inside_implicit},
+                                    drop_vanished,
+                                    observe};

@@ -1,4 +1,5 @@
-/* What follows an attempt: the next step's length, the states' tolerances there, and what the caller must look at.
+/* What follows an attempt: the next step's length, the states' tolerances there, and what the
+ * caller must look at.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_KERNEL_CONTROL_H
 #define ODE_LANES_KERNEL_CONTROL_H
@@ -26,8 +27,10 @@ struct attempt {
 /* The length of the step. */
 static void plan_step(const struct lanes_room *room, struct attempt *now, int h)
 {
-    part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0), stop = PART(&room->t_stop, 0);
-    /* The end of a step is far more accurate than its inside: it is put onto a measurement, unless several are in reach. */
+    part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0),
+         stop = PART(&room->t_stop, 0);
+    /* The end of a step is far more accurate than its inside: it is put onto a measurement,
+     * unless several are in reach. */
     part_mask lands = (next > t) & (next <= stop) & (PART(&room->t_later, 0) > t + step);
     part longest = pick(lands, PART(&room->t_part, 0), spread((double)INFINITY));
     part_mask limited = step > longest;
@@ -49,22 +52,27 @@ static void plan_step(const struct lanes_room *room, struct attempt *now, int h)
 static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
 {
     struct lanes_tolerance *tolerance = &room->tolerance;
-    part t = PART(&room->t, 0), rtol = PART(&tolerance->rtol, 0), fraction = PART(&tolerance->fraction, 0);
+    part t = PART(&room->t, 0), rtol = PART(&tolerance->rtol, 0),
+         fraction = PART(&tolerance->fraction, 0);
     part at_rest = PART(&tolerance->at_rest, 0);
     part_mask is_relative = MASK(&tolerance->is_relative, 0);
     for (size_t i = 0; i < room->plan->n; i++) {
         part y = PART(room->y, i), now = magnitude(y), size = larger(PART(tolerance->size, i), now);
         part guess = PART(tolerance->guess, i), reach = PART(tolerance->reach, i);
         part age = t - PART(tolerance->born, i);
-        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= TOLERANCE_YOUNG * step * now;
+        part_mask grows =
+            magnitude(y - PART(room->y_before, i)) * age >= TOLERANCE_YOUNG * step * now;
         guess = pick(grows | ~moved | (size <= TOLERANCE_REST * reach), guess, (part){0});
         part_mask young = guess > 0;
-        part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(TOLERANCE_FRACTION), fraction) * s;
-        part log_now = log2_of(larger(now, spread(TOLERANCE_TINY))), log_s = log2_of(larger(s, spread(TOLERANCE_TINY)));
+        part s = pick(young & (guess > size), guess, size),
+             floor = pick(young, spread(TOLERANCE_FRACTION), fraction) * s;
+        part log_now = log2_of(larger(now, spread(TOLERANCE_TINY))),
+             log_s = log2_of(larger(s, spread(TOLERANCE_TINY)));
         part wanted = exp2_of(0.75 * log_now + 0.25 * log_s);
         wanted = pick((now < s) & (young | ~is_relative), larger(wanted, now), now);
         part beyond = rtol * (larger(wanted, floor) - now);
-        beyond = pick(size < TOLERANCE_GROWN * reach, larger(beyond, TOLERANCE_ROUNDING * reach), beyond);
+        beyond = pick(size < TOLERANCE_GROWN * reach, larger(beyond, TOLERANCE_ROUNDING * reach),
+                      beyond);
         beyond = larger(beyond, TOLERANCE_NOISE * PART(tolerance->noise, i));
         beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
         PART(tolerance->size, i) = size;
@@ -73,19 +81,23 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
     }
 }
 
-/* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
-INLINE void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, const struct lanes_method *method,
-                    int h)
+/* The next step's length: the smaller one of what the error asks for and of what its trend does
+ * (Gustafsson 1994). */
+INLINE void control(struct lanes_room *room, const struct attempt *now, part_mask accepted,
+                    const struct lanes_method *method, int h)
 {
-    double share = 1.0 / (method->order_error + 1), grow = method->has_slopes ? GROW_EXPLICIT : GROW;
+    double share = 1.0 / (method->order_error + 1),
+           grow = method->has_slopes ? GROW_EXPLICIT : GROW;
     part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
     part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h);
     part last_h = PART(&room->control.log_h, 0), planned = PART(&room->h, 0);
     part_mask rejected = MASK(&room->control.rejected, 0), live = MASK(&room->live, 0);
     part shrink = share * log_error + SAFETY;
-    part trend = last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
-    shrink = pick(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
+    part trend =
+        last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
+    /* last_h is -inf before the first step */
+    shrink = pick(accepted, larger(shrink, trend), shrink);
     if (method->has_slopes)
         shrink += (SHARE_BELOW - share) * smaller(log_error - FAR_BELOW, (part){0});
     shrink = larger(smaller(shrink, spread(SHRINK)), spread(-grow));
@@ -113,7 +125,8 @@ static void swap(lanes **a, lanes **b)
     *b = old;
 }
 
-/* Moves the lanes whose step is accepted: the new numbers go where the old ones were, and the reverse. */
+/* Moves the lanes whose step is accepted: the new numbers go where the old ones were, and the
+ * reverse. */
 static void move(struct lanes_room *room, const part_mask *accepted)
 {
     bool all = true;
@@ -127,7 +140,8 @@ static void move(struct lanes_room *room, const part_mask *accepted)
         struct lanes_block *block = &room->block[b];
         EACH_PART(room)
             for (size_t e = 0; !all && e < room->plan->n * block->width; e++)
-                PART(block->sens_new, e) = pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
+                PART(block->sens_new, e) =
+                    pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
         swap(&block->sens, &block->sens_new);
     }
 }
@@ -155,7 +169,8 @@ static void report(struct lanes_room *room, struct lanes_events *events, part_ma
 }
 
 /* Ends the attempt: error tests, the next step's length, and the move. */
-INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now, const struct lanes_method *method)
+INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now,
+                                    const struct lanes_method *method)
 {
     struct lanes_events events = {0};
     part_mask accepted[N_PART] = {{0}};
@@ -166,8 +181,10 @@ INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now
         PART(&room->h_used, 0) = now[h].h;
         PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
         MASK(&room->advanced, 0) = accepted[h];
-        part_mask n_sign = MASK(&room->control.n_sign, 0), none = now[h].sign == 0, few = n_sign < NO_SIGN;
-        PART(&room->control.t_calm, 0) = pick(none, PART(&room->t, 0), PART(&room->control.t_calm, 0));
+        part_mask n_sign = MASK(&room->control.n_sign, 0), none = now[h].sign == 0,
+                  few = n_sign < NO_SIGN;
+        PART(&room->control.t_calm, 0) =
+            pick(none, PART(&room->t, 0), PART(&room->control.t_calm, 0));
         part_mask less = none & accepted[h] & ((few & n_sign) | (~few & NO_SIGN));
         MASK(&room->control.n_sign, 0) = n_sign + (now[h].sign & MASK(&room->live, 0)) - less;
     }

@@ -12,24 +12,29 @@ struct weights {
 };
 
 /* One matrix of rows of `width`; out: its columns, n numbers each. */
-INLINE void interpolate(const struct lanes_method *method, const struct weights *weights, size_t n, size_t width,
-                        const lanes *before, const lanes *after, lanes *const *stage, lanes *out, int h)
+INLINE void interpolate(const struct lanes_method *method, const struct weights *weights, size_t n,
+                        size_t width, const lanes *before, const lanes *after, lanes *const *stage,
+                        lanes *out, int h)
 {
     for (size_t r = 0, e = 0; r < n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part end = PART(after, e), sum = fused(weights->before, PART(before, e), weights->after * end);
+            part end = PART(after, e),
+                 sum = fused(weights->before, PART(before, e), weights->after * end);
             for (int j = 0; j < method->n_stage && !weights->at_end; j++)
                 sum = fused(weights->stage[j], PART(stage[j], e), sum);
             PART(out, c * n + r) = pick(weights->after == 1, end, sum);
         }
 }
 
-INLINE void inside_by(const struct lanes_method *method, const struct lanes_room *room, const lanes *at, lanes *out)
+INLINE void inside_by(const struct lanes_method *method, const struct lanes_room *room,
+                      const lanes *at, lanes *out)
 {
     size_t n = room->plan->n;
     EACH_PART(room) {
         part s = PART(at, 0);
-        struct weights weights = {.before = 1 - s, .after = s, .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
+        struct weights weights = {.before = 1 - s,
+                                  .after = s,
+                                  .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
         for (int j = 0; j < method->n_stage; j++) {
             part inner = {0};
             for (int k = method->n_dense; k-- > 0;)
@@ -48,15 +53,22 @@ INLINE void inside_by(const struct lanes_method *method, const struct lanes_room
     }
 }
 
-static void inside_implicit(const struct lanes_room *room, const lanes *at, lanes *out) { inside_by(&METHOD, room, at, out); }
+static void inside_implicit(const struct lanes_room *room, const lanes *at, lanes *out)
+{
+    inside_by(&METHOD, room, at, out);
+}
 
-static void inside_explicit(const struct lanes_room *room, const lanes *at, lanes *out) { inside_by(&EXPLICIT, room, at, out); }
+static void inside_explicit(const struct lanes_room *room, const lanes *at, lanes *out)
+{
+    inside_by(&EXPLICIT, room, at, out);
+}
 
 static void drop_vanished(const struct lanes_room *room, lanes *inside)
 {
     size_t n = room->plan->n;
     EACH_PART(room) {
-        part share = PART(&room->tolerance.rtol, 0) * PART(&room->tolerance.fraction, 0), square = share * share;
+        part share = PART(&room->tolerance.rtol, 0) * PART(&room->tolerance.fraction, 0),
+             square = share * share;
         for (size_t i = 0; i < n; i++) {
             part least = square * PART(room->tolerance.size, i);
             part_mask small = magnitude(PART(inside, i)) <= least;
@@ -69,16 +81,19 @@ static void drop_vanished(const struct lanes_room *room, lanes *inside)
     }
 }
 
-/* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that are not young; NaN if one of
- * these or its value is not finite. */
-INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values, const lanes *inside, lanes *out, int h)
+/* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that
+ * are not young; NaN if one of these or its value is not finite. */
+INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values,
+                        const lanes *inside, lanes *out, int h)
 {
     const struct lanes_rows *rows = &room->plan->observe;
-    const struct lanes_term *first = rows->term + rows->start[o], *end = rows->term + rows->start[o + 1];
+    const struct lanes_term *first = rows->term + rows->start[o],
+                            *end = rows->term + rows->start[o + 1];
     size_t n = room->plan->n, n_observable = room->plan->abi->n_observable;
     part excess = 0 * PART(values, o);
     for (const struct lanes_term *term = first; term < end; term++) {
-        part effect = magnitude(PART(values, term->value)) * PART(room->tolerance.beyond, term->row);
+        part effect =
+            magnitude(PART(values, term->value)) * PART(room->tolerance.beyond, term->row);
         excess += pick(PART(room->tolerance.guess, term->row) == 0, effect, (part){0});
     }
     for (size_t c = 1; c <= room->n_column; c++) {
@@ -91,17 +106,21 @@ INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *va
     PART(out, o) = excess;
 }
 
-static void observe(const struct lanes_room *room, const lanes *time, const lanes *inside, const bool *is_wanted, lanes *values,
-                    lanes *out)
+static void observe(const struct lanes_room *room, const lanes *time, const lanes *inside,
+                    const bool *is_wanted, lanes *values, lanes *out)
 {
     const struct stiffit_model *abi = room->plan->abi;
     lanes *input = room->scratch.input + abi->n_input;
     EACH_PART(room)
         set_inputs(room, PART(time, 0), input, h);
-    const struct stiffit_lanes_point at = {.t = (const double *)time, .y = (const double *)inside, .p = (const double *)room->p,
-                                           .covariate = (const double *)room->covariate, .work = (const double *)room->work,
+    const struct stiffit_lanes_point at = {.t = (const double *)time,
+                                           .y = (const double *)inside,
+                                           .p = (const double *)room->p,
+                                           .covariate = (const double *)room->covariate,
+                                           .work = (const double *)room->work,
                                            .input = (const double *)input,
-                                           .input_slope = (const double *)room->outside.input_slope};
+                                           .input_slope =
+                                               (const double *)room->outside.input_slope};
     room->plan->lanes->observe(&at, (double *)values);
     for (size_t o = 0; o < abi->n_observable; o++)
         if (is_wanted[o])

@@ -1,4 +1,5 @@
-/* One attempt at a step by the explicit method: slopes of the states, and of the sensitivities by f_y S + f_p.
+/* One attempt at a step by the explicit method: slopes of the states, and of the sensitivities
+ * by f_y S + f_p.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_KERNEL_EXPLICIT_H
 #define ODE_LANES_KERNEL_EXPLICIT_H
@@ -7,8 +8,8 @@
 #include "ode/lanes/kernel_turn.h"
 
 /* The end of a block's step is in sens_new; its error. */
-INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width,
-                        int h)
+INLINE void weigh_block(const struct lanes_room *room, struct attempt *now,
+                        const struct lanes_block *block, size_t width, int h)
 {
     const lanes *unit = room->unit + block->first, *base = room->scratch.base;
     part most[8], finite[8], rtol = PART(&room->tolerance.rtol, 0);
@@ -16,11 +17,14 @@ INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, cons
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part end = PART(block->sens_new, e), size = larger(magnitude(PART(block->sens, e)), magnitude(end));
+            part end = PART(block->sens_new, e),
+                 size = larger(magnitude(PART(block->sens, e)), magnitude(end));
             part beyond = fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY));
-            part ratio = error_of(block->stage, now->h, e, h) * rough_reciprocal_of(fused(rtol, size, beyond));
+            part ratio = error_of(block->stage, now->h, e, h) *
+                         rough_reciprocal_of(fused(rtol, size, beyond));
             most[c] = larger(magnitude(ratio), most[c]);
-            finite[c] = fused((part){0}, ratio, finite[c]); /* NaN where the end or the error is infinite */
+            /* NaN where the end or the error is infinite */
+            finite[c] = fused((part){0}, ratio, finite[c]);
         }
     for (size_t c = 0; c < width; c++) {
         part_mask active = MASK(room->active, block->first + c);
@@ -31,11 +35,13 @@ INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, cons
 }
 
 /* i: a stage; N_SLOPE: the error. */
-INLINE void block_explicit(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width,
-                           int i)
+INLINE void block_explicit(const struct lanes_room *room, struct attempt *now,
+                           const struct lanes_block *block, size_t width, int i)
 {
     size_t n_number = room->plan->n * width;
-    const lanes *from = i == 0 ? block->sens : i == LAST_SLOPE ? block->sens_new : block->sens + n_number;
+    const lanes *from = i == 0            ? block->sens
+                        : i == LAST_SLOPE ? block->sens_new
+                                          : block->sens + n_number;
     EACH_PART(room)
         if (i == N_SLOPE)
             weigh_block(room, &now[h], block, width, h);
@@ -46,7 +52,8 @@ INLINE void block_explicit(const struct lanes_room *room, struct attempt *now, c
 }
 
 #define EXPLICIT_BLOCK(width) \
-    static void block_explicit_##width(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, \
+    static void block_explicit_##width(const struct lanes_room *room, struct attempt *now, \
+        const struct lanes_block *block, \
                                        int i) \
     { \
         block_explicit(room, now, block, width, i); \
@@ -54,11 +61,13 @@ INLINE void block_explicit(const struct lanes_room *room, struct attempt *now, c
 #define EXPLICIT_WIDTHS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 EXPLICIT_WIDTHS(EXPLICIT_BLOCK)
 #define EXPLICIT_ROW(width) [width] = block_explicit_##width,
-static void (*const block_explicit_do[])(const struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {
-    EXPLICIT_WIDTHS(EXPLICIT_ROW)};
+static void (*const block_explicit_do[])(const struct lanes_room *, struct attempt *,
+                                         const struct lanes_block *,
+                                         int) = {EXPLICIT_WIDTHS(EXPLICIT_ROW)};
 
 /* Slope i of the states, with the derivatives that the sensitivities need. */
-static void state_slope(struct lanes_room *room, const struct attempt *now, const struct stiffit_lanes_point *base, int i)
+static void state_slope(struct lanes_room *room, const struct attempt *now,
+                        const struct stiffit_lanes_point *base, int i)
 {
     size_t n = room->plan->n;
     lanes t, *input = room->scratch.input + room->plan->abi->n_input;
@@ -73,7 +82,8 @@ static void state_slope(struct lanes_room *room, const struct attempt *now, cons
     at.t = (const double *)&t;
     at.input = (const double *)input;
     at.y = (const double *)argument;
-    /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
+    /* derive, not rhs, even without columns: their last bits differ, and other lanes may have
+     * columns */
     room->plan->lanes->derive(&at, (double *)room->scratch.derived[i]);
     EACH_PART(room) {
         for (size_t k = 0; k < n; k++)
@@ -86,13 +96,17 @@ static void state_slope(struct lanes_room *room, const struct attempt *now, cons
 static void weigh_states(const struct lanes_room *room, struct attempt *now, int h)
 {
     lanes *const *slope = room->scratch.stage;
-    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0}, by_state = {0}, by_slope = {0}, all = {0};
+    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0}, by_state = {0},
+         by_slope = {0}, all = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
-        part end = PART(room->y_before, i), size = larger(magnitude(PART(room->y, i)), magnitude(end));
-        part beyond = PART(room->tolerance.beyond, i), weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        part end = PART(room->y_before, i),
+             size = larger(magnitude(PART(room->y, i)), magnitude(end));
+        part beyond = PART(room->tolerance.beyond, i),
+             weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
         part ratio = error_of(slope, now->h, i, h) * weight;
         part change = (end - PART(room->scratch.argument, i)) * weight;
-        part slopes = (PART(slope[LAST_SLOPE], i) - PART(slope[LAST_SLOPE - 1], i)) * now->h * weight;
+        part slopes =
+            (PART(slope[LAST_SLOPE], i) - PART(slope[LAST_SLOPE - 1], i)) * now->h * weight;
         PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
         by_state = fused(change, change, by_state);
@@ -113,22 +127,27 @@ static void keep_last(const struct lanes_room *room, size_t n, lanes **slope, bo
     else
         EACH_PART(room)
             for (size_t e = 0; e < n; e++)
-                PART(slope[0], e) = pick(MASK(&room->advanced, 0), PART(slope[LAST_SLOPE], e), PART(slope[0], e));
+                PART(slope[0], e) =
+                    pick(MASK(&room->advanced, 0), PART(slope[LAST_SLOPE], e), PART(slope[0], e));
 }
 
-/* The first slopes. Where some lane has none yet, all compute theirs: they get the same bits as before. */
-static void begin_explicit(struct lanes_room *room, const struct attempt *now, const struct stiffit_lanes_point *base)
+/* The first slopes. Where some lane has none yet, all compute theirs: they get the same bits as
+ * before. */
+static void begin_explicit(struct lanes_room *room, const struct attempt *now,
+                           const struct stiffit_lanes_point *base)
 {
     bool all = true;
     if (room->fresh) {
         room->fresh = 0;
         state_slope(room, now, base, 0);
         for (size_t b = 0; b < room->n_block; b++)
-            block_explicit_do[room->block[b].width](room, (struct attempt *)now, &room->block[b], 0);
+            block_explicit_do[room->block[b].width](room, (struct attempt *)now, &room->block[b],
+                                                    0);
         return;
     }
     EACH_PART(room)
-        all = all && bits(MASK(&room->advanced, 0) | ~MASK(&room->live, 0)) == (1u << (N_LANE / N_PART)) - 1;
+        all = all && bits(MASK(&room->advanced, 0) | ~MASK(&room->live, 0)) ==
+                         (1u << (N_LANE / N_PART)) - 1;
     keep_last(room, room->plan->n, room->scratch.stage, all);
     for (size_t b = 0; b < room->n_block; b++)
         keep_last(room, room->plan->n * room->block[b].width, room->block[b].stage, all);
@@ -137,7 +156,8 @@ static void begin_explicit(struct lanes_room *room, const struct attempt *now, c
 static struct lanes_events attempt_explicit(struct lanes_room *room)
 {
     struct attempt now[N_PART];
-    struct stiffit_lanes_point at = {.p = (const double *)room->p, .covariate = (const double *)room->covariate,
+    struct stiffit_lanes_point at = {.p = (const double *)room->p,
+                                     .covariate = (const double *)room->covariate,
                                      .work = (const double *)room->work,
                                      .input_slope = (const double *)room->outside.input_slope};
     bool together = room->n_block == 1;
@@ -156,7 +176,8 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
             block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
     agree(room, now);
     EACH_PART(room) {
-        /* the error inside of a step is about as large as the estimate, that of its end far smaller */
+        /* the error inside of a step is about as large as the estimate, that of its end far
+         * smaller */
         part_mask inside = PART(&room->t_next, 0) < now[h].end;
         part by = PART(&room->control.by_accepted, 0);
         now[h].worst *= pick(inside, by * PART(&room->control.by_inside, 0), by);

@@ -1,5 +1,5 @@
-/* Numbers of the kernel: vectors as wide as the registers that it is compiled for, and functions of them that give the
- * same bits at any width.
+/* Numbers of the kernel: vectors as wide as the registers that it is compiled for, and functions
+ * of them that give the same bits at any width.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -11,8 +11,9 @@
 #include <immintrin.h>
 #endif
 
-/* The widest vector that is compiled well: a lanes' number is N_PART of them. Everything but the model's functions is done for
- * one part after the other: `h` is the part's number in all functions below. */
+/* The widest vector that is compiled well: a lanes' number is N_PART of them. Everything but the
+ * model's functions is done for one part after the other: `h` is the part's number in all
+ * functions below. */
 #if defined(__AVX512F__)
 enum { N_PART = 1 };
 #elif defined(__FMA__)
@@ -25,7 +26,8 @@ typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
 #define PART(array, e) (((part *)(array))[(size_t)(e) * N_PART + (size_t)h])
 #define MASK(array, e) (((part_mask *)(array))[(size_t)(e) * N_PART + (size_t)h])
 /* The parts of a room that are in use. */
-#define EACH_PART(room) for (int h = 0; N_PART == 1 ? h < 1 : h * (N_LANE / N_PART) < (room)->n_lane; h++)
+#define IS_PART(room, h) (N_PART == 1 ? (h) < 1 : (h) * (N_LANE / N_PART) < (room)->n_lane)
+#define EACH_PART(room) for (int h = 0; IS_PART(room, h); h++)
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -36,8 +38,8 @@ INLINE part pick(part_mask where, part a, part b)
 }
 INLINE part magnitude(part x) { return (part)((part_mask)x & INT64_MAX); }
 
-/* a * b + c, rounded once (the source says where, not the compiler: all widths do the same); the larger and the smaller one, or
- * b if one of them is NaN. */
+/* a * b + c, rounded once (the source says where, not the compiler: all widths do the same); the
+ * larger and the smaller one, or b if one of them is NaN. */
 #if defined(__AVX512F__)
 INLINE part fused(part a, part b, part c) { return _mm512_fmadd_pd(a, b, c); }
 INLINE part larger(part a, part b) { return _mm512_max_pd(a, b); }
@@ -75,7 +77,8 @@ INLINE part log2_of(part x)
     part exponent = (part)(((raw >> 52) & 0x7ff) | 0x4330000000000000) - (0x1p52 + 1023);
     part z = (part)((raw & 0xfffffffffffff) | 0x3ff0000000000000) - 1.5, q = z * z;
     /* log2(1.5 + z), |z| <= 1/2: interpolated at Chebyshev's points */
-    part low = fused(q, linear(-0.3206318784567584, 0.14250802403350074, z), linear(0.5849627591044448, 0.9617965401665187, z));
+    part low = fused(q, linear(-0.3206318784567584, 0.14250802403350074, z),
+                     linear(0.5849627591044448, 0.9617965401665187, z));
     part high = fused(q, linear(-0.02511014095222291, 0.01444035250150204, z),
                       linear(-0.07059455402263097, 0.03761046427796303, z));
     return exponent + fused(q * q, high, low);
@@ -89,7 +92,8 @@ INLINE part reciprocal_of(part x)
     return r * fused(-x, r, spread(2));
 }
 
-/* The same, off by less than 2 %: enough for the error tests of many numbers. Not finite if x is infinite. */
+/* The same, off by less than 2 %: enough for the error tests of many numbers. Not finite if x is
+ * infinite. */
 INLINE part rough_reciprocal_of(part x)
 {
     part r = (part)(0x7fde623822fc16e6 - (part_mask)x);

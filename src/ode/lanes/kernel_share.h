@@ -1,4 +1,5 @@
-/* Lanes that share an evaluation (room.h): errors are compared over all of them, and an entry of df/dp goes to one.
+/* Lanes that share an evaluation (room.h): errors are compared over all of them, and an entry of
+ * df/dp goes to one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_KERNEL_SHARE_H
 #define ODE_LANES_KERNEL_SHARE_H
@@ -8,7 +9,8 @@
 #include <string.h>
 
 /* Adds a number to that of an entry, in the lanes of its rank. */
-INLINE void add_entry(const struct lanes_room *room, const struct stiffit_lanes_entry *entry, part value, lanes *to, int h)
+INLINE void add_entry(const struct lanes_room *room, const struct stiffit_lanes_entry *entry,
+                      part value, lanes *to, int h)
 {
     if (__builtin_expect(room->n_share > 1, 0)) /* x + -0 is x, whatever it is */
         value = pick(MASK((const int64_t *)room->of_rank + entry->rank, 0), value, spread(-0.0));

@@ -1,4 +1,5 @@
-/* What the explicit method is made of, for many numbers at once: arguments of stages, slopes of sensitivities, and errors.
+/* What the explicit method is made of, for many numbers at once: arguments of stages, slopes of
+ * sensitivities, and errors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_KERNEL_SLOPES_H
 #define ODE_LANES_KERNEL_SLOPES_H
@@ -10,7 +11,8 @@
 enum { LAST_SLOPE = 8, N_SLOPE = 9 };
 
 /* For n numbers: the argument of stage i, x + h sum a_ij k_j. i is a constant. */
-INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
+INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lanes *const *slope,
+                          lanes *out, int h)
 {
     for (size_t e = 0; e < n; e++) {
         part sum = {0};
@@ -22,7 +24,8 @@ INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lane
     }
 }
 
-static void advance(int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
+static void advance(int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out,
+                    int h)
 {
 #define SLOPES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define SLOPE(i) \
@@ -46,7 +49,8 @@ INLINE part error_of(lanes *const *slope, part step, size_t e, int h)
 }
 
 /* The slopes of a block's sensitivities at `from`: slope i. */
-INLINE void multiply(const struct lanes_room *room, const struct lanes_block *block, size_t width, int i, const lanes *from)
+INLINE void multiply(const struct lanes_room *room, const struct lanes_block *block, size_t width,
+                     int i, const lanes *from)
 {
     const struct lanes_plan *plan = room->plan;
     const struct lanes_rows *jacobian = &plan->jacobian;
@@ -58,7 +62,8 @@ INLINE void multiply(const struct lanes_room *room, const struct lanes_block *bl
             part sum[8];
             for (size_t c = 0; c < width; c++)
                 sum[c] = (part){0};
-            for (const struct lanes_term *term = jacobian->term + jacobian->start[r]; term < end; term++) {
+            for (const struct lanes_term *term = jacobian->term + jacobian->start[r]; term < end;
+                 term++) {
                 part value = PART(derived, term->value);
                 const lanes *operand = from + (size_t)term->row * width;
                 for (size_t c = 0; c < width; c++)
@@ -69,7 +74,8 @@ INLINE void multiply(const struct lanes_room *room, const struct lanes_block *bl
         }
         for (size_t q = 0; q < block->n_entry; q++) {
             const struct stiffit_lanes_entry *entry = &block->entry[q];
-            add_entry(room, entry, PART(derived, plan->entry[entry->value / N_LANE].value), slope, h);
+            add_entry(room, entry, PART(derived, plan->entry[entry->value / N_LANE].value), slope,
+                      h);
         }
         infuse(room, block->minus_rate, plan->n * width, slope, h);
     }

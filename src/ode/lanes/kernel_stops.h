@@ -1,5 +1,5 @@
-/* What the right-hand side takes from outside of the model: inputs, infusions, and the stretch of time between two stops, on
- * whose side of them it is evaluated.
+/* What the right-hand side takes from outside of the model: inputs, infusions, and the stretch
+ * of time between two stops, on whose side of them it is evaluated.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_KERNEL_STOPS_H
 #define ODE_LANES_KERNEL_STOPS_H
@@ -23,7 +23,8 @@ INLINE void set_time(const struct lanes_room *room, part t, lanes *point, lanes 
 }
 
 /* Adds the rates of infusions to n numbers. */
-INLINE void infuse(const struct lanes_room *room, const lanes *minus_rate, size_t n, lanes *to, int h)
+INLINE void infuse(const struct lanes_room *room, const lanes *minus_rate, size_t n, lanes *to,
+                   int h)
 {
     if (room->outside.infused)
         for (size_t e = 0; e < n; e++)

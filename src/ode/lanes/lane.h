@@ -12,8 +12,11 @@
 /* An evaluation in a lane, or set aside. */
 struct lane {
     struct simulation sim;
-    double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
-    uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a
+     * lane */
+    double *y;
+    /* of each block: its parameter; from n_parameter on, of those that have none */
+    uint32_t *id;
     /* While in a lane, for group_answer_rows: */
     bool is_simple;     /* it answers the rows */
     bool is_plain;      /* each of their derivatives is one number of group.observed, */

@@ -66,7 +66,10 @@ struct lanes_batch {
 };
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
-static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
+static struct lane *lane_of(const struct lanes_batch *own, int k)
+{
+    return (struct lane *)own->base.seat[k];
+}
 static struct group *group_of(struct lanes_batch *own, int k)
 {
     return &own->group[lane_of(own, k)->method];
@@ -81,8 +84,8 @@ static const char *refusal(const struct stiffit_model *abi)
 
 static bool suits(const struct engine_use *use)
 {
-    return !use->has_adjoint && !use->has_differences && !use->has_solver && !use->has_periods && !use->has_phases &&
-           !use->has_calls;
+    return !use->has_adjoint && !use->has_differences && !use->has_solver && !use->has_periods &&
+           !use->has_phases && !use->has_calls;
 }
 
 static void plan_free(void *own)
@@ -93,14 +96,17 @@ static void plan_free(void *own)
     free(plan);
 }
 
-static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options, struct error *error)
+static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options,
+                      struct error *error)
 {
     const struct lanes_kernel *kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"), error);
     struct plan *plan = kernel ? calloc(1, sizeof *plan) : NULL;
     bool is_wrong = false;
     if (!plan)
         return NULL;
-    *plan = (struct plan){.abi = abi, .n_id = abi->n_parameter + options->n_none, .follows_sizes = options->atol == 0,
+    *plan = (struct plan){.abi = abi,
+                          .n_id = abi->n_parameter + options->n_none,
+                          .follows_sizes = options->atol == 0,
                           .kernel = kernel};
     plan->lanes = lanes_plan_new(abi, &is_wrong);
     plan->linear = linear_plan_new(abi, LINEAR_DENSE, error);
@@ -108,7 +114,8 @@ static void *plan_new(const struct stiffit_model *abi, const struct ode_options 
         return plan;
     plan_free(plan);
     if (is_wrong)
-        error_set(error, STATUS_BAD_MODEL, "the patterns of the model %s for lanes are wrong", abi->name);
+        error_set(error, STATUS_BAD_MODEL, "the patterns of the model %s for lanes are wrong",
+                  abi->name);
     return NULL;
 }
 
@@ -833,12 +840,20 @@ static const struct integrator_seats lane_seats = {
     .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to,
     .take_back = take_back,
     .saw_step = saw_step, .attend = attend, .cost = cost};
-static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_SEAT, .closest = LANES_CLOSEST, .plan_new = plan_new,
-    .plan_free = plan_free,
-    .linear_solver = linear_solver, .simulation_new = lane_new, .simulation_free = lane_free,
-    .start = start,
-    .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
-    .fail = fail, .seats = &lane_seats};
+static const struct integrator lanes_integrator = {.name = "lanes",
+                                                   .width = N_SEAT,
+                                                   .closest = LANES_CLOSEST,
+                                                   .plan_new = plan_new,
+                                                   .plan_free = plan_free,
+                                                   .linear_solver = linear_solver,
+                                                   .simulation_new = lane_new,
+                                                   .simulation_free = lane_free,
+                                                   .start = start,
+                                                   .attempt = attempt,
+                                                   .inside = inside,
+                                                   .look_for_steady_state = look_for_steady_state,
+                                                   .may_be_sizes = may_be_sizes,
+                                                   .fail = fail,
+                                                   .seats = &lane_seats};
 const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true,
                                                          suits);

@@ -1,4 +1,5 @@
-/* Allocates the lanes' numbers, divides the columns into blocks, and chooses the kernel for this CPU.
+/* Allocates the lanes' numbers, divides the columns into blocks, and chooses the kernel for this
+ * CPU.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/room.h"
 
@@ -20,7 +21,8 @@ static int list_kernels(const struct lanes_kernel *kernel[MOST_KERNELS])
 #define HAS __builtin_cpu_supports
     __builtin_cpu_init();
     bool v3 = HAS("avx2") && HAS("bmi") && HAS("bmi2") && HAS("fma");
-    if (v3 && HAS("avx512f") && HAS("avx512bw") && HAS("avx512cd") && HAS("avx512dq") && HAS("avx512vl"))
+    if (v3 && HAS("avx512f") && HAS("avx512bw") && HAS("avx512cd") && HAS("avx512dq") &&
+        HAS("avx512vl"))
         kernel[n++] = &lanes_kernel_v4;
     if (v3)
         kernel[n++] = &lanes_kernel_v3;
@@ -40,9 +42,11 @@ const struct lanes_kernel *lanes_kernel_choose(const char *name, struct error *e
     for (int i = 0; i < n; i++) {
         if (strcmp(name, kernel[i]->name) == 0)
             return kernel[i];
-        n_char += snprintf(names + n_char, sizeof names - (size_t)n_char, "%s%s", i ? ", " : "", kernel[i]->name);
+        n_char += snprintf(names + n_char, sizeof names - (size_t)n_char, "%s%s", i ? ", " : "",
+                           kernel[i]->name);
     }
-    error_set(error, STATUS_USAGE, "STIFFIT_LANES_KERNEL: this CPU has no kernel \"%s\", only %s", name, names);
+    error_set(error, STATUS_USAGE, "STIFFIT_LANES_KERNEL: this CPU has no kernel \"%s\", only %s",
+              name, names);
     return NULL;
 }
 
@@ -66,7 +70,8 @@ static lanes *new_lanes(size_t n)
 bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
                      const struct lanes_method *method, size_t n_other)
 {
-    size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
+    size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other,
+           n_input = plan->abi->n_input;
     bool good = true;
     bool has_code = plan->algebra.columns || plan->algebra.stages;
     *room = (struct lanes_room){.plan = plan, .method = method,
@@ -82,12 +87,27 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
     struct {
         lanes **place;
         size_t n;
-    } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
-                  {&room->unit, n_column}, {(lanes **)&room->active, n_column}, {&room->y, n}, {&room->y_before, n},
-                  {&tolerance->size, n}, {&tolerance->guess, n}, {&tolerance->beyond, n}, {&tolerance->born, n},
-                  {&tolerance->reach, n}, {&tolerance->noise, n}, {&scratch->factor, plan->n_factor},
-                  {&scratch->argument, n}, {&scratch->right, 8 * n}, {&scratch->base, n}, {&scratch->input, 2 * n_input},
-                  {&outside->minus_rate, n}, {&outside->input_since, n_input}, {&outside->input_value, n_input},
+    } arrays[] = {{&room->p, n_parameter},
+                  {&room->covariate, plan->abi->n_covariate},
+                  {&room->work, plan->abi->n_work},
+                  {&room->unit, n_column},
+                  {(lanes **)&room->active, n_column},
+                  {&room->y, n},
+                  {&room->y_before, n},
+                  {&tolerance->size, n},
+                  {&tolerance->guess, n},
+                  {&tolerance->beyond, n},
+                  {&tolerance->born, n},
+                  {&tolerance->reach, n},
+                  {&tolerance->noise, n},
+                  {&scratch->factor, plan->n_factor},
+                  {&scratch->argument, n},
+                  {&scratch->right, 8 * n},
+                  {&scratch->base, n},
+                  {&scratch->input, 2 * n_input},
+                  {&outside->minus_rate, n},
+                  {&outside->input_since, n_input},
+                  {&outside->input_value, n_input},
                   {&outside->input_slope, n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
@@ -112,10 +132,27 @@ void lanes_room_fini(struct lanes_room *room)
     const struct lanes_tolerance *tolerance = &room->tolerance;
     const struct lanes_outside *outside = &room->outside;
     const struct lanes_scratch *scratch = &room->scratch;
-    lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
-                       tolerance->size, tolerance->guess, tolerance->beyond, tolerance->born, tolerance->reach,
-                       tolerance->noise, scratch->factor, scratch->argument, scratch->right, scratch->base,
-                       scratch->input, outside->minus_rate, outside->input_since, outside->input_value,
+    lanes *arrays[] = {room->p,
+                       room->covariate,
+                       room->work,
+                       room->unit,
+                       (lanes *)room->active,
+                       room->y,
+                       room->y_before,
+                       tolerance->size,
+                       tolerance->guess,
+                       tolerance->beyond,
+                       tolerance->born,
+                       tolerance->reach,
+                       tolerance->noise,
+                       scratch->factor,
+                       scratch->argument,
+                       scratch->right,
+                       scratch->base,
+                       scratch->input,
+                       outside->minus_rate,
+                       outside->input_since,
+                       outside->input_value,
                        outside->input_slope};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);

@@ -1,5 +1,6 @@
-/* The numbers of eight evaluations side by side, and the kernel that makes one attempt at a step in all of them. A lane's
- * numbers depend on nothing in other lanes. The kernel is compiled for several widths of registers; all give the same bits.
+/* The numbers of eight evaluations side by side, and the kernel that makes one attempt at a step
+ * in all of them. A lane's numbers depend on nothing in other lanes. The kernel is compiled for
+ * several widths of registers; all give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -22,7 +23,8 @@ typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
  * for the model's functions of stages. */
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
-    lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
+    /* matrices, each followed by another one, which is scratch for a stage's argument */
+    lanes *sens, *sens_new;
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
     size_t n_entry;           /* of df/dp; 0 where `which` says the same */
@@ -41,7 +43,9 @@ struct lanes_tolerance {
 /* What the right-hand side takes from outside of the model (kernel_stops.h). */
 struct lanes_outside {
     lanes since, until;  /* the right-hand side is evaluated between these times */
-    unsigned infused;    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits alone */
+    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits
+     * alone */
+    unsigned infused;
     lanes *minus_rate;   /* n */
     lanes *input_since, *input_value, *input_slope; /* n_input: value + slope (t - since) */
 };
@@ -51,7 +55,8 @@ struct lanes_control {
     lanes by_accepted;            /* 1 / (how many tolerances a step's error may be)^2 */
     lanes by_inside;              /* a factor of that for explicit steps with a measurement
                                    * inside */
-    lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
+    /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
+    lanes log_h, log_error;
     lanes_mask rejected;          /* the latest attempt was rejected */
     lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
     lanes_mask watched;           /* the caller wants to see each of its steps */
@@ -109,11 +114,13 @@ struct lanes_room {
     lanes t_stop;        /* steps end there at the latest, exactly */
     lanes t_next, t_later; /* times of the next measurement, and of the one after it */
     lanes t_part;        /* lane_part, as a time */
-    lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
+    /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
+    lanes *y, *y_before;
     lanes t_before, h_used;
 };
 
-/* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE for each. */
+/* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE
+ * for each. */
 struct lanes_events {
     unsigned moved;     /* the step was accepted */
     unsigned measured;  /* it reached t_next */
@@ -134,27 +141,30 @@ struct lanes_kernel {
     const char *name;
     int width; /* lanes in a register */
     struct lanes_events (*attempt[N_METHOD])(struct lanes_room *room);
-    /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
+    /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers,
+     * column by column. */
     void (*inside[N_METHOD])(const struct lanes_room *room, const lanes *s, lanes *out);
     /* As tolerance_drop_vanished, for sensitivities found inside. */
     void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
-    /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
-     * n_observe numbers, the output of the model's function. out: n_observable x (1 + n_column), column by column: first the
-     * errors that come from the states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite; then
-     * the derivatives by way of the states. */
-    void (*observe)(const struct lanes_room *room, const lanes *time, const lanes *inside, const bool *is_wanted, lanes *values,
-                    lanes *out);
+    /* The wanted observables at a time, from what `inside` has found there; for models whose
+     * plan has n_observe. values: n_observe numbers, the output of the model's function. out:
+     * n_observable x (1 + n_column), column by column: first the errors that come from the
+     * states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite;
+     * then the derivatives by way of the states. */
+    void (*observe)(const struct lanes_room *room, const lanes *time, const lanes *inside,
+                    const bool *is_wanted, lanes *values, lanes *out);
 };
 
-/* The kernel called `name`, or the widest one if `name` is NULL or empty. NULL: this CPU has no such kernel, and *error says
- * which ones it has. */
+/* The kernel called `name`, or the widest one if `name` is NULL or empty. NULL: this CPU has no
+ * such kernel, and *error says which ones it has. */
 const struct lanes_kernel *lanes_kernel_choose(const char *name, struct error *error);
 
-/* Whether this CPU multiplies and adds in one operation, which takes the C library more than ten times as long. */
+/* Whether this CPU multiplies and adds in one operation, which takes the C library more than ten
+ * times as long. */
 bool lanes_kernel_is_fast(void);
 
-/* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal then, and for a room that is all
- * zero. */
+/* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal
+ * then, and for a room that is all zero. */
 bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
                      const struct lanes_method *method, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);

@@ -1,6 +1,6 @@
-/* The items of slot s are numbered from s * block_size * n_item, so a worker finds an item's data by
- * arithmetic. A worker holds an item that has not begun, so the block is not overwritten in the
- * meantime.
+/* The items of slot s are numbered from s * block_size * n_item, so a worker finds an item's
+ * data by arithmetic. A worker holds an item that has not begun, so the block is not overwritten
+ * in the meantime.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/block_ring.h"
 
@@ -12,9 +12,11 @@ enum status block_ring_init(struct block_ring *ring, struct problem *problem, ui
                             uint64_t n_measurement, uint32_t n_item, struct error *error)
 {
     memset(ring, 0, sizeof *ring);
-    /* A dataset's share of a block: its measurements, and its starts and bounds, which matter if there are many parameters. */
+    /* A dataset's share of a block: its measurements, and its starts and bounds, which matter if
+     * there are many parameters. */
     uint64_t rows_each = (n_dataset ? n_measurement / n_dataset : 0) + problem_n_parameter(problem);
-    uint64_t size = ROWS_PER_BLOCK / (rows_each ? rows_each : 1), most = (UINT32_MAX - 1u) / RING_N_SLOT / n_item;
+    uint64_t size = ROWS_PER_BLOCK / (rows_each ? rows_each : 1),
+             most = (UINT32_MAX - 1u) / RING_N_SLOT / n_item;
     size = size < MAX_BLOCK ? size : MAX_BLOCK;
     size = size < most ? size : most;
     ring->problem = problem;
@@ -22,7 +24,8 @@ enum status block_ring_init(struct block_ring *ring, struct problem *problem, ui
     ring->n_item = n_item;
     ring->block_size = size ? (uint32_t)size : 1;
     if (!monitor_init(&ring->monitor))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the reader of the problem file");
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory for the reader of the problem file");
     return STATUS_OK;
 }
 
@@ -40,7 +43,8 @@ void block_ring_fini(struct block_ring *ring)
 static bool has_room(struct block_ring *ring)
 {
     struct ring_slot *slot = &ring->slot[ring->n_read % RING_N_SLOT];
-    return slot->n_item == 0 || (ring->n_read - ring->n_handed < RING_N_SLOT && counter_get(&slot->n_begun) == slot->n_item);
+    return slot->n_item == 0 || (ring->n_read - ring->n_handed < RING_N_SLOT &&
+                                 counter_get(&slot->n_begun) == slot->n_item);
 }
 
 enum status block_ring_read(struct block_ring *ring, int wait_ms, bool *did, struct error *error)
@@ -56,7 +60,8 @@ enum status block_ring_read(struct block_ring *ring, int wait_ms, bool *did, str
     if (!room)
         return STATUS_OK;
 
-    enum status status = problem_read(ring->problem, &slot->block, ring->block_size, SIZE_MAX, error);
+    enum status status =
+        problem_read(ring->problem, &slot->block, ring->block_size, SIZE_MAX, error);
     if (!status && slot->block.n && ring->prepare)
         status = ring->prepare(ring->context, &slot->block, error);
     if (status)
@@ -113,7 +118,8 @@ static struct ring_slot *slot_of(struct block_ring *ring, uint32_t item)
     return &ring->slot[item / ring->n_item / ring->block_size];
 }
 
-const struct problem_block *block_ring_item(struct block_ring *ring, uint32_t item, size_t *row, uint32_t *number)
+const struct problem_block *block_ring_item(struct block_ring *ring, uint32_t item, size_t *row,
+                                            uint32_t *number)
 {
     const struct problem_block *block = &slot_of(ring, item)->block;
     *row = item / ring->n_item % ring->block_size;

@@ -58,6 +58,7 @@ void block_ring_end(struct block_ring *ring);
 bool block_ring_next(struct block_ring *ring, uint32_t *first, uint32_t *last);
 /* A worker: the data of an item that it has taken but not begun, and the item's number within
  * its dataset. */
-const struct problem_block *block_ring_item(struct block_ring *ring, uint32_t item, size_t *row, uint32_t *number);
+const struct problem_block *block_ring_item(struct block_ring *ring, uint32_t item, size_t *row,
+                                            uint32_t *number);
 /* A worker: this item has begun (its data have been copied) or needs no data. */
 void block_ring_begun(struct block_ring *ring, uint32_t item);

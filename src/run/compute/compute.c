@@ -32,8 +32,8 @@ enum status compute_read_journal(struct compute *compute, struct error *error)
     return status;
 }
 
-enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
-                                    const char *reason, struct error *error)
+enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task,
+                                    enum outcome outcome, const char *reason, struct error *error)
 {
     size_t n = compute->campaign.n_parameter;
     struct fit_record record = {.dataset = dataset, .start = task};

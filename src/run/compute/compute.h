@@ -32,7 +32,8 @@ struct pass_tasks;
 struct stage {
     const struct pass_tasks *tasks;
     uint32_t first_task, n_task; /* of each dataset */
-    bool (*wanted)(const void *context, uint64_t dataset); /* whether a dataset takes part; NULL: all do */
+    /* whether a dataset takes part; NULL: all do */
+    bool (*wanted)(const void *context, uint64_t dataset);
     const void *wanted_context;
     bool apart;                  /* only tasks that were set aside, one after another */
     uint64_t n_before;           /* tasks done before it begins, for the display */
@@ -105,8 +106,9 @@ static inline bool compute_is_first(const struct compute *compute)
 enum status compute_read_journal(struct compute *compute, struct error *error);
 
 /* Journals a fit that did not run, or did not end. */
-enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
-                                    const char *reason, struct error *error);
+enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task,
+                                    enum outcome outcome, const char *reason, struct error *error);
 
 /* A line for the user. */
-void compute_say(struct compute *compute, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void compute_say(struct compute *compute, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

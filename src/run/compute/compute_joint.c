@@ -320,8 +320,10 @@ static enum status stopped(const struct compute *compute, struct error *error)
     uint64_t n = compute_n_search(compute), n_done = searches->n_before + searches->n_ended;
     if (n == 1 && first)
         return error_set(error, STATUS_STOPPED,
-                         "stopped by %s in pass %lld of the fit, after %lld steps; the same command "
-                         "resumes", by, (long long)first->n_pass,
+                         "stopped by %s in pass %lld of the fit, after %lld steps; the same "
+                         "command "
+                         "resumes",
+                         by, (long long)first->n_pass,
                          (long long)first->fit.joint.search.n_iteration);
     return error_set(error, STATUS_STOPPED,
                      "stopped by %s after %llu of %llu fits; the same command resumes", by,
@@ -363,7 +365,8 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     if (searches)
         stop_searches(compute);
     if (!status) {
-        compute->pass.stage = (struct stage){.tasks = &blocks, .n_task = 1, .n_wanted = compute->n_fit};
+        compute->pass.stage =
+            (struct stage){.tasks = &blocks, .n_task = 1, .n_wanted = compute->n_fit};
         counter_set(&compute->pass.n_done, compute->n_fit);
         counter_set(&compute->pass.n_put_off, 0);
         show_searches(compute);

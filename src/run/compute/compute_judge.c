@@ -1,4 +1,5 @@
-/* Handles the death of an earlier compute process: journals its guilty fits and informs the user before the others continue.
+/* Handles the death of an earlier compute process: journals its guilty fits and informs the user
+ * before the others continue.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_judge.h"
 
@@ -8,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number of deaths that are reported individually; the default number of fits that may crash or hang; and the smaller
- * one if the first ones hang, because each of these costs a minute. */
+/* The number of deaths that are reported individually; the default number of fits that may crash
+ * or hang; and the smaller one if the first ones hang, because each of these costs a minute. */
 enum { MAX_TOLD = 5, MAX_CRASHES = 100, MAX_FIRST_HUNG = 3, NAME_SIZE = 120 };
 
 static bool has_ended(const void *context, uint64_t fit) { return journal_has(context, fit); }
@@ -41,25 +42,38 @@ static void tell_suspects(struct compute *compute, const struct death *death)
 {
     char name[NAME_SIZE];
     if (death->n_put_off == 0) {
-        compute_say(compute, "the computing process died (%s) while no fit was under way; a new one continues", death->how);
+        compute_say(compute,
+                    "the computing process died (%s) while no fit was under way; a new one "
+                    "continues",
+                    death->how);
         return;
     }
     name_fit(compute, death->put_off, name);
-    compute_say(compute, "the computing process died (%s) with %zu fit%s under way, %s%s; %s tried again, alone, when the "
-                "others are done", death->how, death->n_put_off, death->n_put_off == 1 ? "" : "s", name,
-                death->n_put_off == 1 ? "" : " among them", death->n_put_off == 1 ? "it is" : "they are");
+    compute_say(compute,
+                "the computing process died (%s) with %zu fit%s under way, %s%s; %s tried again, "
+                "alone, when the "
+                "others are done",
+                death->how, death->n_put_off, death->n_put_off == 1 ? "" : "s", name,
+                death->n_put_off == 1 ? "" : " among them",
+                death->n_put_off == 1 ? "it is" : "they are");
 }
 
-static enum status too_many(struct compute *compute, const char *example, const char *reason, struct error *error)
+static enum status too_many(struct compute *compute, const char *example, const char *reason,
+                            struct error *error)
 {
-    return error_set(error, STATUS_BAD_MODEL, "%s: %llu fits have crashed the model or hung, more than --max-crashes allows. "
-                     "The latest is %s: %s. Check the model with `stiffit model check`; with a larger --max-crashes the same "
-                     "command continues", problem_info(compute->campaign.problem)->path,
+    return error_set(error, STATUS_BAD_MODEL,
+                     "%s: %llu fits have crashed the model or hung, more than --max-crashes "
+                     "allows. "
+                     "The latest is %s: %s. Check the model with `stiffit model check`; with a "
+                     "larger --max-crashes the same "
+                     "command continues",
+                     problem_info(compute->campaign.problem)->path,
                      (unsigned long long)suspects_n_guilty(compute->board), example, reason);
 }
 
-static enum status journal_guilty(struct compute *compute, const struct death *death, const struct board_slots *slots,
-                                  char *example, char *reason, struct error *error)
+static enum status journal_guilty(struct compute *compute, const struct death *death,
+                                  const struct board_slots *slots, char *example, char *reason,
+                                  struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     enum status status = STATUS_OK;
@@ -67,15 +81,19 @@ static enum status journal_guilty(struct compute *compute, const struct death *d
     for (size_t i = 0; !status && i < death->n_guilty; i++, n_told++) {
         uint64_t fit = death->guilty[i];
         name_fit(compute, fit, example);
-        suspects_reason(death, board_slot(slots, death->slot[i]), problem_parameter_name(campaign->problem),
-                        campaign->n_parameter, reason);
-        status = compute_journal_failure(compute, fit / campaign->n_task, (uint32_t)(fit % campaign->n_task),
-                                         death->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
+        suspects_reason(death, board_slot(slots, death->slot[i]),
+                        problem_parameter_name(campaign->problem), campaign->n_parameter, reason);
+        status =
+            compute_journal_failure(compute, fit / campaign->n_task,
+                                    (uint32_t)(fit % campaign->n_task),
+                                    death->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
         if (n_told < MAX_TOLD)
-            compute_say(compute, "%s: %s: %s; %s", example, death->hung ? "hung" : "the model crashed", reason,
+            compute_say(compute, "%s: %s: %s; %s", example,
+                        death->hung ? "hung" : "the model crashed", reason,
                         !campaign_is_shared(campaign) ? "the others continue"
                         : campaign->share.leaves_out  ? "the others go on without it"
-                                                      : "this ends the fit of all datasets that share parameters with it");
+                                                      : "this ends the fit of all datasets that "
+                                                       "share parameters with it");
         else if (n_told == MAX_TOLD)
             compute_say(compute, "more fits crash or hang: the summary will count them");
     }
@@ -86,7 +104,8 @@ static uint64_t n_allowed(const struct compute *compute, const struct death *dea
 {
     if (compute->options->max_crashes >= 0)
         return (uint64_t)compute->options->max_crashes;
-    return death->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
+    return death->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG
+                                                                        : MAX_CRASHES;
 }
 
 enum status compute_judge(struct compute *compute, struct error *error)
@@ -113,7 +132,8 @@ enum status compute_judge(struct compute *compute, struct error *error)
         if (death->n_put_off == 1)
             snprintf(example, sizeof example, "%s", name);
         else if (death->n_put_off)
-            snprintf(example, sizeof example, "%s or another of %zu at once", name, death->n_put_off);
+            snprintf(example, sizeof example, "%s or another of %zu at once", name,
+                     death->n_put_off);
     }
     if (!status && suspects_n_guilty(board) > n_allowed(compute, death) && example[0])
         status = too_many(compute, example, reason, error);

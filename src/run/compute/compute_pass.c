@@ -201,7 +201,8 @@ void compute_count_done(struct compute *compute)
         block_ring_wake(&compute->pass.ring); /* the main thread waits there */
 }
 
-/* In this order, so that a thread that reads n_put_off first never sees more fits put off than done. */
+/* In this order, so that a thread that reads n_put_off first never sees more fits put off than
+ * done. */
 void compute_count_put_off(struct compute *compute)
 {
     compute_count_done(compute);
@@ -223,8 +224,10 @@ static bool list_suspects(struct compute *compute)
     compute->pass.suspects = malloc((compute->pass.n_suspect + 1) * sizeof *compute->pass.suspects);
     if (!compute->pass.suspects)
         return false;
-    memcpy(compute->pass.suspects, board->suspect, compute->pass.n_suspect * sizeof *compute->pass.suspects);
-    qsort(compute->pass.suspects, compute->pass.n_suspect, sizeof *compute->pass.suspects, compare_fits);
+    memcpy(compute->pass.suspects, board->suspect,
+           compute->pass.n_suspect * sizeof *compute->pass.suspects);
+    qsort(compute->pass.suspects, compute->pass.n_suspect, sizeof *compute->pass.suspects,
+          compare_fits);
     return true;
 }
 
@@ -240,7 +243,8 @@ bool compute_has_suspects(const void *context, uint64_t dataset)
         else
             end = middle;
     }
-    return first < compute->pass.n_suspect && compute->pass.suspects[first] < fit + compute->campaign.n_task;
+    return first < compute->pass.n_suspect &&
+           compute->pass.suspects[first] < fit + compute->campaign.n_task;
 }
 
 static bool is_suspect(const struct compute *compute, uint64_t fit)
@@ -299,7 +303,8 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
             !job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
             job_free(job);
             job = NULL;
-            tasks->fail(compute, dataset, task, OUTCOME_out_of_memory, "no memory to begin this fit");
+            tasks->fail(compute, dataset, task, OUTCOME_out_of_memory,
+                        "no memory to begin this fit");
         }
     }
     block_ring_begun(&compute->pass.ring, item);
@@ -337,8 +342,8 @@ static void client_begin(void *context, size_t lane, struct job *scheduled,
         trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->problem.task],
                   evaluation);
     board_slot_enter(slot, job_number(job));
-    board_slot_ask(slot, compute->workers.heartbeat[lane / compute->workers.n_lane], evaluation->named,
-                   compute->campaign.n_parameter);
+    board_slot_ask(slot, compute->workers.heartbeat[lane / compute->workers.n_lane],
+                   evaluation->named, compute->campaign.n_parameter);
 }
 
 static void client_end(void *context, size_t lane, struct job *scheduled,
@@ -367,8 +372,9 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     enum status status = STATUS_OK;
     int64_t synced = clock_now_ns(), told = 0;
     bool goes_on = true;
-    while (counter_get(&compute->pass.n_done) < compute->pass.stage.n_wanted && !stop_is_requested() &&
-           counter_get(&compute->trouble.is_broken) == 0 && counter_get(&compute->trouble.wants_fresh) == 0) {
+    while (counter_get(&compute->pass.n_done) < compute->pass.stage.n_wanted &&
+           !stop_is_requested() && counter_get(&compute->trouble.is_broken) == 0 &&
+           counter_get(&compute->trouble.wants_fresh) == 0) {
         bool did;
         if (compute->pass.stage.tasks->serve)
             status = compute->pass.stage.tasks->serve(compute, &goes_on, error);
@@ -388,8 +394,11 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             compute->pass.stage.tasks->show(compute);
             struct error trouble;
             if (replays_tell(&compute->replays, &trouble))
-                compute_say(compute, "warning: %s; the fits continue, but after an interruption a long one would start from "
-                            "the beginning", trouble.message);
+                compute_say(compute,
+                            "warning: %s; the fits continue, but after an interruption a long one "
+                            "would start from "
+                            "the beginning",
+                            trouble.message);
         }
         if (now - synced > sync_every_ns) {
             synced = now;
@@ -406,13 +415,18 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     return status;
 }
 
-enum status compute_run_pass(struct compute *compute, const struct stage *stage, block_prepare *prepare, void *context,
-                             bool *journal_gone, struct error *error)
+enum status compute_run_pass(struct compute *compute, const struct stage *stage,
+                             block_prepare *prepare, void *context, bool *journal_gone,
+                             struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
-    const struct schedule_client client = {.context = compute, .refill = client_refill, .start = client_start,
-                                           .resume = client_resume, .finish = client_finish, .begin = client_begin,
+    const struct schedule_client client = {.context = compute,
+                                           .refill = client_refill,
+                                           .start = client_start,
+                                           .resume = client_resume,
+                                           .finish = client_finish,
+                                           .begin = client_begin,
                                            .end = client_end};
     compute->pass.stage = *stage;
     replays_look(&compute->replays, campaign->plan.paths.journal, &campaign->plan.identity);
@@ -420,7 +434,8 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
     counter_set(&compute->pass.n_put_off, 0);
     compute->board->is_apart = stage->apart;
     options.n_worker = stage->apart ? 1 : compute->workers.n;
-    options.n_lane = stage->apart ? 1 : compute->workers.n_lane; /* no other fit may run at the same time */
+    /* no other fit may run at the same time */
+    options.n_lane = stage->apart ? 1 : compute->workers.n_lane;
     options.kind = campaign->ode.engine;
     options.cost = compute->workers.cost;
     options.engine = compute->workers.engine;
@@ -463,10 +478,11 @@ bool compute_is_complete(const struct compute *compute)
            && counter_get(&compute->trouble.wants_fresh) == 0;
 }
 
-/* A pass, followed by one in which the fits that were set aside are tried alone: suspects of a death, and fits that ran out of
- * memory, each of which gets a new process. */
-enum status compute_stage(struct compute *compute, const struct stage *stage, block_prepare *prepare, void *context,
-                          bool *journal_gone, struct error *error)
+/* A pass, followed by one in which the fits that were set aside are tried alone: suspects of a
+ * death, and fits that ran out of memory, each of which gets a new process. */
+enum status compute_stage(struct compute *compute, const struct stage *stage,
+                          block_prepare *prepare, void *context, bool *journal_gone,
+                          struct error *error)
 {
     enum status status = compute_run_pass(compute, stage, prepare, context, journal_gone, error);
     struct stage apart = *stage;

@@ -29,9 +29,9 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
                              block_prepare *prepare, void *context,
                              bool *journal_gone, struct error *error);
 /* The same, followed by a pass of what was set aside in it. */
-enum status compute_stage(struct compute *compute, const struct stage *stage, block_prepare *prepare,
-                          void *context,
-                          bool *journal_gone, struct error *error);
+enum status compute_stage(struct compute *compute, const struct stage *stage,
+                          block_prepare *prepare, void *context, bool *journal_gone,
+                          struct error *error);
 /* Worker: a task of the stage is done; or set aside. */
 void compute_count_done(struct compute *compute), compute_count_put_off(struct compute *compute);
 /* Whether a fit of this dataset is a suspect; the context is the struct compute. */

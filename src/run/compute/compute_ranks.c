@@ -1,5 +1,6 @@
-/* The part of a compute process that shares fits over many datasets with those of other ranks (mpirun, srun): each has its own
- * datasets, and rank 0 keeps the journal. The others' journals are their own and end with them.
+/* The part of a compute process that shares fits over many datasets with those of other ranks
+ * (mpirun, srun): each has its own datasets, and rank 0 keeps the journal. The others' journals
+ * are their own and end with them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_ranks.h"
 
@@ -8,7 +9,8 @@
 
 enum status compute_lost(struct error *error)
 {
-    return error_set(error, STATUS_STOPPED, "stopped by a signal, or by another rank; the same command resumes");
+    return error_set(error, STATUS_STOPPED,
+                     "stopped by a signal, or by another rank; the same command resumes");
 }
 
 /* All ranks must see the same run. */
@@ -22,8 +24,10 @@ static enum status compare(struct compute *compute, struct error *error)
         return compute_lost(error);
     for (size_t at = 0; at < n; at += sizeof digest)
         if (memcmp(all, all + at, sizeof digest) != 0)
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: rank %zu sees another problem, model, options or version of "
-                             "stiffit than rank 0", problem_info(compute->campaign.problem)->path, at / sizeof digest);
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: rank %zu sees another problem, model, options or version of "
+                             "stiffit than rank 0",
+                             problem_info(compute->campaign.problem)->path, at / sizeof digest);
     return STATUS_OK;
 }
 
@@ -35,8 +39,11 @@ enum status compute_join(struct compute *compute, struct error *error)
         return STATUS_OK;
     if (!campaign_is_shared(campaign)) {
         if (rank_is_first_launched())
-            compute_say(compute, "warning: %u tasks were launched (mpirun, srun), and each does all fits, because no parameter "
-                        "is shared: deal them with --shard slurm, or use `stiffit submit`", rank_n_launched());
+            compute_say(compute,
+                        "warning: %u tasks were launched (mpirun, srun), and each does all fits, "
+                        "because no parameter "
+                        "is shared: deal them with --shard slurm, or use `stiffit submit`",
+                        rank_n_launched());
         return STATUS_OK;
     }
     enum status status = rank_link_join(link, &compute->board->heartbeat, error);
@@ -52,7 +59,10 @@ enum status compute_join(struct compute *compute, struct error *error)
     }
     if ((status = compare(compute, error)))
         return status;
-    campaign->ranks = (struct joint_ranks){.n = (size_t)n, .rank = (size_t)rank, .gather = rank_link_gather, .context = link};
+    campaign->ranks = (struct joint_ranks){.n = (size_t)n,
+                                           .rank = (size_t)rank,
+                                           .gather = rank_link_gather,
+                                           .context = link};
     return link->is_lost ? compute_lost(error) : STATUS_OK;
 }
 
@@ -62,14 +72,16 @@ static enum status list_crashes(struct compute *compute, struct error *error)
     struct fit_record record = {.reason = ""};
     free(compute->crashes.of);
     compute->crashes.n = 0;
-    compute->crashes.of = calloc(journal_n_record(compute->earlier) + 1, sizeof *compute->crashes.of);
+    compute->crashes.of =
+        calloc(journal_n_record(compute->earlier) + 1, sizeof *compute->crashes.of);
     if (!compute->crashes.of)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes");
     for (uint64_t fit = 0; (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
         struct error trouble = {.status = STATUS_OK};
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
-        if (record.outcome == OUTCOME_crashed || (record.outcome == OUTCOME_timeout && record.n_evaluation == 0)) {
+        if (record.outcome == OUTCOME_crashed ||
+            (record.outcome == OUTCOME_timeout && record.n_evaluation == 0)) {
             struct compute_crash *crash = &compute->crashes.of[compute->crashes.n++];
             crash->dataset = fit / compute->campaign.n_task;
             crash->task = (uint32_t)(fit % compute->campaign.n_task);
@@ -86,19 +98,24 @@ enum status compute_find_crashes(struct compute *compute, struct error *error)
     enum status status = list_crashes(compute, error);
     if (status || !compute->ranks.is_joined)
         return status;
-    const unsigned char *all = rank_link_gather(&compute->ranks, compute->crashes.of, compute->crashes.n * each, &n_byte);
+    const unsigned char *all =
+        rank_link_gather(&compute->ranks, compute->crashes.of, compute->crashes.n * each, &n_byte);
     struct compute_crash *crash = all ? calloc(n_byte / each + 1, each) : NULL;
     if (!crash)
-        return all ? error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes") : compute_lost(error);
+        return all ? error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes")
+                   : compute_lost(error);
     memcpy(crash, all, n_byte);
     free(compute->crashes.of);
     compute->crashes.of = crash;
     compute->crashes.n = n_byte / each;
     for (size_t i = 0; i < compute->crashes.n && !status && compute_is_first(compute); i++)
-        if (!journal_has(compute->earlier, crash[i].dataset * compute->campaign.n_task + crash[i].task))
-            status = compute_journal_failure(compute, crash[i].dataset, crash[i].task, (enum outcome)crash[i].outcome,
-                                             crash[i].reason, error);
-    /* Rank 0 has these records now: remove the file at once, so that a kill cannot leave it behind. */
+        if (!journal_has(compute->earlier,
+                         crash[i].dataset * compute->campaign.n_task + crash[i].task))
+            status =
+                compute_journal_failure(compute, crash[i].dataset, crash[i].task,
+                                        (enum outcome)crash[i].outcome, crash[i].reason, error);
+    /* Rank 0 has these records now: remove the file at once, so that a kill cannot leave it
+     * behind. */
     if (!status && !compute_is_first(compute))
         rank_journal_remove(compute->ranks.info.journal);
     return status;

@@ -40,9 +40,11 @@ static void say_unbounded(struct compute *compute)
                                      problem_parameter_name(campaign->problem)[i]);
     }
     if (n)
-        compute_say(compute, "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are drawn within a "
-                    "decade of the given one, or |start| (1 if that is 0) on scale lin", n, n == 1 ? "" : "s",
-                    n == 1 ? "is" : "are", names);
+        compute_say(compute,
+                    "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are "
+                    "drawn within a "
+                    "decade of the given one, or |start| (1 if that is 0) on scale lin",
+                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are", names);
 }
 
 /* The number of fits, and of those in the journal. */
@@ -53,7 +55,8 @@ static uint64_t n_all(const struct compute *compute)
 
 static uint64_t n_ended(const struct compute *compute)
 {
-    return campaign_is_shared(&compute->campaign) ? compute_n_search_before(compute) : journal_n_record(compute->earlier);
+    return campaign_is_shared(&compute->campaign) ? compute_n_search_before(compute)
+                                                  : journal_n_record(compute->earlier);
 }
 
 static void describe_fits(struct compute *compute)
@@ -64,11 +67,14 @@ static void describe_fits(struct compute *compute)
     for (size_t c = 0; c < components->n; c++)
         most = components_size(components, c) > most ? components_size(components, c) : most;
     if (components->n > 1)
-        compute_say(compute, "%u fits, as datasets that have no parameter in common are fitted separately; the largest has %zu "
-                    "datasets", (unsigned)components->n, most);
+        compute_say(compute,
+                    "%u fits, as datasets that have no parameter in common are fitted separately; "
+                    "the largest has %zu "
+                    "datasets",
+                    (unsigned)components->n, most);
     if (n_sample < campaign->n_dataset && !journal_n_record(compute->earlier))
-        compute_say(compute, "the first steps take a random sample of the datasets: %zu of %llu", n_sample,
-                    (unsigned long long)campaign->n_dataset);
+        compute_say(compute, "the first steps take a random sample of the datasets: %zu of %llu",
+                    n_sample, (unsigned long long)campaign->n_dataset);
 }
 
 /* Reports what the run will do, and every compromise that is known before it starts. */
@@ -78,48 +84,62 @@ static void describe(struct compute *compute)
     const struct stiffit_model *model = &campaign->model.abi;
     char engine[60] = "";
     if (campaign->fit.engine != ENGINE_REFERENCE)
-        snprintf(engine, sizeof engine, "%s; %s with ", engine_word[campaign->fit.engine], engine_word[ENGINE_REFERENCE]);
+        snprintf(engine, sizeof engine, "%s; %s with ", engine_word[campaign->fit.engine],
+                 engine_word[ENGINE_REFERENCE]);
     compute_say(compute,
-        "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu worker%s, %s%s linear solver",
-        model->name, model->n_state, model->n_state == 1 ? "" : "s", model->n_parameter, model->n_parameter == 1 ? "" : "s",
-        model->n_observable, model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
-        campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->workers.n,
-        compute->workers.n == 1 ? "" : "s", engine,
-        engine_pool_linear_solver(compute->workers.pool));
+                "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu "
+                "worker%s, %s%s linear solver",
+                model->name, model->n_state, model->n_state == 1 ? "" : "s", model->n_parameter,
+                model->n_parameter == 1 ? "" : "s", model->n_observable,
+                model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
+                campaign->n_dataset == 1 ? "" : "s",
+                campaign->n_start > 1 ? ", several starts each" : "", compute->workers.n,
+                compute->workers.n == 1 ? "" : "s", engine,
+                engine_pool_linear_solver(compute->workers.pool));
     char objective[OBJECTIVE_TEXT], selection[200], told[400];
     if (engine_pool_tell(compute->workers.pool, false, told, sizeof told))
         compute_say(compute, "%s", told);
     const char *origin = compute->options->select.shard.origin;
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
-        compute_say(compute, "%s%s%s%s", selection, *origin ? " (" : "", origin, *origin ? ")" : "");
+        compute_say(compute, "%s%s%s%s", selection, *origin ? " (" : "", origin,
+                    *origin ? ")" : "");
     campaign_objective_text(campaign, objective);
     compute_say(compute, "objective: %s", objective);
     uint32_t n_replicate = campaign->plan.refits.n_bootstrap;
     bool is_shared = campaign_is_shared(campaign);
     if (is_shared && campaign->plan.refits.n_profile)
-        compute_say(compute, "profiles: %u sides, each of which fits all datasets that share the parameter several times",
+        compute_say(compute,
+                    "profiles: %u sides, each of which fits all datasets that share the parameter "
+                    "several times",
                     2 * campaign->plan.refits.n_profile);
     if (is_shared && n_replicate)
-        compute_say(compute, "bootstrap: %u replicates, each of as many datasets as the fit has, drawn from these",
+        compute_say(compute,
+                    "bootstrap: %u replicates, each of as many datasets as the fit has, drawn from "
+                    "these",
                     n_replicate);
     else if (!is_shared && (campaign->plan.refits.n_profile || n_replicate))
-        compute_say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
-            2 * campaign->plan.refits.n_profile, n_replicate);
+        compute_say(compute,
+                    "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
+                    2 * campaign->plan.refits.n_profile, n_replicate);
     if (n_replicate && n_replicate < FIT_INTERVAL_REPLICATES)
-        compute_say(compute, "note: %u %s; intervals need %d", n_replicate, n_replicate == 1 ?
-                    "replicate gives no standard errors" : "replicates give standard errors only", FIT_INTERVAL_REPLICATES);
+        compute_say(compute, "note: %u %s; intervals need %d", n_replicate,
+                    n_replicate == 1 ? "replicate gives no standard errors"
+                                     : "replicates give standard errors only",
+                    FIT_INTERVAL_REPLICATES);
     uint32_t missing = model_missing_derivatives(&campaign->model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1)
             compute_say(compute, "note: %s", note_meaning(bit));
     if (*problem_changes(campaign->problem))
-        compute_say(compute, "note: the problem was imported with another model; taken from this one: %s",
+        compute_say(compute,
+                    "note: the problem was imported with another model; taken from this one: %s",
                     problem_changes(campaign->problem));
     if (campaign->n_start > 1)
         say_unbounded(compute);
     if (campaign->n_bad)
-        compute_say(compute, "note: %llu dataset%s%s cannot be fitted (bad_data)", (unsigned long long)campaign->n_bad,
-            campaign->n_bad == 1 ? "" : "s", *selection ? " of the whole problem" : "");
+        compute_say(compute, "note: %llu dataset%s%s cannot be fitted (bad_data)",
+                    (unsigned long long)campaign->n_bad, campaign->n_bad == 1 ? "" : "s",
+                    *selection ? " of the whole problem" : "");
     if (compute->ranks.is_joined)
         compute_say(compute, "%llu ranks, each with a part of the datasets; %llu are here",
                     (unsigned long long)compute->ranks.info.n,
@@ -128,8 +148,10 @@ static void describe(struct compute *compute)
         describe_fits(compute);
     if (compute->earlier && journal_n_record(compute->earlier))
         compute_say(compute, "resuming: %llu of %llu fits are in the journal%s",
-            (unsigned long long)n_ended(compute), (unsigned long long)n_all(compute),
-            journal_n_damaged(compute->earlier) ? " (an incomplete record at its end was dropped)" : "");
+                    (unsigned long long)n_ended(compute), (unsigned long long)n_all(compute),
+                    journal_n_damaged(compute->earlier) ? " (an incomplete record at its end was "
+                                                          "dropped)"
+                                                        : "");
 }
 
 /* This process's file of the journal, which begins with the run's plan. */
@@ -171,10 +193,11 @@ static enum status open_journal(struct compute *compute, struct error *error)
     if (!status && !record_batch_init(&compute->batch, compute->journal))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     if (!status && options->trace)
-        return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board,
-                          compute->output ? compute->output : stdout, error);
+        return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign,
+                          compute->board, compute->output ? compute->output : stdout, error);
     if (!status && !replays_init(&compute->replays, paths->journal, &plan->identity))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
+        status =
+            error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
 }
 
@@ -193,12 +216,15 @@ static enum status make_pool(struct compute *compute, struct error *error)
     const struct campaign *campaign = &compute->campaign;
     struct workers *workers = &compute->workers;
     /* What a fit may ask for at once; by differences also where the right-hand side jumps. */
-    bool takes_differences = campaign->fit.gradient == GRADIENT_differences || campaign->model.abi.n_switching > 0;
+    bool takes_differences =
+        campaign->fit.gradient == GRADIENT_differences || campaign->model.abi.n_switching > 0;
     const struct problem_info *info = problem_info(campaign->problem);
     uint64_t most = compute->n_fit * (takes_differences ? 2 * campaign->n_parameter : 1);
     if (info->has_experiments)
         most *= info->n_experiment;
-    workers->n = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
+    workers->n = options->trace          ? 1
+                 : options->n_thread > 0 ? (size_t)options->n_thread
+                                         : cpus_available();
     if (workers->n > most)
         workers->n = most ? most : 1;
     const struct ode_options ode = campaign_ode_options(campaign);
@@ -219,7 +245,8 @@ static enum status make_workers(struct compute *compute, struct error *error)
     workers->engine = calloc(workers->n, sizeof(struct engine *));
     workers->heartbeat = calloc(workers->n, sizeof(struct counter *));
     workers->thread = calloc(workers->n, sizeof(struct counter *));
-    if (!workers->lanes || (shares_work && !workers->cost) || !workers->engine || !workers->heartbeat || !workers->thread ||
+    if (!workers->lanes || (shares_work && !workers->cost) || !workers->engine ||
+        !workers->heartbeat || !workers->thread ||
         !board_slots_make(compute->board, n, workers->n_lane, compute->campaign.n_parameter,
                           &workers->slots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", workers->n);
@@ -245,7 +272,8 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
         board->begun_ns = clock_now_ns();
         board->n_before = board->n_shown = n_ended(compute);
     }
-    compute->hooks->begin(compute->hooks->context, n_all(compute), board->n_before, board->begun_ns);
+    compute->hooks->begin(compute->hooks->context, n_all(compute), board->n_before,
+                          board->begun_ns);
     bool is_shared = campaign_is_shared(&compute->campaign);
     enum status status = (is_shared ? compute_joint : compute_single)(compute, journal_gone, error);
     compute->hooks->end(compute->hooks->context);
@@ -264,9 +292,11 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
     }
     if (!status)
         status = trace_status(compute->trace, error);
-    uint64_t n_done = compute->pass.stage.n_before + counter_get(&compute->pass.n_done) - counter_get(&compute->pass.n_put_off);
+    uint64_t n_done = compute->pass.stage.n_before + counter_get(&compute->pass.n_done) -
+                      counter_get(&compute->pass.n_put_off);
     if (!status && n_done < compute->n_fit)
-        status = error_set(error, STATUS_STOPPED, "stopped by %s after %llu of %llu fits; the same command resumes",
+        status = error_set(error, STATUS_STOPPED,
+                           "stopped by %s after %llu of %llu fits; the same command resumes",
                            counter_get(&compute->board->time_is_up) ? "--time-limit" : "a signal",
                            (unsigned long long)n_done, (unsigned long long)compute->n_fit);
     return status;
@@ -344,8 +374,8 @@ static enum status compute_run(struct compute *compute, struct run_summary *summ
     if (status || summary->already_complete)
         return status;
     counter_set(&compute->board->phase, BOARD_OPENING_ENGINE);
-    /* Everything that may be refused comes first: a run that never began must not leave a journal that restricts the next
-     * one. */
+    /* Everything that may be refused comes first: a run that never began must not leave a
+     * journal that restricts the next one. */
     if ((status = make_pool(compute, error)))
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
@@ -365,12 +395,13 @@ static enum status compute_run(struct compute *compute, struct run_summary *summ
     summary->wants_fresh = status && counter_get(&compute->trouble.wants_fresh);
     /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
-        summary->wants_fresh = counter_get(&compute->board->n_finished) > compute->n_finished_before;
+        summary->wants_fresh =
+            counter_get(&compute->board->n_finished) > compute->n_finished_before;
     return status;
 }
 
-enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
-                        struct error *error)
+enum status run_compute(struct run_options *options, const struct run_hooks *hooks,
+                        struct run_summary *summary, struct error *error)
 {
     struct compute *compute = calloc(1, sizeof *compute);
     if (!compute || !monitor_init(&compute->trouble.lock)) {
@@ -386,7 +417,8 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
         compute_fini(compute);
         standard_output_restore(compute->output);
         free(compute);
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the pages shared with the supervising process");
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory for the pages shared with the supervising process");
     }
     struct board *board = compute->board == &compute->private_board ? NULL : compute->board;
     enum status status = STATUS_OK;

@@ -1,6 +1,7 @@
-/* A spot check of a plugin's derivatives before anything is fitted: wrong ones would mislead the search and give wrong standard
- * errors, and no fit could detect this. It runs in a child process, because the model may crash or hang at a start; such a
- * failure is left to the fit from that start.
+/* A spot check of a plugin's derivatives before anything is fitted: wrong ones would mislead the
+ * search and give wrong standard errors, and no fit could detect this. It runs in a child
+ * process, because the model may crash or hang at a start; such a failure is left to the fit
+ * from that start.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_spot.h"
 
@@ -22,28 +23,40 @@
 #include <sys/prctl.h>
 #endif
 
-/* N_DATASET of the first MAX_LOOKED datasets are checked around their starts. The sizes limit the calls of the model: at
- * most 20 for each of MAX_COLUMN columns of a derivative at each point. A time limit ends the check if calls are slow. */
-enum { MAX_LOOKED = 64, MAX_ROW = 65536, N_DATASET = 3, N_POINT = 5, MAX_COLUMN = 32, MAX_MS = 2000, LOOK_MS = 50 };
+/* N_DATASET of the first MAX_LOOKED datasets are checked around their starts. The sizes limit
+ * the calls of the model: at most 20 for each of MAX_COLUMN columns of a derivative at each
+ * point. A time limit ends the check if calls are slow. */
+enum {
+    MAX_LOOKED = 64,
+    MAX_ROW = 65536,
+    N_DATASET = 3,
+    N_POINT = 5,
+    MAX_COLUMN = 32,
+    MAX_MS = 2000,
+    LOOK_MS = 50
+};
 
 struct spot {
     size_t row;       /* of the dataset in the block */
     char finding[320];
 };
 
-/* Whether the model has hand-written derivatives that fits would use; those of model text are generated. */
+/* Whether the model has hand-written derivatives that fits would use; those of model text are
+ * generated. */
 static bool is_wanted(const struct compute *compute)
 {
     const struct stiffit_model *abi = &compute->campaign.model.abi;
-    bool has_any = abi->jacobian || abi->jacobian_sparse || abi->rhs_parameter || abi->initial_parameter ||
-                   abi->observe_state || abi->observe_parameter || abi->noise_state || abi->noise_parameter ||
-                   abi->parameter_use;
-    return has_any && !compute->campaign.model.source && compute->campaign.fit.gradient != GRADIENT_differences &&
+    bool has_any = abi->jacobian || abi->jacobian_sparse || abi->rhs_parameter ||
+                   abi->initial_parameter || abi->observe_state || abi->observe_parameter ||
+                   abi->noise_state || abi->noise_parameter || abi->parameter_use;
+    return has_any && !compute->campaign.model.source &&
+           compute->campaign.fit.gradient != GRADIENT_differences &&
            compute->board->n_process == 0 && compute->campaign.n_dataset > 0;
 }
 
 /* False: it found no fault. */
-static bool check_dataset(const struct campaign *campaign, const struct problem_block *block, struct spot *spot)
+static bool check_dataset(const struct campaign *campaign, const struct problem_block *block,
+                          struct spot *spot)
 {
     const struct stiffit_model *abi = &campaign->model.abi;
     struct error ignored;
@@ -52,9 +65,13 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
     const struct check_finding *finding = NULL;
     size_t e = block->first_experiment[spot->row], first = block->first_substitute[e];
     if (p)
-        fit_model_parameters(abi, campaign->n_parameter, campaign->to_model, block->start + spot->row * campaign->n_parameter,
+        fit_model_parameters(abi, campaign->n_parameter, campaign->to_model,
+                             block->start + spot->row * campaign->n_parameter,
                              block->first_substitute[e + 1] - first, block->substitute + first, p);
-    const struct check_options options = {.seed = spot->row, .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN,
+    const struct check_options options = {.seed = spot->row,
+                                          .n_point = N_POINT,
+                                          .p = p,
+                                          .max_column = MAX_COLUMN,
                                           .only_certain = true,
                                           .covariate = block->covariate + e * abi->n_covariate};
     if (report && p && !model_check(&campaign->model, &options, report, &ignored))
@@ -67,7 +84,8 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
 }
 
 /* The process that calls the model: sends the first fault, or nothing. */
-static void check_all(const struct campaign *campaign, const struct problem_block *block, int to_parent)
+static void check_all(const struct campaign *campaign, const struct problem_block *block,
+                      int to_parent)
 {
     size_t n_good = 0, n_seen = 0;
     struct spot spot = {.row = 0};
@@ -103,7 +121,8 @@ static bool hear(struct compute *compute, int from_child, struct spot *spot, boo
     return stop_is_requested();
 }
 
-static enum status check_apart(struct compute *compute, const struct problem_block *block, struct error *error)
+static enum status check_apart(struct compute *compute, const struct problem_block *block,
+                               struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
     struct spot spot;
@@ -128,16 +147,22 @@ static enum status check_apart(struct compute *compute, const struct problem_blo
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     if (!in_time)
-        compute_say(compute, "note: the model's derivatives could not be checked within %d s: `stiffit model check` has no "
-                             "time limit",
+        compute_say(compute,
+                    "note: the model's derivatives could not be checked within %d s: `stiffit "
+                    "model check` has no "
+                    "time limit",
                     MAX_MS / 1000);
     if (!found)
         return STATUS_OK;
     const char *path = campaign->model.path ? campaign->model.path : campaign->model.abi.name;
-    return error_set(error, STATUS_BAD_MODEL, "%s: the model %s has wrong derivatives. Around the start of dataset '%.100s', "
-                     "%.*s. Fits and standard errors would be wrong: correct the plugin (`stiffit model check %s` lists all), "
-                     "or use --gradient differences", problem_info(campaign->problem)->path,
-                     campaign->model.abi.name, block->id[spot.row], (int)sizeof spot.finding, spot.finding, path);
+    return error_set(error, STATUS_BAD_MODEL,
+                     "%s: the model %s has wrong derivatives. Around the start of dataset "
+                     "'%.100s', "
+                     "%.*s. Fits and standard errors would be wrong: correct the plugin (`stiffit "
+                     "model check %s` lists all), "
+                     "or use --gradient differences",
+                     problem_info(campaign->problem)->path, campaign->model.abi.name,
+                     block->id[spot.row], (int)sizeof spot.finding, spot.finding, path);
 }
 
 enum status compute_spot_check(struct compute *compute, struct error *error)

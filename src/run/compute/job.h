@@ -1,6 +1,7 @@
-/* A job as the scheduler sees it, and the evaluations that it has asked for, which lie between the
- * lanes that carry them out. Most jobs ask for one at a time and need no lock. It is at rest, or lanes are at it: one runs its
- * code, or any number carry out evaluations. The last of them to finish resumes it.
+/* A job as the scheduler sees it, and the evaluations that it has asked for, which lie between
+ * the lanes that carry them out. Most jobs ask for one at a time and need no lock. It is at
+ * rest, or lanes are at it: one runs its code, or any number carry out evaluations. The last of
+ * them to finish resumes it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -14,16 +15,20 @@
 enum job_yields { YIELDS_TO_OTHERS, YIELDS_TO_STOP, YIELDS_NEVER };
 enum job_state { JOB_DONE, JOB_YIELDS };
 
-/* The first member of the caller's own struct. Under the lock if it is open, else its only lane's, if not said otherwise. */
+/* The first member of the caller's own struct. Under the lock if it is open, else its only
+ * lane's, if not said otherwise. */
 struct job {
     enum job_yields yields;      /* the caller's, set before it starts */
-    _Atomic int64_t used_ns;     /* computing for it, by all lanes together: the clock that its turns are measured with */
+    /* computing for it, by all lanes together: the clock that its turns are measured with */
+    _Atomic int64_t used_ns;
     int64_t since_ns;            /* its code has been running since then; 0: it is not */
     struct monitor lock;
-    struct evaluation *pending;  /* asked for and not in a lane, linked by `next`; those that were set aside come first */
+    /* asked for and not in a lane, linked by `next`; those that were set aside come first */
+    struct evaluation *pending;
     size_t n_left;               /* asked for and not finished */
     size_t n_active;             /* lanes that are at it */
-    size_t keeper;               /* the lane that takes its next evaluation; others come when they have nothing else */
+    /* the lane that takes its next evaluation; others come when they have nothing else */
+    size_t keeper;
     /* the policy's */
     bool is_open;                /* in the list of jobs that other lanes may help */
     struct job *next_open;
@@ -50,7 +55,8 @@ static inline void job_unlock(struct job *job)
         monitor_leave(&job->lock);
 }
 
-/* The job's code, before it returns to the scheduler: what it waits for, as far as it is not finished. */
+/* The job's code, before it returns to the scheduler: what it waits for, as far as it is not
+ * finished. */
 static inline void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n)
 {
     job_lock(job);

@@ -68,8 +68,8 @@ static size_t population_size(const struct campaign *campaign)
     return campaign->share.random.n ? 3 * n + n * n : 0;
 }
 
-/* Deviations, correlations, and standard errors, of the best fit's population; and the typical values in place of the
- * random parameters of n_dataset datasets, which have n + 1 numbers each. */
+/* Deviations, correlations, and standard errors, of the best fit's population; and the typical
+ * values in place of the random parameters of n_dataset datasets, which have n + 1 numbers each. */
 static enum status read_population(const struct compute *compute, double *best, size_t n_dataset,
                                    double *population, struct error *error)
 {
@@ -318,7 +318,8 @@ static bool record_common(struct search *search, struct fit_record *record)
 {
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
-    size_t n = compute->campaign.n_parameter, bytes = joint->part.n_active > 0 ? fit_record_bytes(n) : 0;
+    size_t n = compute->campaign.n_parameter,
+           bytes = joint->part.n_active > 0 ? fit_record_bytes(n) : 0;
     unsigned char *sent = malloc(bytes + 1);
     const unsigned char *all = NULL;
     if (sent && joint->part.n_active > 0) {

@@ -1,11 +1,11 @@
 /* Encodes requests and answers, and decides when they are worth a file. The format of an answer:
  *
- *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter,
- *            p[n_model] for each period; u32 sens[n_sens] of the first
- *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached,
- *            stiff_from; i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
- *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says;
- *            matrices with a column for each of sens
+ *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps;
+ * f64 tighter, p[n_model] for each period; u32 sens[n_sens] of the first answer   u32 outcome (and
+ * bits: it crosses a jump, it is stiff), n_reason; f64 t_reached, stiff_from; i64 n_step, n_rhs,
+ * n_jacobian, n_factor, elapsed_ns; reason[n_reason]; if the outcome is OK the arrays, f64:
+ * prediction, noise, d_prediction, d_noise, gradient, as `kind` says; matrices with a column for
+ * each of sens
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/replay.h"
@@ -26,7 +26,8 @@ enum {
 
 /* Memory for answers that are not written yet: this many bytes, or a few answers. */
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
-/* Writing takes about a nanosecond per byte. For answers that are computed faster than this it would cost over a hundredth. */
+/* Writing takes about a nanosecond per byte. For answers that are computed faster than this it
+ * would cost over a hundredth. */
 enum { NS_PER_BYTE = 80 };
 
 /* The arrays of a successful answer to this request. */
@@ -42,36 +43,45 @@ static struct parts parts_of(const struct replay *replay, const struct evaluatio
     size_t n_row = evaluation->task->n_row, n_sens = evaluation->n_sens;
     bool has_matrix = n_sens && !adjoint;
     uint32_t experiment = (uint32_t)(evaluation->task - replay->task);
-    uint32_t kind = experiment << EXPERIMENT_SHIFT | (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
+    uint32_t kind = experiment << EXPERIMENT_SHIFT | (evaluation->noise ? HAS_NOISE : 0) |
+                    (adjoint ? IS_ADJOINT : 0) |
                     (evaluation->engine != ENGINE_REFERENCE ? BY_LANES : 0) |
                     (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
                     (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0);
-    struct parts parts = {.kind = kind, .part = {{evaluation->prediction, n_row, 1},
-                                                 {evaluation->noise, n_row, kind & HAS_NOISE ? 1 : 0},
-                                                 {evaluation->d_prediction, n_row, kind & HAS_D_PREDICTION ? n_sens : 0},
-                                                 {evaluation->d_noise, n_row, kind & HAS_D_NOISE ? n_sens : 0},
-                                                 {adjoint ? adjoint->gradient : NULL, n_sens, adjoint ? 1 : 0}}};
+    struct parts parts = {.kind = kind,
+                          .part = {{evaluation->prediction, n_row, 1},
+                                   {evaluation->noise, n_row, kind & HAS_NOISE ? 1 : 0},
+                                   {evaluation->d_prediction, n_row,
+                                    kind & HAS_D_PREDICTION ? n_sens : 0},
+                                   {evaluation->d_noise, n_row, kind & HAS_D_NOISE ? n_sens : 0},
+                                   {adjoint ? adjoint->gradient : NULL, n_sens, adjoint ? 1 : 0}}};
     for (int i = 0; i < 5; i++)
         parts.n_number += parts.part[i].n * parts.part[i].n_column;
     return parts;
 }
 
 /* The numbers of column k of an array. */
-static double *column_of(const struct evaluation *evaluation, const struct parts *parts, int i, size_t k)
+static double *column_of(const struct evaluation *evaluation, const struct parts *parts, int i,
+                         size_t k)
 {
     size_t stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
     bool is_matrix = i == 2 || i == 3;
-    return parts->part[i].values + stride * (is_matrix && evaluation->column ? evaluation->column[k] : k);
+    return parts->part[i].values +
+           stride * (is_matrix && evaluation->column ? evaluation->column[k] : k);
 }
 
-static size_t n_part_of(const struct evaluation *evaluation) { return 1 + evaluation->task->n_phase; }
+static size_t n_part_of(const struct evaluation *evaluation)
+{
+    return 1 + evaluation->task->n_phase;
+}
 
 static size_t request_size(const struct evaluation *evaluation, size_t n_model)
 {
     return REQUEST_HEAD + 8 * n_model * n_part_of(evaluation) + 4 * evaluation->n_sens;
 }
 
-static unsigned char *put_request(unsigned char *out, const struct evaluation *evaluation, size_t n_model, uint32_t kind)
+static unsigned char *put_request(unsigned char *out, const struct evaluation *evaluation,
+                                  size_t n_model, uint32_t kind)
 {
     out = bytes_put_32(out, kind);
     out = bytes_put_32(out, (uint32_t)n_model);
@@ -138,8 +148,8 @@ static void flush(struct replay *replay, int64_t elapsed_ns)
     monitor_leave(&replays->lock);
 }
 
-void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, const struct ode_task *task,
-                  size_t n_task)
+void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model,
+                  const struct ode_task *task, size_t n_task)
 {
     size_t n_row = 0;
     for (size_t e = 0; e < n_task; e++)
@@ -164,8 +174,8 @@ void replay_fini(struct replay *replay)
 }
 
 /* Whether the stored request is this one. */
-static bool is_same_request(struct replay *replay, const struct evaluation *evaluation, uint32_t kind,
-                            const unsigned char *stored, size_t n)
+static bool is_same_request(struct replay *replay, const struct evaluation *evaluation,
+                            uint32_t kind, const unsigned char *stored, size_t n)
 {
     size_t size = request_size(evaluation, replay->n_model);
     if (size > replay->capacity) {
@@ -180,8 +190,9 @@ static bool is_same_request(struct replay *replay, const struct evaluation *eval
 }
 
 /* The answer behind a stored request that was this one; false: it is damaged. */
-static bool take_answer(struct replay *replay, struct evaluation *evaluation, const struct parts *parts,
-                        const unsigned char *in, const unsigned char *end, int64_t *elapsed_ns)
+static bool take_answer(struct replay *replay, struct evaluation *evaluation,
+                        const struct parts *parts, const unsigned char *in,
+                        const unsigned char *end, int64_t *elapsed_ns)
 {
     if (end - in < ANSWER_HEAD)
         return false;
@@ -210,16 +221,19 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
     return true;
 }
 
-bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n, int64_t *elapsed_ns)
+bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n,
+                   int64_t *elapsed_ns)
 {
     size_t n_byte;
     const unsigned char *in = answers_next(&replay->answers, &n_byte);
     for (size_t k = 0; in && k < n; k++) {
         struct evaluation *evaluation = evaluations[k];
         const struct parts parts = parts_of(replay, evaluation);
-        if (evaluation->is_finished || evaluation->end || !is_same_request(replay, evaluation, parts.kind, in, n_byte))
+        if (evaluation->is_finished || evaluation->end ||
+            !is_same_request(replay, evaluation, parts.kind, in, n_byte))
             continue;
-        if (!take_answer(replay, evaluation, &parts, in + request_size(evaluation, replay->n_model), in + n_byte, elapsed_ns))
+        if (!take_answer(replay, evaluation, &parts, in + request_size(evaluation, replay->n_model),
+                         in + n_byte, elapsed_ns))
             break;
         evaluation->is_finished = true;
         counter_add(&replay->replays->n_replayed, 1);
@@ -251,7 +265,8 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     struct parts parts = parts_of(replay, evaluation);
     size_t n_reason = strnlen(evaluation->reason, N_REASON - 1);
     bool is_good = evaluation->outcome == EVALUATION_OK;
-    size_t size = request_size(evaluation, replay->n_model) + ANSWER_HEAD + n_reason + (is_good ? 8 * parts.n_number : 0);
+    size_t size = request_size(evaluation, replay->n_model) + ANSWER_HEAD + n_reason +
+                  (is_good ? 8 * parts.n_number : 0);
     unsigned char *out = answers_add(&replay->answers, size);
     if (!out)
         return;

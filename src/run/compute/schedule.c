@@ -500,7 +500,8 @@ struct lane {
     struct job *job;               /* NULL: there is none */
     struct evaluation *evaluation; /* of the job, in the engine */
     int64_t since_ns;              /* worker.each_ns until which the job has been charged for it */
-    bool is_asleep, has_ended;     /* what the policy said last; asleep until it has news after `event` */
+    /* what the policy said last; asleep until it has news after `event` */
+    bool is_asleep, has_ended;
     uint64_t event;
 };
 
@@ -522,19 +523,21 @@ struct schedule {
     struct counter *const *heartbeat, *const *thread;
     struct lane *lane; /* n_worker x n_lane */
     int64_t (*now_ns)(void);
-    void (*abandon)(void *context, struct job *job); /* under the policy's monitor until the threads have ended */
+    /* under the policy's monitor until the threads have ended */
+    void (*abandon)(void *context, struct job *job);
     struct pool *pool;
 };
 
-struct schedule *schedule_new(const struct schedule_options *options, const struct schedule_client *client,
-                              struct error *error)
+struct schedule *schedule_new(const struct schedule_options *options,
+                              const struct schedule_client *client, struct error *error)
 {
     struct schedule *schedule = aligned_alloc(64, (sizeof *schedule + 63) / 64 * 64);
     struct lane *lane = calloc(options->n_worker, options->n_lane * sizeof *lane);
     if (!schedule || !lane || !policy_init(&schedule->policy, options)) {
         free(schedule);
         free(lane);
-        error_set(error, STATUS_NO_MEMORY, "out of memory for a scheduler with %zu workers", options->n_worker);
+        error_set(error, STATUS_NO_MEMORY, "out of memory for a scheduler with %zu workers",
+                  options->n_worker);
         return NULL;
     }
     schedule->client = *client;
@@ -562,7 +565,10 @@ void schedule_free(struct schedule *schedule)
     free(schedule);
 }
 
-static void charge(struct job *job, int64_t ns) { atomic_fetch_add_explicit(&job->used_ns, ns, memory_order_relaxed); }
+static void charge(struct job *job, int64_t ns)
+{
+    atomic_fetch_add_explicit(&job->used_ns, ns, memory_order_relaxed);
+}
 
 /* The engine has worked for all its evaluations alike. */
 static void note_work(struct worker *worker)
@@ -579,7 +585,8 @@ static void charge_evaluation(const struct worker *worker, struct lane *lane)
     lane->since_ns = worker->each_ns;
 }
 
-/* A job's keeper continues until its turn is over, other lanes until there is something else to do. */
+/* A job's keeper continues until its turn is over, other lanes until there is something else to
+ * do. */
 static bool should_leave(struct worker *worker, const struct lane *lane)
 {
     struct policy *policy = &worker->schedule->policy;
@@ -659,7 +666,8 @@ static void carry_on(struct worker *worker, struct lane *lane)
     struct evaluation *evaluation;
     bool is_more;
     for (;;) {
-        switch (job_next(job, lane->number, policy_turn_is_over(policy, job), &evaluation, &is_more)) {
+        switch (
+            job_next(job, lane->number, policy_turn_is_over(policy, job), &evaluation, &is_more)) {
         case JOB_RESUME:
             if (resume(worker, lane))
                 continue;
@@ -721,7 +729,8 @@ static void fill(struct worker *worker, struct lane *lane)
         lane->event = choice.event;
     if (lane->has_ended || lane->is_asleep)
         return;
-    worker->charged_ns = schedule->now_ns(); /* before start(): copying the data is part of a job's cost */
+    /* before start(): copying the data is part of a job's cost */
+    worker->charged_ns = schedule->now_ns();
     if (action == POLICY_START)
         choice.job = schedule->client.start(schedule->client.context, lane->number, choice.item);
     lane->job = choice.job;
@@ -735,8 +744,11 @@ static void work(struct schedule *schedule, size_t i_worker)
 {
     struct worker worker = {.schedule = schedule, .engine = schedule->engine[i_worker],
                             .lane = schedule->lane + i_worker * schedule->n_lane};
-    const struct engine_turn turn = {.over = wants_change, .context = &worker,
-                                     .heartbeat = schedule->heartbeat ? schedule->heartbeat[i_worker] : NULL};
+    const struct engine_turn turn = {.over = wants_change,
+                                     .context = &worker,
+                                     .heartbeat = schedule->heartbeat
+                                                      ? schedule->heartbeat[i_worker]
+                                                      : NULL};
     size_t n_lane = schedule->n_lane, n_ended = 0;
     if (schedule->thread)
         counter_set(schedule->thread[i_worker], (uint64_t)process_thread());
@@ -757,7 +769,8 @@ static void work(struct schedule *schedule, size_t i_worker)
         if (done)
             end_all(&worker, done);
         for (size_t i = 0; i < n_lane && !done; i++)
-            if (should_leave(&worker, &worker.lane[i]) && engine_withdraw(worker.engine, worker.lane[i].evaluation))
+            if (should_leave(&worker, &worker.lane[i]) &&
+                engine_withdraw(worker.engine, worker.lane[i].evaluation))
                 end(&worker, &worker.lane[i], false);
     }
 }
@@ -798,7 +811,8 @@ enum status schedule_start(struct schedule *schedule, struct error *error)
     size_t n_thread = pool_n_thread(pool);
     if (n_thread < 2) {
         pool_join(pool);
-        return error_set(error, STATUS_SYSTEM, "cannot create a worker thread: raise the limits of processes "
+        return error_set(error, STATUS_SYSTEM,
+                         "cannot create a worker thread: raise the limits of processes "
                          "and memory (ulimit -u, -v)");
     }
     schedule->n_worker = n_thread - 1;

@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state is kept, and the frame written, when STATE_WORTH_NS have passed since the last time, and
- * for the frame at least STATE_SHARE times as long as that write took. A kill costs at most this and
- * one step of the search. */
+/* A state is kept, and the frame written, when STATE_WORTH_NS have passed since the last time,
+ * and for the frame at least STATE_SHARE times as long as that write took. A kill costs at most
+ * this and one step of the search. */
 static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
 
 /* Of the population that an earlier process found. */

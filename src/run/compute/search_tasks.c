@@ -106,8 +106,10 @@ static void tell_left_out(struct search *search)
         return;
     joint_name(joint, first, name);
     compute_say(search->compute,
-                "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the first one, "
-                "%s: %s", n, joint->ranks.n_block, n == 1 ? "is" : "are", name, blame.reason);
+                "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the "
+                "first one, "
+                "%s: %s",
+                n, joint->ranks.n_block, n == 1 ? "is" : "are", name, blame.reason);
 }
 
 /* Of several starts the population of the most likely one is kept. */

@@ -19,22 +19,28 @@ static void fail(const struct task *task, enum outcome outcome, const char *reas
     fit_fail(task->record, outcome, reason);
 }
 
-void task_refit(const struct campaign *campaign, const struct fit_subject *subject, const struct refit *refit,
-                const double *profile_end, struct arena *arena, struct fit_record *record)
+void task_refit(const struct campaign *campaign, const struct fit_subject *subject,
+                const struct refit *refit, const double *profile_end, struct arena *arena,
+                struct fit_record *record)
 {
     if (refit->kind == REFIT_BOOTSTRAP) {
         fit_bootstrap_run(subject, &campaign->fit, refit->replicate, record);
         return;
     }
-    const struct fit_profile_request request = review_request(&campaign->plan.refits, refit, profile_end);
+    const struct fit_profile_request request =
+        review_request(&campaign->plan.refits, refit, profile_end);
     fit_profile_run(subject, &campaign->fit, arena, &request, record);
 }
 
 static void run_refit(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
-    const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
-    struct fit_single single = {.problem = *task->problem, .host = task->host, .arena = task->arena, .scratch = task->scratch,
+    const struct refit refit =
+        refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
+    struct fit_single single = {.problem = *task->problem,
+                                .host = task->host,
+                                .arena = task->arena,
+                                .scratch = task->scratch,
                                 .kind = campaign->plan.refits.bootstrap_kind};
     const struct fit_subject subject = fit_subject_single(&single, &campaign->fit);
     task_refit(campaign, &subject, &refit, task->profile_end, task->arena, task->record);
@@ -56,7 +62,8 @@ static void run_warm(const struct task *task)
     warm.start = start;
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     first = *record;
-    if (outcome_is_success(first.outcome) && pilot_is_like(campaign->pilots, first.objective, fit_problem_n_row(&warm))) {
+    if (outcome_is_success(first.outcome) &&
+        pilot_is_like(campaign->pilots, first.objective, fit_problem_n_row(&warm))) {
         record->notes |= NOTE_warm_start;
         return;
     }
@@ -69,7 +76,8 @@ static void run_warm(const struct task *task)
         fit_record_add_work(record, &first);
         return;
     }
-    const struct fit_record second = *record; /* repeated, because its output has been overwritten */
+    /* repeated, because its output has been overwritten */
+    const struct fit_record second = *record;
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     record->notes |= NOTE_warm_start;
     fit_record_add_work(record, &first);

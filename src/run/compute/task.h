@@ -23,5 +23,6 @@ void task_run(const struct task *task);
 /* A refit of any subject, into a record with arrays but for the covariance; of a profile, its
  * points are in the arena. profile_end: of a review. Always fills the record but for dataset,
  * start and seconds. */
-void task_refit(const struct campaign *campaign, const struct fit_subject *subject, const struct refit *refit,
-                const double *profile_end, struct arena *arena, struct fit_record *record);
+void task_refit(const struct campaign *campaign, const struct fit_subject *subject,
+                const struct refit *refit, const double *profile_end, struct arena *arena,
+                struct fit_record *record);

@@ -1,5 +1,5 @@
-/* Rows of the trace. A row begins when an evaluation is requested and ends at the next event, because the optimiser judges
- * an answer after receiving it.
+/* Rows of the trace. A row begins when an evaluation is requested and ends at the next event,
+ * because the optimiser judges an answer after receiving it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/trace.h"
 
@@ -14,10 +14,15 @@
 #include <string.h>
 
 /* "experiment" only if the problem has /experiments. */
-static const char *const column_before[] = {"id", "task", "evaluation", "experiment", "kind", "engine", "tighter"};
-static const char *const column_behind[] = {"objective", "gradient_norm", "outcome", "steps", "seconds", "reason"};
+static const char *const column_before[] = {"id",   "task",   "evaluation", "experiment",
+                                            "kind", "engine", "tighter"};
+static const char *const column_behind[] = {"objective", "gradient_norm", "outcome",
+                                            "steps",     "seconds",       "reason"};
 enum { EXPERIMENT_COLUMN = 3 };
-enum { N_BEFORE = sizeof column_before / sizeof *column_before, N_BEHIND = sizeof column_behind / sizeof *column_behind };
+enum {
+    N_BEFORE = sizeof column_before / sizeof *column_before,
+    N_BEHIND = sizeof column_behind / sizeof *column_behind
+};
 
 struct trace {
     const struct campaign *campaign;
@@ -43,7 +48,8 @@ struct trace {
 
 static const char *outcome_word(enum evaluation_outcome outcome)
 {
-    static const char *const words[] = {"ok", "ode_failed", "model_failed", "budget", "timeout", "out_of_memory"};
+    static const char *const words[] = {"ok",     "ode_failed", "model_failed",
+                                        "budget", "timeout",    "out_of_memory"};
     return (size_t)outcome < sizeof words / sizeof *words ? words[outcome] : "";
 }
 
@@ -85,9 +91,13 @@ static void end_row(struct trace *trace)
     counter_set(&trace->board->trace_row, 0);
 }
 
-static bool has_experiments(const struct trace *trace) { return problem_info(trace->campaign->problem)->has_experiments; }
+static bool has_experiments(const struct trace *trace)
+{
+    return problem_info(trace->campaign->problem)->has_experiments;
+}
 
-static void begin_row(struct trace *trace, const char *experiment, const char *kind, int64_t n_evaluation)
+static void begin_row(struct trace *trace, const char *experiment, const char *kind,
+                      int64_t n_evaluation)
 {
     struct csv_writer *writer = &trace->writer;
     end_row(trace);
@@ -145,22 +155,27 @@ static enum status open_file(struct trace *trace, bool overwrite, FILE *output, 
 static enum status read_ids(struct trace *trace, struct error *error)
 {
     const struct campaign *campaign = trace->campaign;
-    trace->dataset = arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->dataset);
+    trace->dataset =
+        arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->dataset);
     trace->id = arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->id);
     if (!trace->dataset || !trace->id)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu ids", (unsigned long long)campaign->plan.selection.n);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu ids",
+                         (unsigned long long)campaign->plan.selection.n);
     enum status status = STATUS_OK;
-    for (uint64_t d = 0; !status && d < campaign->n_dataset && trace->n < campaign->plan.selection.n; d++) {
+    for (uint64_t d = 0;
+         !status && d < campaign->n_dataset && trace->n < campaign->plan.selection.n; d++) {
         if (!selection_has(&campaign->plan.selection, d))
             continue;
-        status = problem_read_ids(campaign->problem, d, 1, &trace->arena, &trace->id[trace->n], error);
+        status =
+            problem_read_ids(campaign->problem, d, 1, &trace->arena, &trace->id[trace->n], error);
         trace->dataset[trace->n++] = d;
     }
     return status;
 }
 
-enum status trace_open(struct trace **made, const char *path, bool overwrite, const struct campaign *campaign,
-                       struct board *board, FILE *output, struct error *error)
+enum status trace_open(struct trace **made, const char *path, bool overwrite,
+                       const struct campaign *campaign, struct board *board, FILE *output,
+                       struct error *error)
 {
     struct trace *trace = calloc(1, sizeof *trace);
     *made = trace;
@@ -175,9 +190,10 @@ enum status trace_open(struct trace **made, const char *path, bool overwrite, co
 
 enum status trace_status(const struct trace *trace, struct error *error)
 {
-    return trace && trace->failure ? error_system(error, trace->failure, "cannot write %s",
-                                                   strcmp(trace->path, "-") ? trace->path : "to standard output")
-                                    : STATUS_OK;
+    return trace && trace->failure
+               ? error_system(error, trace->failure, "cannot write %s",
+                              strcmp(trace->path, "-") ? trace->path : "to standard output")
+               : STATUS_OK;
 }
 
 void trace_close(struct trace *trace)
@@ -198,13 +214,15 @@ static int compare_numbers(const void *a, const void *b)
 
 bool trace_wants(const struct trace *trace, uint64_t dataset)
 {
-    return trace && trace->n && bsearch(&dataset, trace->dataset, trace->n, sizeof dataset, compare_numbers);
+    return trace && trace->n &&
+           bsearch(&dataset, trace->dataset, trace->n, sizeof dataset, compare_numbers);
 }
 
 void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
 {
     const struct campaign *campaign = trace->campaign;
-    const uint64_t *found = bsearch(&dataset, trace->dataset, trace->n, sizeof dataset, compare_numbers);
+    const uint64_t *found =
+        bsearch(&dataset, trace->dataset, trace->n, sizeof dataset, compare_numbers);
     uint64_t fit = 1 + dataset * campaign->n_task + task;
     if (fit == trace->fit)
         return;
@@ -219,7 +237,8 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
     const struct refit refit = refit_plan_get(&campaign->plan.refits, task - campaign->n_start);
     if (refit.kind == REFIT_PROFILE)
         snprintf(trace->task, sizeof trace->task, "profile %.50s %s",
-                 problem_parameter_name(campaign->problem)[refit.parameter], refit.side < 0 ? "below" : "above");
+                 problem_parameter_name(campaign->problem)[refit.parameter],
+                 refit.side < 0 ? "below" : "above");
     else
         snprintf(trace->task, sizeof trace->task, "bootstrap %u", refit.replicate);
 }
@@ -227,7 +246,9 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
 void trace_ask(struct trace *trace, const char *experiment, const struct evaluation *evaluation)
 {
     char tighter[32];
-    const char *kind = evaluation->adjoint ? "gradient" : evaluation->n_sens ? "derivatives" : "values";
+    const char *kind = evaluation->adjoint  ? "gradient"
+                       : evaluation->n_sens ? "derivatives"
+                                            : "values";
     begin_row(trace, experiment, kind, trace->n_evaluation++);
     csv_put_text(&trace->writer, engine_word[evaluation->engine]);
     snprintf(tighter, sizeof tighter, "%.6g", evaluation->tighter > 0 ? evaluation->tighter : 1);

@@ -1,5 +1,6 @@
-/* The trace: every evaluation of a few fits as a row of CSV, which shows why a fit went where it went. The parameters are
- * written before the evaluation begins, so that an evaluation that never returns is visible too.
+/* The trace: every evaluation of a few fits as a row of CSV, which shows why a fit went where it
+ * went. The parameters are written before the evaluation begins, so that an evaluation that
+ * never returns is visible too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,11 +13,13 @@
 
 struct trace;
 
-/* Opens FILE ("-": `output`, which stays open) for the selected datasets of the campaign. The first process of a run begins the
- * file (a file that is not empty is replaced only with `overwrite`); later ones append (board->n_process says which). Call from
- * the thread that reads HDF5. */
-enum status trace_open(struct trace **trace, const char *path, bool overwrite, const struct campaign *campaign,
-                       struct board *board, FILE *output, struct error *error);
+/* Opens FILE ("-": `output`, which stays open) for the selected datasets of the campaign. The
+ * first process of a run begins the file (a file that is not empty is replaced only with
+ * `overwrite`); later ones append (board->n_process says which). Call from the thread that reads
+ * HDF5. */
+enum status trace_open(struct trace **trace, const char *path, bool overwrite,
+                       const struct campaign *campaign, struct board *board, FILE *output,
+                       struct error *error);
 /* STATUS_SYSTEM: the trace could not be written completely. NULL is legal for both. */
 enum status trace_status(const struct trace *trace, struct error *error);
 void trace_close(struct trace *trace);

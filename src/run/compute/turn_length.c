@@ -34,13 +34,15 @@ static void take_out(struct turn_length *length, int64_t cost_ns)
 {
     int place = find(length, cost_ns);
     length->n--;
-    memmove(length->sorted + place, length->sorted + place + 1, (size_t)(length->n - place) * sizeof(int64_t));
+    memmove(length->sorted + place, length->sorted + place + 1,
+            (size_t)(length->n - place) * sizeof(int64_t));
 }
 
 static void put_in(struct turn_length *length, int64_t cost_ns)
 {
     int place = find(length, cost_ns);
-    memmove(length->sorted + place + 1, length->sorted + place, (size_t)(length->n - place) * sizeof(int64_t));
+    memmove(length->sorted + place + 1, length->sorted + place,
+            (size_t)(length->n - place) * sizeof(int64_t));
     length->sorted[place] = cost_ns;
     length->n++;
 }
@@ -79,7 +81,8 @@ int64_t turn_length_ns(struct turn_length *length)
     int surplus = 2 * (n - find(length, TURN_CENSORED)) - n;
     if (surplus > length->surplus)
         length->surplus = surplus;
-    double base = (double)(length->known_ns > length->first_ns ? length->known_ns : length->first_ns);
+    double base =
+        (double)(length->known_ns > length->first_ns ? length->known_ns : length->first_ns);
     double turn = base * (1 + length->surplus * (double)length->surplus / SURPLUS_SQUARED);
     return turn < 1e18 ? (int64_t)turn : (int64_t)1e18;
 }

@@ -1,4 +1,5 @@
-/* The finisher: turns the journal into the result file, in the problem's order, without loading the model.
+/* The finisher: turns the journal into the result file, in the problem's order, without loading
+ * the model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run.h"
 
@@ -42,8 +43,9 @@ struct finish {
     struct {
         const char **name, **value;
         char text[N_RETRY_FACT][40];
-    } added;                       /* facts that this step adds to the result's attributes; all others point into the
-                                    * plan or the earlier result */
+    /* facts that this step adds to the result's attributes; all others point into the plan or
+     * the earlier result */
+    } added;
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
@@ -91,19 +93,21 @@ static bool is_first_of_fit(const struct finish *finish, uint64_t dataset)
 }
 
 /* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
-static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
-                             struct error *error)
+static enum status write_row(struct finish *finish, uint64_t dataset, const char *id,
+                             struct run_summary *summary, struct error *error)
 {
     struct starts_tally tally;
     struct fit_record work;
     struct fit_record *best = &finish->best;
     size_t n_parameter = finish->n_parameter;
-    enum status status = finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
+    enum status status =
+        finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
     if (status)
         return status;
     if (tally.n_start < finish->n_start) {
         summary->journal_gone = true;
-        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->plan->paths.journal);
+        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile",
+                         finish->plan->paths.journal);
     }
     if (finish->before)
         best->notes |= NOTE_retried;
@@ -113,7 +117,8 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     if (status)
         return status;
     summary_add(summary, id, best, n_parameter);
-    if (!finish->share.n || is_first_of_fit(finish, dataset)) /* its replicates are the same in all rows */
+    if (!finish->share.n ||
+        is_first_of_fit(finish, dataset)) /* its replicates are the same in all rows */
         summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
     if (finish->before) {
         summary->n_retried++;
@@ -126,8 +131,8 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
 }
 
 /* Copies a row of the old result; its work does not count for this run. */
-static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record, struct run_summary *summary,
-                            struct error *error)
+static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record,
+                            struct run_summary *summary, struct error *error)
 {
     double seconds = summary->digest.seconds;
     uint64_t n_evaluation = summary->digest.n_evaluation, n_step = summary->digest.n_step;
@@ -139,7 +144,8 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
 }
 
 /* --retry-failed: writes all rows of the old result, with the retried ones replaced. */
-static enum status replace_rows(struct finish *finish, struct run_summary *summary, struct error *error)
+static enum status replace_rows(struct finish *finish, struct run_summary *summary,
+                                struct error *error)
 {
     struct result_block rows = {0};
     enum status status = STATUS_OK;
@@ -156,18 +162,21 @@ static enum status replace_rows(struct finish *finish, struct run_summary *summa
     return status;
 }
 
-static enum status write_rows(struct finish *finish, struct run_summary *summary, struct error *error)
+static enum status write_rows(struct finish *finish, struct run_summary *summary,
+                              struct error *error)
 {
     const struct run_identity *identity = &finish->plan->identity;
     struct arena arena = {0};
     enum status status = STATUS_OK;
     if (problem_info(finish->problem)->n_dataset != identity->n_dataset)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: has %llu datasets where there were %llu when the run began",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: has %llu datasets where there were %llu when the run began",
                          problem_info(finish->problem)->path,
                          (unsigned long long)problem_info(finish->problem)->n_dataset,
                          (unsigned long long)identity->n_dataset);
     for (uint64_t first = 0; !status && first < identity->n_dataset; first += IDS_AT_ONCE) {
-        size_t n = identity->n_dataset - first < IDS_AT_ONCE ? (size_t)(identity->n_dataset - first) : IDS_AT_ONCE;
+        size_t n = identity->n_dataset - first < IDS_AT_ONCE ? (size_t)(identity->n_dataset - first)
+                                                             : IDS_AT_ONCE;
         counter_add(finish->heartbeat, 1);
         arena_reset(&arena);
         char **ids = arena_calloc(&arena, n, sizeof *ids);
@@ -184,11 +193,13 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
 }
 
 /* Adds what is to be said of this retry to what the result said before. */
-static enum status add_retry(struct finish *finish, struct provenance *provenance, struct error *error)
+static enum status add_retry(struct finish *finish, struct provenance *provenance,
+                             struct error *error)
 {
     const struct result_info *before = result_info(finish->before);
     const struct result_header *now = &finish->plan->header;
-    static const char *const what[N_RETRY_FACT] = {"selection", "command_line", "options", "started"};
+    static const char *const what[N_RETRY_FACT] = {"selection", "command_line", "options",
+                                                   "started"};
     const char *value[N_RETRY_FACT] = {selection_retry_words(now->identity.selection)};
     size_t n = before->provenance.n;
     finish->added.name = calloc(n + N_RETRY_FACT, sizeof *finish->added.name);
@@ -203,7 +214,8 @@ static enum status add_retry(struct finish *finish, struct provenance *provenanc
         if (i > 0)
             value[i] = provenance_fact(&now->provenance, what[i]);
         char *name = finish->added.text[i];
-        snprintf(name, sizeof finish->added.text[i], "retry_%u_%s", selection_n_retry(before) + 1, what[i]);
+        snprintf(name, sizeof finish->added.text[i], "retry_%u_%s", selection_n_retry(before) + 1,
+                 what[i]);
         finish->added.name[n + i] = name;
         finish->added.value[n + i] = value[i] ? value[i] : "";
     }
@@ -212,7 +224,8 @@ static enum status add_retry(struct finish *finish, struct provenance *provenanc
 }
 
 /* The share of the lanes that held an evaluation. */
-static enum status add_use(struct finish *finish, const struct board *board, struct provenance *provenance, struct error *error)
+static enum status add_use(struct finish *finish, const struct board *board,
+                           struct provenance *provenance, struct error *error)
 {
     size_t n = provenance->n;
     finish->added.name = calloc(n + 1, sizeof *finish->added.name);
@@ -229,9 +242,10 @@ static enum status add_use(struct finish *finish, const struct board *board, str
     return STATUS_OK;
 }
 
-/* The plan's, with what only the end shows; for a retry, the earlier header and the retry's attributes. */
-static enum status make_header(struct finish *finish, const struct board *board, struct result_header *header,
-                               struct error *error)
+/* The plan's, with what only the end shows; for a retry, the earlier header and the retry's
+ * attributes. */
+static enum status make_header(struct finish *finish, const struct board *board,
+                               struct result_header *header, struct error *error)
 {
     const struct run_plan *plan = finish->plan;
     *header = plan->header;
@@ -247,12 +261,15 @@ static enum status make_header(struct finish *finish, const struct board *board,
     header->n_row = before->n_fit;
     header->parts &= ~(unsigned)FIT_PART_SELECTION;
     for (int i = 0; i < N_RESULT_COLUMN; i++)
-        header->parts |= result_has(finish->before, (enum fit_column)i) ? fit_column_part((enum fit_column)i) : 0u;
+        header->parts |= result_has(finish->before, (enum fit_column)i)
+                             ? fit_column_part((enum fit_column)i)
+                             : 0u;
     return add_retry(finish, &header->provenance, error);
 }
 
-static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
-                              struct run_summary *summary, struct error *error)
+static enum status finish_run(struct finish *finish, struct run_plan *plan,
+                              const struct board *board, struct run_summary *summary,
+                              struct error *error)
 {
     const struct run_paths *paths = &plan->paths;
     bool is_joint = recipe_is_joint(&plan->recipe);
@@ -277,15 +294,17 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         return status;
     size_t bytes = (fit_record_array_bytes(known->n_parameter) + 7) / 8 * 8;
     if (!(finish->arrays = calloc(2, bytes)))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", known->n_parameter);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters",
+                         known->n_parameter);
     fit_record_set_arrays(&finish->best, known->n_parameter, finish->arrays);
     fit_record_set_arrays(&finish->other, known->n_parameter, (char *)finish->arrays + bytes);
     struct result_header header;
     if ((status = make_header(finish, board, &header, error)))
         return status;
-    status = result_writer_open(&finish->writer, paths->result, paths->in_place ? paths->problem : NULL, &header, error);
-    const struct finish_source source = {finish->journal, known, &finish->plan->refits, finish->before,
-                                         finish->share.n ? &finish->share : NULL};
+    status = result_writer_open(&finish->writer, paths->result,
+                                paths->in_place ? paths->problem : NULL, &header, error);
+    const struct finish_source source = {finish->journal, known, &finish->plan->refits,
+                                         finish->before, finish->share.n ? &finish->share : NULL};
     if (!status)
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
@@ -297,9 +316,11 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
                                    error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
-    if (!status && !(stamp_holds(&board->problem, paths->problem) && stamp_holds(&board->result, finish->plan->paths.result))) {
+    if (!status && !(stamp_holds(&board->problem, paths->problem) &&
+                     stamp_holds(&board->result, finish->plan->paths.result))) {
         summary->journal_gone = true;
-        status = error_set(error, STATUS_SYSTEM, "%s or %s has been changed meanwhile", paths->problem, paths->result);
+        status = error_set(error, STATUS_SYSTEM, "%s or %s has been changed meanwhile",
+                           paths->problem, paths->result);
     }
     if (!status)
         status = result_writer_finish(finish->writer, error);
@@ -327,15 +348,18 @@ static bool is_removed(const struct journal_reader *journal)
     return journal_is_removed(journal) || !journal_plan(journal, &n);
 }
 
-enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
-                       struct error *error)
+enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks,
+                       struct run_summary *summary, struct error *error)
 {
     struct board private_board = {0}, *board = board_attach(&private_board);
     if (!board)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the pages shared with the supervising process; every fit "
-                                                  "is in the journal");
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory for the pages shared with the supervising process; every "
+                         "fit "
+                         "is in the journal");
     counter_set(&board->phase, BOARD_WRITING);
-    stop_ignore(); /* finishing takes moments; if it takes longer, the supervisor kills this process */
+    /* finishing takes moments; if it takes longer, the supervisor kills this process */
+    stop_ignore();
     if (!board_die_with_supervisor(board))
         return error_set(error, STATUS_STOPPED, "stopped: the supervising process has ended");
     struct finish finish = {.heartbeat = &board->heartbeat, .plan = plan};
@@ -352,7 +376,8 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     if (status && finish.journal && is_removed(finish.journal))
         summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
     if (status && !summary->journal_gone && has_plan)
-        hooks->say(hooks->context, "every fit is in the journal: once this is fixed, the same command writes the result");
+        hooks->say(hooks->context, "every fit is in the journal: once this is fixed, the same "
+                                   "command writes the result");
     finish_refits_free(finish.refits);
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);

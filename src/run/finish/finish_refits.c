@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts within this relative distance of the best objective have reached the same optimum; the value of a likelihood depends
- * on units and may be near 0, so it has an absolute one. */
+/* Starts within this relative distance of the best objective have reached the same optimum; the
+ * value of a likelihood depends on units and may be near 0, so it has an absolute one. */
 static const double SAME = 1e-6, SAME_LIKELIHOOD = 1e-3;
 static const double CONFIDENCE = 0.95;
 
@@ -28,8 +28,10 @@ struct finish_refits {
     struct kept_sources before;
     double *objective;          /* n_start: those of successful starts, otherwise NaN */
     size_t n_objective;
-    struct finish_fit {         /* what all datasets of a fit have in common; of each such fit, or one that is reused */
-        double *sum;            /* n_start: of each start; NULL: each dataset has its own best start */
+    struct finish_fit {
+        /* what all datasets of a fit have in common; of each such fit, or one that is reused */
+        /* n_start: of each start; NULL: each dataset has its own best start */
+        double *sum;
         uint32_t chosen;
         double *limit;          /* 2 n_profile: of the sides of profiles, */
         uint8_t *limit_word;
@@ -40,7 +42,8 @@ struct finish_refits {
     } *fit;
     size_t n_fit;
     void *fit_memory;
-    double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
+    /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
+    double *estimate, *error;
     double *natural, *scratch;  /* n_bootstrap */
     double point[2 * FIT_MAX_POINT];
 };
@@ -52,17 +55,20 @@ unsigned finish_refits_parts(const struct refit_plan *plan, uint32_t n_start)
 }
 
 /* Opens the requested tables and those of the old result. */
-static enum status open_tables(struct finish_refits *refits, struct result_writer *writer, struct error *error)
+static enum status open_tables(struct finish_refits *refits, struct result_writer *writer,
+                               struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
-    const bool wanted[N_KEPT_TABLE] = {[KEPT_STARTS] = plan->keep_starts, [KEPT_PROFILES] = plan->keep_profile,
+    const bool wanted[N_KEPT_TABLE] = {[KEPT_STARTS] = plan->keep_starts,
+                                       [KEPT_PROFILES] = plan->keep_profile,
                                        [KEPT_BOOTSTRAP] = plan->keep_bootstrap};
     enum status status = STATUS_OK;
     if (refits->source.before)
         status = kept_sources_open(&refits->before, refits->source.before, BYTES, error);
     for (int i = 0; i < N_KEPT_TABLE && !status; i++)
         if (wanted[i] || refits->before.of[i])
-            status = kept_writers_add(&refits->kept, (enum kept_table)i, writer, refits->n_parameter, error);
+            status = kept_writers_add(&refits->kept, (enum kept_table)i, writer,
+                                      refits->n_parameter, error);
     return status;
 }
 
@@ -70,8 +76,10 @@ static enum status open_tables(struct finish_refits *refits, struct result_write
 static bool make_fits(struct finish_refits *refits)
 {
     const struct share *share = refits->source.share;
-    size_t n_limit = 2 * (size_t)refits->source.plan->n_profile, n_start = refits->identity->n_start;
-    size_t n_same = refits->source.plan->n_bootstrap ? 5 * refits->n_parameter : 0, each = n_start + n_limit + n_same;
+    size_t n_limit = 2 * (size_t)refits->source.plan->n_profile,
+           n_start = refits->identity->n_start;
+    size_t n_same = refits->source.plan->n_bootstrap ? 5 * refits->n_parameter : 0,
+           each = n_start + n_limit + n_same;
     refits->n_fit = share ? share->components.n : 1;
     refits->fit = calloc(refits->n_fit + 1, sizeof *refits->fit);
     size_t each_byte = each * sizeof(double) + n_limit * (sizeof(int64_t) + 1);
@@ -81,8 +89,11 @@ static bool make_fits(struct finish_refits *refits)
     int64_t *held_by = (int64_t *)(next + refits->n_fit * each);
     uint8_t *words = (uint8_t *)(held_by + refits->n_fit * n_limit);
     for (size_t c = 0; c < refits->n_fit; c++, next += each, held_by += n_limit, words += n_limit)
-        refits->fit[c] = (struct finish_fit){.sum = share && n_start > 1 ? next : NULL, .chosen = BY_OBJECTIVE,
-                                             .limit = next + n_start, .limit_word = words, .held_by = held_by,
+        refits->fit[c] = (struct finish_fit){.sum = share && n_start > 1 ? next : NULL,
+                                             .chosen = BY_OBJECTIVE,
+                                             .limit = next + n_start,
+                                             .limit_word = words,
+                                             .held_by = held_by,
                                              .same = next + n_start + n_limit};
     return true;
 }
@@ -96,7 +107,8 @@ static struct finish_fit *fit_of(const struct finish_refits *refits, uint64_t da
 static uint64_t carrier_of(const struct finish_refits *refits, uint64_t dataset)
 {
     const struct share *share = refits->source.share;
-    return share ? components_members(&share->components, share->components.of[dataset])[0] : dataset;
+    return share ? components_members(&share->components, share->components.of[dataset])[0]
+                 : dataset;
 }
 
 enum status finish_refits_new(struct finish_refits **refits, const struct finish_source *source,
@@ -121,9 +133,12 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     made->natural = made->error + n_cell;
     made->scratch = made->natural + n + 1;
     enum status status = STATUS_OK;
-    for (size_t c = 0; !status && source->share && made->identity->n_start > 1 && c < made->n_fit; c++)
-        status = best_of_sums(source->journal, made->identity, components_members(&source->share->components, c),
-                              components_size(&source->share->components, c), made->fit[c].sum, &made->fit[c].chosen, error);
+    for (size_t c = 0; !status && source->share && made->identity->n_start > 1 && c < made->n_fit;
+         c++)
+        status = best_of_sums(source->journal, made->identity,
+                              components_members(&source->share->components, c),
+                              components_size(&source->share->components, c), made->fit[c].sum,
+                              &made->fit[c].chosen, error);
     return status ? status : open_tables(made, writer, error);
 }
 
@@ -147,7 +162,8 @@ enum status finish_refits_end(struct finish_refits *refits, struct error *error)
     return status ? status : kept_writers_finish(&refits->kept, error);
 }
 
-enum status finish_refits_pass(struct finish_refits *refits, uint64_t dataset, bool keep, struct error *error)
+enum status finish_refits_pass(struct finish_refits *refits, uint64_t dataset, bool keep,
+                               struct error *error)
 {
     return kept_pass(&refits->before, dataset, keep ? &refits->kept : NULL, error);
 }
@@ -161,19 +177,22 @@ static enum status see_start(void *context, const struct fit_record *record, str
     if (!refits->kept.of[KEPT_STARTS])
         return STATUS_OK;
     return result_table_add(refits->kept.of[KEPT_STARTS],
-                            (const void *const[]){&dataset, &record->start, &record->objective, &record->outcome,
-                                                  record->parameter}, error);
+                            (const void *const[]){&dataset, &record->start, &record->objective,
+                                                  &record->outcome, record->parameter},
+                            error);
 }
 
 /* Counts the starts that reached the best objective, and finds the range of the others. */
-static void compare_starts(const struct finish_refits *refits, const struct finish_fit *fit, struct fit_record *best)
+static void compare_starts(const struct finish_refits *refits, const struct finish_fit *fit,
+                           struct fit_record *best)
 {
     const double *objective = fit->sum ? fit->sum : refits->objective;
     double lowest = fit->sum ? fit->sum[fit->chosen] : best->objective;
     double near = refits->is_likelihood ? SAME_LIKELIHOOD : SAME * fabs(lowest);
     best->n_same_optimum = 0;
     best->other_least = best->other_most = NAN;
-    for (size_t i = 0; i < refits->n_objective && outcome_is_success((enum outcome)best->outcome); i++) {
+    for (size_t i = 0; i < refits->n_objective && outcome_is_success((enum outcome)best->outcome);
+         i++) {
         double f = objective[i];
         if (f <= lowest + near) {
             best->n_same_optimum++;
@@ -185,33 +204,38 @@ static void compare_starts(const struct finish_refits *refits, const struct fini
 }
 
 /* A refit's record, which must exist. */
-static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uint32_t i, struct fit_record *record,
-                             struct fit_record *work, struct error *error)
+static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uint32_t i,
+                             struct fit_record *record, struct fit_record *work,
+                             struct error *error)
 {
     const struct run_identity *identity = refits->identity;
     error->status = STATUS_OK;
-    if (!journal_get(refits->source.journal, dataset * identity_n_task(identity) + identity->n_start + i, record, error))
+    if (!journal_get(refits->source.journal,
+                     dataset * identity_n_task(identity) + identity->n_start + i, record, error))
         return error->status ? error->status
-                             : error_set(error, STATUS_SYSTEM, "refits have been removed from the journal meanwhile");
+                             : error_set(error, STATUS_SYSTEM,
+                                         "refits have been removed from the journal meanwhile");
     fit_record_add_work(work, record);
     return STATUS_OK;
 }
 
-static enum status add_points(struct finish_refits *refits, uint32_t parameter, const struct fit_record *record,
-                              struct error *error)
+static enum status add_points(struct finish_refits *refits, uint32_t parameter,
+                              const struct fit_record *record, struct error *error)
 {
     enum status status = STATUS_OK;
     struct result_table *table = refits->kept.of[KEPT_PROFILES];
     int64_t dataset = (int64_t)record->dataset;
     for (size_t k = 0; k < record->n_point && table && !status; k++)
-        status = result_table_add(table, (const void *const[]){&dataset, &parameter, &record->point[2 * k],
-                                                               &record->point[2 * k + 1]}, error);
+        status = result_table_add(table,
+                                  (const void *const[]){&dataset, &parameter, &record->point[2 * k],
+                                                        &record->point[2 * k + 1]},
+                                  error);
     return status;
 }
 
 /* Of a profile, or of a review that has something to say. */
-static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, const struct fit_record *record,
-                      size_t n_parameter)
+static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter,
+                      const struct fit_record *record, size_t n_parameter)
 {
     fit->limit[i] = record->parameter[parameter];
     fit->limit_word[i] = record->limit == LIMIT_none ? (uint8_t)LIMIT_failed : record->limit;
@@ -220,8 +244,9 @@ static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, co
         fit->held_by[i] = record->at_bound[k] && k != parameter ? (int64_t)k : fit->held_by[i];
 }
 
-static enum status read_limits(struct finish_refits *refits, uint64_t dataset, struct fit_record *other,
-                               struct fit_record *work, struct error *error)
+static enum status read_limits(struct finish_refits *refits, uint64_t dataset,
+                               struct fit_record *other, struct fit_record *work,
+                               struct error *error)
 {
     struct finish_fit *fit = fit_of(refits, dataset);
     const struct refit_plan *plan = refits->source.plan;
@@ -235,7 +260,8 @@ static enum status read_limits(struct finish_refits *refits, uint64_t dataset, s
         take_side(fit, i, parameter, other, refits->n_parameter);
         status = add_points(refits, parameter, other, error);
         if (!status && plan->n_review)
-            status = get_refit(refits, carrier_of(refits, dataset), first_review + i, other, work, error);
+            status = get_refit(refits, carrier_of(refits, dataset), first_review + i, other, work,
+                               error);
         if (!status && plan->n_review && other->limit != LIMIT_none) {
             take_side(fit, i, parameter, other, refits->n_parameter);
             status = add_points(refits, parameter, other, error);
@@ -244,8 +270,9 @@ static enum status read_limits(struct finish_refits *refits, uint64_t dataset, s
     return status;
 }
 
-static enum status profile_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                               struct fit_record *other, struct fit_record *work, struct error *error)
+static enum status profile_row(struct finish_refits *refits, uint64_t dataset,
+                               struct fit_record *best, struct fit_record *other,
+                               struct fit_record *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
     struct finish_fit *fit = fit_of(refits, dataset);
@@ -275,21 +302,27 @@ static enum status profile_row(struct finish_refits *refits, uint64_t dataset, s
 /* Standard error on the optimiser's scale. */
 static double scaled_error(enum parameter_scale scale, double error, double natural)
 {
-    return scale == SCALE_LIN ? error : scale == SCALE_LOG ? error / natural : error / (natural * 2.302585092994045684);
+    return scale == SCALE_LIN   ? error
+           : scale == SCALE_LOG ? error / natural
+                                : error / (natural * 2.302585092994045684);
 }
 
 /* Collects the numbers of the successful replicates. */
-static enum status gather_replicates(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                                     struct fit_record *other, struct fit_record *work, struct error *error)
+static enum status gather_replicates(struct finish_refits *refits, uint64_t dataset,
+                                     struct fit_record *best, struct fit_record *other,
+                                     struct fit_record *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
     int64_t row = (int64_t)carrier_of(refits, dataset);
     best->n_bootstrap = 0;
     for (uint32_t b = 0; b < plan->n_bootstrap; b++) {
-        enum status status = get_refit(refits, (uint64_t)row, 2 * plan->n_profile + b, other, work, error);
+        enum status status =
+            get_refit(refits, (uint64_t)row, 2 * plan->n_profile + b, other, work, error);
         if (!status && refits->kept.of[KEPT_BOOTSTRAP])
-            status = result_table_add(refits->kept.of[KEPT_BOOTSTRAP],
-                                      (const void *const[]){&row, &b, &other->outcome, other->parameter}, error);
+            status =
+                result_table_add(refits->kept.of[KEPT_BOOTSTRAP],
+                                 (const void *const[]){&row, &b, &other->outcome, other->parameter},
+                                 error);
         if (status)
             return status;
         if (!outcome_is_success((enum outcome)other->outcome))
@@ -297,7 +330,8 @@ static enum status gather_replicates(struct finish_refits *refits, uint64_t data
         for (size_t i = 0; i < refits->n_parameter; i++) {
             size_t cell = i * plan->n_bootstrap + (size_t)best->n_bootstrap;
             refits->estimate[cell] = fit_scale_from_natural(refits->scale[i], other->parameter[i]);
-            refits->error[cell] = scaled_error(refits->scale[i], other->standard_error[i], other->parameter[i]);
+            refits->error[cell] =
+                scaled_error(refits->scale[i], other->standard_error[i], other->parameter[i]);
         }
         best->n_bootstrap++;
     }
@@ -314,9 +348,10 @@ static void make_intervals(struct finish_refits *refits, struct fit_record *best
     for (size_t b = 0; b < n; b++)
         refits->natural[b] = fit_scale_to_natural(scale, estimate[b]);
     best->bootstrap_error[i] = fit_interval_deviation(refits->natural, n);
-    struct fit_interval studentised = fit_interval_studentised(
-        fit_scale_from_natural(scale, best->parameter[i]),
-        scaled_error(scale, best->standard_error[i], best->parameter[i]), estimate, error, n, CONFIDENCE, refits->scratch);
+    struct fit_interval studentised =
+        fit_interval_studentised(fit_scale_from_natural(scale, best->parameter[i]),
+                                 scaled_error(scale, best->standard_error[i], best->parameter[i]),
+                                 estimate, error, n, CONFIDENCE, refits->scratch);
     struct fit_interval percentile = fit_interval_percentile(estimate, n, CONFIDENCE);
     best->bootstrap_lower[i] = fit_scale_to_natural(scale, studentised.lower);
     best->bootstrap_upper[i] = fit_scale_to_natural(scale, studentised.upper);
@@ -331,14 +366,15 @@ static bool is_random(const struct finish_refits *refits, size_t i)
     return share && share->random.n && share->random.block[i];
 }
 
-static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                                 struct fit_record *other, struct fit_record *work, struct error *error)
+static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
+                                 struct fit_record *best, struct fit_record *other,
+                                 struct fit_record *work, struct error *error)
 {
     struct finish_fit *fit = fit_of(refits, dataset);
     bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_known = fit->same_n > 0;
     size_t n = refits->n_parameter;
-    double *const column[] = {best->bootstrap_error, best->bootstrap_lower, best->bootstrap_upper, best->percentile_lower,
-                              best->percentile_upper};
+    double *const column[] = {best->bootstrap_error, best->bootstrap_lower, best->bootstrap_upper,
+                              best->percentile_lower, best->percentile_upper};
     enum { N_COLUMN = sizeof column / sizeof *column };
     enum status status = STATUS_OK;
     for (size_t k = 0; k < N_COLUMN; k++)
@@ -358,8 +394,9 @@ static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
     return status;
 }
 
-enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                              struct fit_record *other, struct starts_tally *tally, struct fit_record *work,
+enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset,
+                              struct fit_record *best, struct fit_record *other,
+                              struct starts_tally *tally, struct fit_record *work,
                               struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;

@@ -24,8 +24,8 @@ int64_t obsolete_last_write_ns(const char *journal_path)
     DIR *list = opendir(journal_path);
     const struct dirent *entry;
     while (list && (entry = readdir(list)))
-        if (!fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) && S_ISREG(found.st_mode) &&
-            written_ns(&found) > last)
+        if (!fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) &&
+            S_ISREG(found.st_mode) && written_ns(&found) > last)
             last = written_ns(&found);
     if (list)
         closedir(list);
@@ -35,20 +35,23 @@ int64_t obsolete_last_write_ns(const char *journal_path)
 bool obsolete_is(const char *result_path, const char *journal_path)
 {
     struct stat result, journal;
-    return !stat(result_path, &result) && !stat(journal_path, &journal) && S_ISDIR(journal.st_mode) &&
-           obsolete_last_write_ns(journal_path) <= written_ns(&result);
+    return !stat(result_path, &result) && !stat(journal_path, &journal) &&
+           S_ISDIR(journal.st_mode) && obsolete_last_write_ns(journal_path) <= written_ns(&result);
 }
 
-void obsolete_drop(const char *result_path, const char *journal_path, const struct run_identity *identity)
+void obsolete_drop(const char *result_path, const char *journal_path,
+                   const struct run_identity *identity)
 {
     struct journal_reader *journal = NULL;
     struct error ignored;
-    if (obsolete_is(result_path, journal_path) && !journal_read(&journal, journal_path, identity, &ignored))
+    if (obsolete_is(result_path, journal_path) &&
+        !journal_read(&journal, journal_path, identity, &ignored))
         journal_remove(journal_path, &ignored);
     journal_reader_free(journal);
 }
 
-enum status obsolete_drop_retried(const char *result_path, const char *journal_path, struct error *error)
+enum status obsolete_drop_retried(const char *result_path, const char *journal_path,
+                                  struct error *error)
 {
     struct result *result = NULL;
     struct journal_reader *journal = NULL;

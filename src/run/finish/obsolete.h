@@ -12,8 +12,10 @@ int64_t obsolete_last_write_ns(const char *journal_path);
 bool obsolete_is(const char *result_path, const char *journal_path);
 /* Removes an obsolete journal if it is of this run; otherwise, or if it cannot be removed, it
  * stays. */
-void obsolete_drop(const char *result_path, const char *journal_path, const struct run_identity *identity);
+void obsolete_drop(const char *result_path, const char *journal_path,
+                   const struct run_identity *identity);
 
 /* Removes a journal whose fits are all in this result: a retry's process was killed just before
  * it could. Others are left. */
-enum status obsolete_drop_retried(const char *result_path, const char *journal_path, struct error *error);
+enum status obsolete_drop_retried(const char *result_path, const char *journal_path,
+                                  struct error *error);

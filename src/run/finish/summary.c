@@ -29,7 +29,8 @@ enum status run_summary_status(const struct run_summary *summary, const struct r
     double accepted = shown->accept_failed.value;
     if (shown->accept_failed.percent)
         accepted *= 0.01 * (double)summary->digest.n_fit;
-    uint64_t n = digest_n_failed(&summary->digest) + (shown->strict ? summary->digest.n_doubtful : 0);
+    uint64_t n =
+        digest_n_failed(&summary->digest) + (shown->strict ? summary->digest.n_doubtful : 0);
     return (double)n <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }
 
@@ -46,8 +47,8 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
     summary->log_prior = record->log_prior;
 }
 
-void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
-                        uint64_t n_replicate)
+void summary_add_refits(struct run_summary *summary, const struct fit_record *record,
+                        size_t n_parameter, uint64_t n_replicate)
 {
     for (size_t i = 0; i < n_parameter && record->profile_lower_status; i++) {
         summary->by_limit[record->profile_lower_status[i] % N_LIMIT]++;
@@ -55,7 +56,8 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
     }
     if (n_replicate && outcome_is_success((enum outcome)record->outcome)) {
         summary->n_replicate += n_replicate;
-        summary->n_replicate_failed += n_replicate - (uint64_t)(record->n_bootstrap > 0 ? record->n_bootstrap : 0);
+        summary->n_replicate_failed +=
+            n_replicate - (uint64_t)(record->n_bootstrap > 0 ? record->n_bootstrap : 0);
     }
 }
 
@@ -94,7 +96,8 @@ static enum status count_population(struct result *result, struct run_summary *s
     return status;
 }
 
-static enum status count_rows(struct result *result, struct run_summary *summary, struct error *error)
+static enum status count_rows(struct result *result, struct run_summary *summary,
+                              struct error *error)
 {
     struct recipe recipe;
     struct result_block block = {0};
@@ -103,7 +106,8 @@ static enum status count_rows(struct result *result, struct run_summary *summary
     while (result_next(result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++) {
             summary_add(summary, block.id[i], &block.record[i], result_info(result)->n_parameter);
-            summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter, (uint64_t)recipe.n_bootstrap);
+            summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter,
+                               (uint64_t)recipe.n_bootstrap);
         }
     result_block_fini(&block);
     return status;
@@ -120,18 +124,24 @@ static enum status check_replaceable(const struct run_paths *paths, struct error
     if (paths->in_place || destination.kind == DESTINATION_NEW)
         return STATUS_OK;
     if (spare_file(paths->result, paths->problem, error))
-        return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
-                         "put the result into it with --in-place", paths->result);
+        return error_set(error, STATUS_USAGE,
+                         "%s: is the problem file itself. It is kept: choose another output with "
+                         "-o, or "
+                         "put the result into it with --in-place",
+                         paths->result);
     if (paths->overwrite && !problem_open(&other, paths->result, &ignored)) {
         problem_close(other);
-        return error_set(error, STATUS_SYSTEM, "%s: is a problem file, which even --overwrite does not replace: choose another "
-                         "output with -o", paths->result);
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: is a problem file, which even --overwrite does not replace: choose "
+                         "another "
+                         "output with -o",
+                         paths->result);
     }
     return STATUS_OK;
 }
 
-enum status summary_look(const struct run_paths *paths, const struct run_identity *identity, struct run_summary *summary,
-                         struct error *error)
+enum status summary_look(const struct run_paths *paths, const struct run_identity *identity,
+                         struct run_summary *summary, struct error *error)
 {
     struct result *result = NULL;
     enum status status = check_replaceable(paths, error);
@@ -142,13 +152,20 @@ enum status summary_look(const struct run_paths *paths, const struct run_identit
     if (paths->in_place && !result_is_there(paths->result))
         return STATUS_OK; /* a problem file that holds no result yet */
     if (result_open(&result, paths->result, error))
-        return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
-                         "output with -o, or replace it with --overwrite", paths->result);
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: exists and is not a result that could be read. It is kept: choose "
+                         "another "
+                         "output with -o, or replace it with --overwrite",
+                         paths->result);
     if (!paths->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
         char difference[900];
-        identity_difference(&result_info(result)->identity, identity, difference, sizeof difference);
-        status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). It is kept: choose another output "
-                           "with -o, or replace it with --overwrite", paths->result, difference);
+        identity_difference(&result_info(result)->identity, identity, difference,
+                            sizeof difference);
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: holds the result of another run (%s). It is kept: choose another "
+                           "output "
+                           "with -o, or replace it with --overwrite",
+                           paths->result, difference);
     }
     if (!status)
         status = count_rows(result, summary, error);

@@ -1,5 +1,5 @@
-/* The result of a merge: its header, the rows of all shards in the problem's order, and the other tables, whose order within
- * each shard is kept.
+/* The result of a merge: its header, the rows of all shards in the problem's order, and the
+ * other tables, whose order within each shard is kept.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that should be equal for all shards; otherwise bits may differ (the same bits are promised for one kind of CPU and
- * one set of libraries). */
+/* Facts that should be equal for all shards; otherwise bits may differ (the same bits are
+ * promised for one kind of CPU and one set of libraries). */
 static const char *const same_facts[] = {"version", "cpu", "integrator", "model_sha256"};
 
 static void say_what_differs(const struct merge_shards *shards, const struct run_hooks *hooks)
@@ -23,8 +23,10 @@ static void say_what_differs(const struct merge_shards *shards, const struct run
         const char *values = merge_facts_difference(&shards->facts, same_facts[i]);
         if (!values)
             continue;
-        snprintf(line, sizeof line, "note: shards differ in %s (%.300s): last digits may differ from those of a run on one "
-                                    "machine",
+        snprintf(line, sizeof line,
+                 "note: shards differ in %s (%.300s): last digits may differ from those of a run "
+                 "on one "
+                 "machine",
                  same_facts[i], values);
         hooks->say(hooks->context, line);
     }
@@ -40,7 +42,8 @@ struct fits {
     uint64_t expected;          /* the next row is of this dataset or a later one */
 };
 
-static enum status load_fits(void *context, size_t shard, uint64_t first, size_t *n, struct error *error)
+static enum status load_fits(void *context, size_t shard, uint64_t first, size_t *n,
+                             struct error *error)
 {
     struct fits *fits = context;
     struct result_block *block = &fits->block[shard];
@@ -64,10 +67,12 @@ static enum status take_fit(void *context, size_t shard, size_t at, struct error
     struct fit_record *record = &fits->block[shard].record[at];
     const char *id = fits->block[shard].id[at];
     if (record->dataset < fits->expected)
-        return error_set(error, STATUS_SYSTEM, "%s: dataset %" PRIu64 " appears twice, or in another shard, too",
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: dataset %" PRIu64 " appears twice, or in another shard, too",
                          fits->shards->shard[shard].path, record->dataset);
     if (record->dataset > fits->expected && !fits->partial)
-        return error_set(error, STATUS_SYSTEM, "dataset %" PRIu64 " is in none of the shards", fits->expected);
+        return error_set(error, STATUS_SYSTEM, "dataset %" PRIu64 " is in none of the shards",
+                         fits->expected);
     fits->expected = record->dataset + 1;
     summary_add(fits->summary, id, record, fits->shards->info->n_parameter);
     summary_add_refits(fits->summary, record, fits->shards->info->n_parameter,
@@ -75,18 +80,25 @@ static enum status take_fit(void *context, size_t shard, size_t at, struct error
     return result_writer_add(fits->writer, id, record, error);
 }
 
-static enum status merge_fits(const struct merge_shards *shards, struct result_writer *writer, struct run_summary *summary,
-                              struct error *error)
+static enum status merge_fits(const struct merge_shards *shards, struct result_writer *writer,
+                              struct run_summary *summary, struct error *error)
 {
     static const struct merge_kind kind = {"/fits/dataset", load_fits, dataset_of_fit, take_fit};
-    struct fits fits = {.shards = shards, .writer = writer, .summary = summary, .partial = shards->missing[0]};
-    fits.n_at_once = merge_rows_at_once(shards, sizeof(struct fit_record) + fit_record_array_bytes(shards->info->n_parameter));
+    struct fits fits = {.shards = shards,
+                        .writer = writer,
+                        .summary = summary,
+                        .partial = shards->missing[0]};
+    fits.n_at_once =
+        merge_rows_at_once(shards, sizeof(struct fit_record) +
+                                       fit_record_array_bytes(shards->info->n_parameter));
     fits.block = calloc(shards->n, sizeof *fits.block);
     if (!fits.block)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %zu shards", shards->n);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %zu shards",
+                         shards->n);
     enum status status = merge_rows(shards, &kind, &fits, error);
     if (!status && !fits.partial && fits.expected != shards->info->identity.n_dataset)
-        status = error_set(error, STATUS_SYSTEM, "dataset %" PRIu64 " is in none of the shards", fits.expected);
+        status = error_set(error, STATUS_SYSTEM, "dataset %" PRIu64 " is in none of the shards",
+                           fits.expected);
     for (size_t i = 0; i < shards->n; i++)
         result_block_fini(&fits.block[i]);
     free(fits.block);
@@ -108,7 +120,8 @@ static char *cell_of(const struct table *table, size_t column, size_t shard, siz
     return table->cells[column] + (shard * table->max_row + at) * table->cell_size[column];
 }
 
-static enum status load_cells(void *context, size_t shard, uint64_t first, size_t *n, struct error *error)
+static enum status load_cells(void *context, size_t shard, uint64_t first, size_t *n,
+                              struct error *error)
 {
     struct table *table = context;
     struct result *result = NULL;
@@ -117,7 +130,8 @@ static enum status load_cells(void *context, size_t shard, uint64_t first, size_
     *n = 0;
     enum status status = merge_shards_open(table->shards, shard, &result, error);
     if (!status)
-        status = result_table_source_open(&source, result, &table->shape, (table->max_row - 1) * table->row_bytes, error);
+        status = result_table_source_open(&source, result, &table->shape,
+                                          (table->max_row - 1) * table->row_bytes, error);
     if (!status && source)
         status = result_table_block(source, first, n, cells, error);
     *n = *n < table->max_row ? *n : table->max_row;
@@ -141,7 +155,8 @@ static enum status take_cells(void *context, size_t shard, size_t at, struct err
     const void *cell[RESULT_TABLE_MAX_COLUMN];
     uint64_t dataset = dataset_of_cells(table, shard, at);
     if (dataset < table->last)
-        return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has rows of dataset %" PRIu64 ", which is another shard's",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "'%s': %s has rows of dataset %" PRIu64 ", which is another shard's",
                          table->shards->shard[shard].path, table->shape.group, dataset);
     table->last = dataset;
     for (size_t c = 0; c < table->shape.n_column; c++)
@@ -149,8 +164,8 @@ static enum status take_cells(void *context, size_t shard, size_t at, struct err
     return result_table_add(table->to, cell, error);
 }
 
-static enum status merge_table(const struct merge_shards *shards, enum kept_table which, struct result_writer *writer,
-                               struct error *error)
+static enum status merge_table(const struct merge_shards *shards, enum kept_table which,
+                               struct result_writer *writer, struct error *error)
 {
     struct table table = {.shards = shards, .shape = kept_shape(which, shards->info->n_parameter)};
     char name[80];
@@ -165,7 +180,8 @@ static enum status merge_table(const struct merge_shards *shards, enum kept_tabl
     table.max_row = merge_rows_at_once(shards, table.row_bytes);
     for (size_t c = 0; c < table.shape.n_column; c++)
         if (!(table.cells[c] = malloc(shards->n * table.max_row * table.cell_size[c])))
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", table.shape.group);
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s",
+                               table.shape.group);
     if (!status)
         status = result_table_open(&table.to, writer, &table.shape, error);
     if (!status)
@@ -190,20 +206,24 @@ static enum status merge_tables(const struct merge_shards *shards, struct result
 }
 
 /* Adds the facts of this merge to those of the shards. */
-static enum status add_facts(struct merge_shards *shards, const struct merge_request *request, struct error *error)
+static enum status add_facts(struct merge_shards *shards, const struct merge_request *request,
+                             struct error *error)
 {
     char text[500];
-    snprintf(text, sizeof text, "%zu of %u shards%s%s", shards->n, shards->n_shard, shards->missing[0] ? "; missing: " : "",
-             shards->missing);
+    snprintf(text, sizeof text, "%zu of %u shards%s%s", shards->n, shards->n_shard,
+             shards->missing[0] ? "; missing: " : "", shards->missing);
     enum status status = merge_facts_set(&shards->facts, "merged", text, error);
-    return status ? status : merge_facts_set(&shards->facts, "command_line", request->command_line, error);
+    return status ? status
+                  : merge_facts_set(&shards->facts, "command_line", request->command_line, error);
 }
 
 static enum status check_output(const struct merge_request *request, struct error *error)
 {
     for (size_t i = 0; i < request->n; i++)
         if (spare_file(request->output, request->path[i], error))
-            return error_set(error, STATUS_USAGE, "%s: is one of the shards: choose another output with -o", request->output);
+            return error_set(error, STATUS_USAGE,
+                             "%s: is one of the shards: choose another output with -o",
+                             request->output);
     return STATUS_OK;
 }
 
@@ -211,20 +231,26 @@ static struct result_header header_of(const struct merge_shards *shards)
 {
     const struct result_info *info = shards->info;
     bool partial = shards->missing[0];
-    struct result_header header = {
-        .n_parameter = info->n_parameter, .parameter_name = info->parameter_name, .parameter_scale = info->parameter_scale,
-        .parameter_unit = info->parameter_unit, .objective_kind = info->objective_kind, .identity = info->identity,
-        .n_row = shards->n_row, .parts = shards->parts | (partial ? FIT_PART_SELECTION : 0),
-        .provenance = merge_facts_provenance(&shards->facts)};
+    struct result_header header = {.n_parameter = info->n_parameter,
+                                   .parameter_name = info->parameter_name,
+                                   .parameter_scale = info->parameter_scale,
+                                   .parameter_unit = info->parameter_unit,
+                                   .objective_kind = info->objective_kind,
+                                   .identity = info->identity,
+                                   .n_row = shards->n_row,
+                                   .parts = shards->parts | (partial ? FIT_PART_SELECTION : 0),
+                                   .provenance = merge_facts_provenance(&shards->facts)};
     header.identity.selection[0] = '\0';
     if (partial)
-        snprintf(header.identity.selection, sizeof header.identity.selection, "merged=%zu/%u without %.60s", shards->n,
-                 shards->n_shard, shards->missing);
+        snprintf(header.identity.selection, sizeof header.identity.selection,
+                 "merged=%zu/%u without %.60s", shards->n, shards->n_shard, shards->missing);
     return header;
 }
 
-static enum status write_result(const struct merge_shards *shards, const struct merge_request *request,
-                                const struct result_header *header, struct run_summary *summary, struct error *error)
+static enum status write_result(const struct merge_shards *shards,
+                                const struct merge_request *request,
+                                const struct result_header *header, struct run_summary *summary,
+                                struct error *error)
 {
     struct result_writer *writer = NULL;
     enum status status = result_writer_open(&writer, request->output, NULL, header, error);
@@ -240,7 +266,8 @@ static enum status write_result(const struct merge_shards *shards, const struct 
     return status;
 }
 
-enum status run_merge(const struct merge_request *request, struct run_summary *summary, struct error *error)
+enum status run_merge(const struct merge_request *request, struct run_summary *summary,
+                      struct error *error)
 {
     struct merge_shards shards = {.shard = NULL};
     char line[520];
@@ -261,7 +288,8 @@ enum status run_merge(const struct merge_request *request, struct run_summary *s
         goto done;
     say_what_differs(&shards, request->hooks);
     if (shards.missing[0]) {
-        snprintf(line, sizeof line, "note: missing of %u shards: %s", shards.n_shard, shards.missing);
+        snprintf(line, sizeof line, "note: missing of %u shards: %s", shards.n_shard,
+                 shards.missing);
         request->hooks->say(request->hooks->context, line);
     }
     status = write_result(&shards, request, &header, summary, error);

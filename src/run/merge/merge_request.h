@@ -12,7 +12,8 @@ struct merge_request {
     size_t n;
     const char *output;
     bool overwrite;          /* an existing result */
-    bool partial;            /* shards may be missing: the result then has /fits/dataset, and says what it lacks */
+    /* shards may be missing: the result then has /fits/dataset, and says what it lacks */
+    bool partial;
     const char *command_line; /* for the provenance */
     const struct run_hooks *hooks; /* `say` reports missing shards and differing machines */
 };

@@ -1,5 +1,6 @@
-/* Checks shards: all of the same run and deal, each present once. Joins their facts to one list. Merges their rows:
- * those of each shard are sorted, so the next row is always the first remaining one of some shard.
+/* Checks shards: all of the same run and deal, each present once. Joins their facts to one list.
+ * Merges their rows: those of each shard are sorted, so the next row is always the first
+ * remaining one of some shard.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge_shards.h"
 
@@ -50,7 +51,8 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for the provenance of shards");
 }
 
-static enum status add(struct merge_facts *facts, const char *name, const char *value, struct error *error)
+static enum status add(struct merge_facts *facts, const char *name, const char *value,
+                       struct error *error)
 {
     if (facts->n == MERGE_MAX_FACT)
         return STATUS_OK;
@@ -79,7 +81,8 @@ static enum status join(struct merge_facts *facts, size_t i, const char *value, 
     return STATUS_OK;
 }
 
-enum status merge_facts_take(struct merge_facts *facts, const struct provenance *provenance, struct error *error)
+enum status merge_facts_take(struct merge_facts *facts, const struct provenance *provenance,
+                             struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < provenance->n && !status; i++) {
@@ -92,7 +95,8 @@ enum status merge_facts_take(struct merge_facts *facts, const struct provenance 
     return status;
 }
 
-enum status merge_facts_set(struct merge_facts *facts, const char *name, const char *value, struct error *error)
+enum status merge_facts_set(struct merge_facts *facts, const char *name, const char *value,
+                            struct error *error)
 {
     size_t at = find(facts, name);
     if (at == facts->n)
@@ -110,7 +114,8 @@ const char *merge_facts_difference(const struct merge_facts *facts, const char *
 
 struct provenance merge_facts_provenance(const struct merge_facts *facts)
 {
-    return (struct provenance){facts->n, (const char *const *)facts->name, (const char *const *)facts->value};
+    return (struct provenance){facts->n, (const char *const *)facts->name,
+                               (const char *const *)facts->value};
 }
 
 void merge_facts_fini(struct merge_facts *facts)
@@ -133,7 +138,8 @@ void merge_shards_fini(struct merge_shards *shards)
 /* The text of a selection after k/K: the rest of the deal, which all shards must share. */
 static const char *deal_of(const char *selection) { return selection + strcspn(selection, " "); }
 
-static enum status check_same_run(const struct result_info *first, const struct result_info *other, struct error *error)
+static enum status check_same_run(const struct result_info *first, const struct result_info *other,
+                                  struct error *error)
 {
     struct run_identity a = first->identity, b = other->identity;
     uint32_t k, n_first = 0, n_other = 0;
@@ -141,15 +147,20 @@ static enum status check_same_run(const struct result_info *first, const struct 
     selection_is_shard(a.selection, &k, &n_first);
     selection_is_shard(b.selection, &k, &n_other);
     if (n_first != n_other)
-        return error_set(error, STATUS_SYSTEM, "%s is a shard of %u, %s of %u: they do not belong together", first->path,
+        return error_set(error, STATUS_SYSTEM,
+                         "%s is a shard of %u, %s of %u: they do not belong together", first->path,
                          n_first, other->path, n_other);
     if (strcmp(deal_of(a.selection), deal_of(b.selection)))
-        return error_set(error, STATUS_SYSTEM, "%s and %s were dealt by different costs (--cost-from): they do not belong "
-                                               "together", first->path, other->path);
+        return error_set(error, STATUS_SYSTEM,
+                         "%s and %s were dealt by different costs (--cost-from): they do not "
+                         "belong "
+                         "together",
+                         first->path, other->path);
     a.selection[0] = b.selection[0] = '\0';
     if (identity_equal(&a, &b))
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "%s and %s are shards of different runs: %s", first->path, other->path,
+    return error_set(error, STATUS_SYSTEM, "%s and %s are shards of different runs: %s",
+                     first->path, other->path,
                      identity_difference(&a, &b, difference, sizeof difference));
 }
 
@@ -181,7 +192,8 @@ static void list_missing(struct merge_shards *shards)
     }
 }
 
-static enum status look_at_tables(struct merge_shards *shards, struct result *result, struct error *error)
+static enum status look_at_tables(struct merge_shards *shards, struct result *result,
+                                  struct error *error)
 {
     struct kept_sources tables = {{NULL}};
     enum status status = kept_sources_open(&tables, result, 0, error);
@@ -192,14 +204,16 @@ static enum status look_at_tables(struct merge_shards *shards, struct result *re
 }
 
 /* Adds a shard: its identity, its columns and its facts. */
-static enum status look_at(struct merge_shards *shards, const char *path, struct result *result, struct error *error)
+static enum status look_at(struct merge_shards *shards, const char *path, struct result *result,
+                           struct error *error)
 {
     const struct result_info *info = result_info(result);
     struct merge_shard *shard = &shards->shard[shards->n++];
     shard->path = path;
     if (!selection_is_shard(info->identity.selection, &shard->k, &shards->n_shard))
         return error_set(error, STATUS_SYSTEM, "%s: is not the result of a shard (%s)", path,
-                         info->identity.selection[0] ? info->identity.selection : "it has all datasets");
+                         info->identity.selection[0] ? info->identity.selection
+                                                     : "it has all datasets");
     if (!result_has(result, FIT_COLUMN_DATASET))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: /fits/dataset is missing", path);
     shards->n_row += info->n_fit;
@@ -228,7 +242,8 @@ static enum status check_one(struct merge_shards *shards, const char *path, stru
     return status;
 }
 
-enum status merge_shards_check(struct merge_shards *shards, const struct merge_request *request, struct error *error)
+enum status merge_shards_check(struct merge_shards *shards, const struct merge_request *request,
+                               struct error *error)
 {
     enum status status = STATUS_OK;
     shards->shard = calloc(request->n + 1, sizeof *shards->shard);
@@ -241,16 +256,21 @@ enum status merge_shards_check(struct merge_shards *shards, const struct merge_r
     qsort(shards->shard, shards->n, sizeof *shards->shard, compare_k);
     for (size_t i = 1; i < shards->n; i++)
         if (shards->shard[i].k == shards->shard[i - 1].k)
-            return error_set(error, STATUS_SYSTEM, "%s and %s are both shard %u of %u", shards->shard[i - 1].path,
-                             shards->shard[i].path, shards->shard[i].k, shards->n_shard);
+            return error_set(error, STATUS_SYSTEM, "%s and %s are both shard %u of %u",
+                             shards->shard[i - 1].path, shards->shard[i].path, shards->shard[i].k,
+                             shards->n_shard);
     list_missing(shards);
     if (shards->missing[0] && !request->partial)
-        return error_set(error, STATUS_SYSTEM, "missing of %u shards: %s. Run them (the same command fits what is left), or "
-                         "merge what is there with --partial", shards->n_shard, shards->missing);
+        return error_set(error, STATUS_SYSTEM,
+                         "missing of %u shards: %s. Run them (the same command fits what is left), "
+                         "or "
+                         "merge what is there with --partial",
+                         shards->n_shard, shards->missing);
     return STATUS_OK;
 }
 
-enum status merge_shards_open(const struct merge_shards *shards, size_t i, struct result **result, struct error *error)
+enum status merge_shards_open(const struct merge_shards *shards, size_t i, struct result **result,
+                              struct error *error)
 {
     const struct merge_shard *shard = &shards->shard[i];
     enum status status = result_open(result, shard->path, error);
@@ -273,8 +293,8 @@ size_t merge_rows_at_once(const struct merge_shards *shards, size_t row_bytes)
 }
 
 /* Moves to the row after `at`, reading more rows if necessary. */
-static enum status go_to(const struct merge_shards *shards, const struct merge_kind *kind, void *context, size_t i,
-                         struct cursor *cursor, struct error *error)
+static enum status go_to(const struct merge_shards *shards, const struct merge_kind *kind,
+                         void *context, size_t i, struct cursor *cursor, struct error *error)
 {
     uint64_t before = cursor->dataset;
     enum status status = STATUS_OK;
@@ -289,17 +309,18 @@ static enum status go_to(const struct merge_shards *shards, const struct merge_k
     if (!cursor->n)
         return STATUS_OK;
     if (cursor->first + cursor->at > 0 && cursor->dataset < before)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s does not increase at row %" PRIu64, shards->shard[i].path,
-                         kind->column, cursor->first + cursor->at);
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s does not increase at row %" PRIu64,
+                         shards->shard[i].path, kind->column, cursor->first + cursor->at);
     if (cursor->dataset >= shards->info->identity.n_dataset)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s is %" PRIu64 " at row %" PRIu64 "; there are %" PRIu64 " datasets",
-                         shards->shard[i].path, kind->column, cursor->dataset, cursor->first + cursor->at,
-                         shards->info->identity.n_dataset);
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: %s is %" PRIu64 " at row %" PRIu64 "; there are %" PRIu64 " datasets",
+                         shards->shard[i].path, kind->column, cursor->dataset,
+                         cursor->first + cursor->at, shards->info->identity.n_dataset);
     return STATUS_OK;
 }
 
-/* The shard with the lowest next dataset. `soonest`: no row is of an earlier dataset; if shards are dealt in turn, the shard
- * after `last` has it. */
+/* The shard with the lowest next dataset. `soonest`: no row is of an earlier dataset; if shards
+ * are dealt in turn, the shard after `last` has it. */
 static size_t first_of(const struct cursor *cursor, size_t n, size_t last, uint64_t soonest)
 {
     size_t least = last;
@@ -313,10 +334,13 @@ static size_t first_of(const struct cursor *cursor, size_t n, size_t last, uint6
     return least;
 }
 
-enum status merge_rows(const struct merge_shards *shards, const struct merge_kind *kind, void *context, struct error *error)
+enum status merge_rows(const struct merge_shards *shards, const struct merge_kind *kind,
+                       void *context, struct error *error)
 {
     struct cursor *cursor = calloc(shards->n, sizeof *cursor);
-    enum status status = cursor ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu shards", shards->n);
+    enum status status =
+        cursor ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu shards", shards->n);
     uint64_t soonest = 0;
     for (size_t i = 0; i < shards->n && !status; i++)
         status = go_to(shards, kind, context, i, &cursor[i], error);

@@ -41,12 +41,14 @@ char *shard_journal_path(const char *problem, uint32_t k, uint32_t n)
     return paths.journal;
 }
 
-/* The n of a name "STEM.shard-k-of-n.result.h5" or "...result.h5.journal"; 0: it is something else. */
+/* The n of a name "STEM.shard-k-of-n.result.h5" or "...result.h5.journal"; 0: it is something
+ * else. */
 static uint32_t shards_of_name(const char *name, const char *stem, size_t n_stem)
 {
     uint32_t k, n;
     int end = 0;
-    if (strncmp(name, stem, n_stem) || sscanf(name + n_stem, ".shard-%u-of-%u.result.h5%n", &k, &n, &end) != 2 || !end)
+    if (strncmp(name, stem, n_stem) ||
+        sscanf(name + n_stem, ".shard-%u-of-%u.result.h5%n", &k, &n, &end) != 2 || !end)
         return 0;
     const char *rest = name + n_stem + end;
     return (!*rest || !strcmp(rest, ".journal")) && k > 0 && k <= n && n <= SHARD_SET_MAX ? n : 0;
@@ -70,7 +72,9 @@ enum status shard_set_find(const char *problem, uint32_t *n, struct error *error
     while (!status && (entry = readdir(list))) {
         uint32_t found = shards_of_name(entry->d_name, stem, n_stem);
         if (found && *n && found != *n)
-            status = error_set(error, STATUS_USAGE, "%s: its folder has results of %u shards and of %u: choose with --shards",
+            status = error_set(error, STATUS_USAGE,
+                               "%s: its folder has results of %u shards and of %u: choose with "
+                               "--shards",
                                problem, *n < found ? *n : found, *n < found ? found : *n);
         else if (found)
             *n = found;
@@ -81,7 +85,8 @@ enum status shard_set_find(const char *problem, uint32_t *n, struct error *error
 
 enum { ROWS_AT_ONCE = 4096 };
 
-static enum status count_result(struct shard_progress *progress, const char *path, struct error *error)
+static enum status count_result(struct shard_progress *progress, const char *path,
+                                struct error *error)
 {
     struct result *result = NULL;
     struct result_block block = {0};
@@ -103,8 +108,8 @@ static enum status count_result(struct shard_progress *progress, const char *pat
 }
 
 /* Counts a dataset if all its starts exist and, if one of them succeeded, all its refits. */
-static enum status count_dataset(struct shard_progress *progress, struct journal_reader *journal, uint64_t dataset,
-                                 struct error *error)
+static enum status count_dataset(struct shard_progress *progress, struct journal_reader *journal,
+                                 uint64_t dataset, struct error *error)
 {
     const struct run_identity *identity = journal_identity(journal);
     uint64_t task = dataset * identity_n_task(identity);
@@ -122,7 +127,8 @@ static enum status count_dataset(struct shard_progress *progress, struct journal
     return error->status;
 }
 
-/* Reads the number of datasets from the plan of the run. For a deal by costs no other source is available here. */
+/* Reads the number of datasets from the plan of the run. For a deal by costs no other source is
+ * available here. */
 static void read_number(struct shard_progress *progress, const struct journal_reader *journal,
                         const char *path)
 {
@@ -135,17 +141,20 @@ static void read_number(struct shard_progress *progress, const struct journal_re
     run_plan_fini(&plan);
 }
 
-static enum status count_journal(struct shard_progress *progress, const char *path, uint32_t k, uint32_t n,
-                                 struct error *error)
+static enum status count_journal(struct shard_progress *progress, const char *path, uint32_t k,
+                                 uint32_t n, struct error *error)
 {
     struct journal_reader *journal = NULL;
     enum status status = journal_read(&journal, path, NULL, error);
     const struct run_identity *identity = status ? NULL : journal_identity(journal);
     if (identity) {
-        bool by_words = strstr(identity->selection, "cost-from=") || strstr(identity->selection, "retry=");
-        uint64_t first = by_words || !n ? 0 : k - 1, step = by_words || !n ? 1 : n; /* dealt in turn */
+        bool by_words =
+            strstr(identity->selection, "cost-from=") || strstr(identity->selection, "retry=");
+        /* dealt in turn */
+        uint64_t first = by_words || !n ? 0 : k - 1, step = by_words || !n ? 1 : n;
         uint64_t n_task = identity_n_task(identity), fit = journal_next(journal, 0);
-        while (fit != UINT64_MAX && !status) { /* the number of datasets comes from the journal and may be wrong */
+        while (fit != UINT64_MAX && !status) {
+            /* the number of datasets comes from the journal and may be wrong */
             uint64_t d = fit / n_task;
             if (d % step == first)
                 status = count_dataset(progress, journal, d, error);
@@ -156,7 +165,8 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
             read_number(progress, journal, path);
         } else {
             progress->is_known = true;
-            progress->n_dataset = identity->n_dataset > first ? (identity->n_dataset - first - 1) / step + 1 : 0;
+            progress->n_dataset =
+                identity->n_dataset > first ? (identity->n_dataset - first - 1) / step + 1 : 0;
         }
     }
     progress->last = (time_t)(obsolete_last_write_ns(path) / INT64_C(1000000000));
@@ -164,7 +174,8 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
     return status;
 }
 
-/* No process appends when all is fitted and the result is being made from the journal: at most this time ago. */
+/* No process appends when all is fitted and the result is being made from the journal: at most
+ * this time ago. */
 enum { FINISHING_S = 60 };
 
 static enum shard_state state_of(const struct shard_progress *progress, const char *journal)
@@ -183,12 +194,13 @@ static bool has_result(const char *problem, const char *result, struct stat *fou
     struct stat of_problem;
     if (stat(result, found) != 0)
         return false;
-    bool in_place = stat(problem, &of_problem) == 0 && of_problem.st_dev == found->st_dev && of_problem.st_ino == found->st_ino;
+    bool in_place = stat(problem, &of_problem) == 0 && of_problem.st_dev == found->st_dev &&
+                    of_problem.st_ino == found->st_ino;
     return !in_place || result_is_there(result);
 }
 
-enum status shard_look(struct shard_progress *progress, const char *problem, const char *output, uint32_t k, uint32_t n,
-                       struct error *error)
+enum status shard_look(struct shard_progress *progress, const char *problem, const char *output,
+                       uint32_t k, uint32_t n, struct error *error)
 {
     struct stat found;
     enum status status = STATUS_OK;
@@ -197,7 +209,8 @@ enum status shard_look(struct shard_progress *progress, const char *problem, con
     *progress = (struct shard_progress){.state = SHARD_WAITING};
     if (!result) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of shards");
-    } else if (stat(journal, &found) == 0 && !(has_result(problem, result, &found) && obsolete_is(result, journal))) {
+    } else if (stat(journal, &found) == 0 &&
+               !(has_result(problem, result, &found) && obsolete_is(result, journal))) {
         /* also while another result is being replaced */
         status = count_journal(progress, journal, k, n, error);
         progress->state = state_of(progress, journal);

@@ -1,5 +1,6 @@
-/* The shards of a problem as files in its folder: their names and number, and the progress of each, or of a whole run,
- * counted from outside, during or after the run. Separate because submit, status and merge all need it.
+/* The shards of a problem as files in its folder: their names and number, and the progress of
+ * each, or of a whole run, counted from outside, during or after the run. Separate because
+ * submit, status and merge all need it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -11,18 +12,22 @@
 
 enum { SHARD_SET_MAX = 100000 };
 
-/* The path of the result of `stiffit run PROBLEM --shard k/n`; n = 0: of the whole run. free() it. NULL: out of memory. */
+/* The path of the result of `stiffit run PROBLEM --shard k/n`; n = 0: of the whole run. free()
+ * it. NULL: out of memory. */
 char *shard_result_path(const char *problem, uint32_t k, uint32_t n);
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n);
 
-/* The number of shards, from the results and journals in the problem's folder; *n = 0: there are none. Files that disagree
- * about the number are STATUS_USAGE, which names them. */
+/* The number of shards, from the results and journals in the problem's folder; *n = 0: there are
+ * none. Files that disagree about the number are STATUS_USAGE, which names them. */
 enum status shard_set_find(const char *problem, uint32_t *n, struct error *error);
 
 enum shard_state {
     SHARD_WAITING, /* no process has written anything for it */
-    SHARD_RUNNING, /* it has a journal, to which a process appends or from which one makes the result */
-    SHARD_STOPPED, /* it has a journal and no process: it was stopped or killed, and resumes when it is run again */
+    /* it has a journal, to which a process appends or from which one makes the result */
+    SHARD_RUNNING,
+    /* it has a journal and no process: it was stopped or killed, and resumes when it is run
+     * again */
+    SHARD_STOPPED,
     SHARD_COMPLETE /* it has a result */
 };
 
@@ -36,7 +41,7 @@ struct shard_progress {
     time_t last;         /* time of the last write; 0: never */
 };
 
-/* For shard k of n; n = 0: for the whole run. output: where its result goes; NULL: to the path that the problem's gives. Reads
- * HDF5 if there is a result. */
-enum status shard_look(struct shard_progress *progress, const char *problem, const char *output, uint32_t k, uint32_t n,
-                       struct error *error);
+/* For shard k of n; n = 0: for the whole run. output: where its result goes; NULL: to the path
+ * that the problem's gives. Reads HDF5 if there is a result. */
+enum status shard_look(struct shard_progress *progress, const char *problem, const char *output,
+                       uint32_t k, uint32_t n, struct error *error);

@@ -9,16 +9,18 @@
 #include <string.h>
 
 /* One start; false: it is not in the journal. */
-static bool get_start(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset, uint32_t start,
-                      struct fit_record *record, struct error *error)
+static bool get_start(struct journal_reader *journal, const struct run_identity *identity,
+                      uint64_t dataset, uint32_t start, struct fit_record *record,
+                      struct error *error)
 {
     error->status = STATUS_OK;
     return journal_get(journal, dataset * identity_n_task(identity) + start, record, error);
 }
 
-enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
-                           uint32_t chosen, struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
-                           visit_start *visit, void *context, struct error *error)
+enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity,
+                           uint64_t dataset, uint32_t chosen, struct fit_record *best,
+                           struct fit_record *other, struct starts_tally *tally, visit_start *visit,
+                           void *context, struct error *error)
 {
     double lowest_success = INFINITY;
     *tally = (struct starts_tally){.any = false};
@@ -35,7 +37,8 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
             return status;
         if (outcome_is_success((enum outcome)other->outcome))
             lowest_success = fmin(lowest_success, other->objective);
-        if (!tally->any || (chosen == BY_OBJECTIVE ? fit_start_beats(other, best) : start == chosen)) {
+        if (!tally->any ||
+            (chosen == BY_OBJECTIVE ? fit_start_beats(other, best) : start == chosen)) {
             struct fit_record swap = *best;
             *best = *other;
             *other = swap;
@@ -51,10 +54,13 @@ enum status refit_starts_init(struct refit_starts *starts, struct journal_reader
                               const struct run_identity *identity, struct error *error)
 {
     size_t bytes = (fit_record_array_bytes(identity->n_parameter) + 7) / 8 * 8;
-    *starts = (struct refit_starts){.journal = journal, .identity = identity, .chosen = BY_OBJECTIVE,
-                                     .arrays = calloc(2, bytes)};
+    *starts = (struct refit_starts){.journal = journal,
+                                    .identity = identity,
+                                    .chosen = BY_OBJECTIVE,
+                                    .arrays = calloc(2, bytes)};
     if (!starts->arrays)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", (unsigned)identity->n_parameter);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters",
+                         (unsigned)identity->n_parameter);
     fit_record_set_arrays(&starts->best, identity->n_parameter, starts->arrays);
     fit_record_set_arrays(&starts->other, identity->n_parameter, (char *)starts->arrays + bytes);
     return STATUS_OK;
@@ -66,8 +72,9 @@ void refit_starts_fini(struct refit_starts *starts)
     starts->arrays = NULL;
 }
 
-enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, const uint32_t *dataset,
-                         size_t n_dataset, double *objective, uint32_t *chosen, struct error *error)
+enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity,
+                         const uint32_t *dataset, size_t n_dataset, double *objective,
+                         uint32_t *chosen, struct error *error)
 {
     struct refit_starts room;
     enum status status = refit_starts_init(&room, journal, identity, error);
@@ -102,12 +109,13 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
     return status;
 }
 
-enum status refit_starts_find(struct refit_starts *starts, uint64_t dataset, bool *is_fitted, struct error *error)
+enum status refit_starts_find(struct refit_starts *starts, uint64_t dataset, bool *is_fitted,
+                              struct error *error)
 {
     struct starts_tally tally;
     *is_fitted = false;
-    enum status status = best_of_starts(starts->journal, starts->identity, dataset, starts->chosen, &starts->best,
-                                        &starts->other, &tally, NULL, NULL, error);
+    enum status status = best_of_starts(starts->journal, starts->identity, dataset, starts->chosen,
+                                        &starts->best, &starts->other, &tally, NULL, NULL, error);
     if (status)
         return status;
     if (tally.n_start < starts->identity->n_start) {

@@ -1,4 +1,5 @@
-/* The best of a dataset's starts, read from the journal: for its row of the result, and as the start of its refits.
+/* The best of a dataset's starts, read from the journal: for its row of the result, and as the
+ * start of its refits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -13,23 +14,26 @@ struct starts_tally {
 };
 
 /* Called for each start found, in order; a status other than OK ends the search. */
-typedef enum status visit_start(void *context, const struct fit_record *record, struct error *error);
+typedef enum status visit_start(void *context, const struct fit_record *record,
+                                struct error *error);
 
 /* The best start as in fit/start.h, with its note; but if `chosen` is not BY_OBJECTIVE, that start
  * wins. `best` and `other` have arrays, which may be exchanged. visit may be NULL. */
-enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
-                           uint32_t chosen, struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
-                           visit_start *visit, void *context, struct error *error);
+enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity,
+                           uint64_t dataset, uint32_t chosen, struct fit_record *best,
+                           struct fit_record *other, struct starts_tally *tally, visit_start *visit,
+                           void *context, struct error *error);
 /* The start of a fit over n_dataset datasets, with one record for each of them. Successes precede
  * failures, and starts that left out fewer datasets precede others, because sums of fewer terms
  * cannot be compared with theirs. objective[k] is the sum of start k, NaN if another start precedes
  * it; *chosen is the lowest one, or 0 if no start has any objective. */
-enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, const uint32_t *dataset,
-                         size_t n_dataset, double *objective, uint32_t *chosen, struct error *error);
+enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity,
+                         const uint32_t *dataset, size_t n_dataset, double *objective,
+                         uint32_t *chosen, struct error *error);
 enum { BY_OBJECTIVE = UINT32_MAX };
 
-/* The starts of refits: a dataset's best fit replaces its starts. Zero-initialise before refit_starts_init; refit_starts_fini
- * is legal after a failure. */
+/* The starts of refits: a dataset's best fit replaces its starts. Zero-initialise before
+ * refit_starts_init; refit_starts_fini is legal after a failure. */
 struct refit_starts {
     struct journal_reader *journal; /* the caller's; one thread */
     const struct run_identity *identity;

@@ -1,5 +1,5 @@
-/* Opens a campaign: combines problem, options, model and data into one checked, constant struct with an identity. Decides
- * whether native code from a data file may run.
+/* Opens a campaign: combines problem, options, model and data into one checked, constant struct
+ * with an identity. Decides whether native code from a data file may run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign.h"
 
@@ -29,7 +29,8 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
     recipe.engine = campaign->fit.engine != ENGINE_REFERENCE ? 1 + (int)campaign->fit.engine : 0;
-    recipe.profile = refit_plan_profile(&campaign->plan.refits, problem_parameter_name(campaign->problem), profile);
+    recipe.profile = refit_plan_profile(&campaign->plan.refits,
+                                        problem_parameter_name(campaign->problem), profile);
     const struct share *const shares = &campaign->share;
     recipe.share = refit_list_text(shares->text, share, sizeof share);
     recipe.random = refit_list_text(shares->random.text, random, sizeof random);
@@ -37,8 +38,10 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
         refit_list_text(shares->deviation.text, deviation, sizeof deviation);
     recipe.random_covariance =
         refit_list_text(shares->random.covariance, covariance, sizeof covariance);
-    /* How model text was compiled can change bits, so it is part of the description; a plugin's own hash is enough. */
-    struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
+    /* How model text was compiled can change bits, so it is part of the description; a plugin's
+     * own hash is enough. */
+    struct recipe_uses uses = {.portable = campaign->model.source,
+                               .bootstrap_kind = recipe.n_bootstrap > 0};
     for (int k = 0; k < N_ERROR; k++)
         uses.error[k] = campaign_has_error(campaign, (enum error_kind)k);
     recipe_print(&recipe, &uses, identity->description);
@@ -50,10 +53,12 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     identity->n_start = campaign->n_start;
     identity->n_parameter = (uint32_t)campaign->n_parameter;
     identity->n_refit = refit_plan_n(&campaign->plan.refits);
-    memcpy(identity->selection, campaign->plan.selection.text, sizeof identity->selection); /* of a retry, before it narrows */
+    /* of a retry, before it narrows */
+    memcpy(identity->selection, campaign->plan.selection.text, sizeof identity->selection);
 }
 
-static void set_engine(struct campaign *campaign, enum engine_kind kind, const unsigned char problem[32])
+static void set_engine(struct campaign *campaign, enum engine_kind kind,
+                       const unsigned char problem[32])
 {
     campaign->ode.engine = campaign->fit.engine = kind;
     fill_identity(campaign, problem);
@@ -67,7 +72,8 @@ static bool is_begun(const struct campaign *campaign, const struct run_options *
     struct result *result = NULL;
     struct journal_reader *journal = NULL;
     struct error ignored;
-    bool is = !paths->overwrite && result_is_there(paths->result) && !result_open(&result, paths->result, &ignored) &&
+    bool is = !paths->overwrite && result_is_there(paths->result) &&
+              !result_open(&result, paths->result, &ignored) &&
               identity_equal(&result_info(result)->identity, identity);
     if (!is && !options->restart)
         is = !journal_read(&journal, paths->journal, NULL, &ignored) && journal_identity(journal) &&
@@ -90,16 +96,22 @@ enum status campaign_engine(const struct recipe *recipe, const struct model *mod
     if (*kind == ENGINE_REFERENCE)
         return STATUS_OK;
     if (refusal)
-        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out",
+        return error_set(error, STATUS_USAGE,
+                         "--engine %s: the model %s %s; say --engine cvodes, or leave the option "
+                         "out",
                          word, model->abi.name, refusal);
     if (use.has_adjoint)
-        return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
-                         "--engine cvodes", word);
+        return error_set(error, STATUS_USAGE,
+                         "--engine %s: this engine has no adjoint gradients; say --gradient "
+                         "forward, or "
+                         "--engine cvodes",
+                         word);
     return STATUS_OK;
 }
 
-/* The engine, and with it the run's identity. `auto` depends on model, problem and options only, except that it continues and
- * recognises what CVODES began, such as a run of a program without lanes. */
+/* The engine, and with it the run's identity. `auto` depends on model, problem and options only,
+ * except that it continues and recognises what CVODES began, such as a run of a program without
+ * lanes. */
 static enum status choose_engine(struct campaign *campaign, const struct run_options *options,
                                  const unsigned char problem[32], struct error *error)
 {
@@ -121,24 +133,31 @@ enum parameter_scale *campaign_scales(const char *const *names, size_t n)
 {
     enum parameter_scale *scale = calloc(n + 1, sizeof *scale);
     for (size_t i = 0; scale && i < n; i++)
-        scale[i] = !strcmp(names[i], "log") ? SCALE_LOG : !strcmp(names[i], "log10") ? SCALE_LOG10 : SCALE_LIN;
+        scale[i] = !strcmp(names[i], "log")     ? SCALE_LOG
+                   : !strcmp(names[i], "log10") ? SCALE_LOG10
+                                                : SCALE_LIN;
     return scale;
 }
 
 static enum status read_scales(struct campaign *campaign, struct error *error)
 {
-    campaign->scale = campaign_scales(problem_parameter_scale(campaign->problem), campaign->n_parameter);
-    bool has_pilots = campaign->plan.recipe.warm_start && !campaign->share.n; /* a fit of all datasets has its own */
+    campaign->scale =
+        campaign_scales(problem_parameter_scale(campaign->problem), campaign->n_parameter);
+    /* a fit of all datasets has its own */
+    bool has_pilots = campaign->plan.recipe.warm_start && !campaign->share.n;
     if (campaign->scale && has_pilots)
         campaign->pilots = pilots_new(campaign->n_parameter, campaign->scale);
     if (!campaign->scale || (has_pilots && !campaign->pilots))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", campaign->n_parameter);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters",
+                         campaign->n_parameter);
     for (uint64_t i = 0; campaign->pilots && i < pilot_count(campaign->n_dataset); i++)
-        campaign->n_outside_pilot += !selection_has(&campaign->plan.selection, pilot_dataset(campaign->n_dataset, i));
+        campaign->n_outside_pilot +=
+            !selection_has(&campaign->plan.selection, pilot_dataset(campaign->n_dataset, i));
     return STATUS_OK;
 }
 
-/* Replicates have normal errors around the predictions, or around their logarithms; refuses everything else. */
+/* Replicates have normal errors around the predictions, or around their logarithms; refuses
+ * everything else. */
 static enum status check_bootstrap(const struct campaign *campaign, struct error *error)
 {
     if (campaign->plan.refits.n_bootstrap == 0)
@@ -146,44 +165,61 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
     bool is_drawn = !campaign->share.n; /* otherwise datasets are drawn, not measurements */
     for (uint32_t k = 0; is_drawn && k < campaign->model.abi.n_observable; k++)
         if (!error_row[campaign->loss[k].error].is_drawn)
-            return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for normal and log-normal errors only, "
-                             "and those of %.60s are %s", campaign->model.abi.observable_name[k],
+            return error_set(error, STATUS_USAGE,
+                             "--bootstrap: replicates are drawn for normal and log-normal errors "
+                             "only, "
+                             "and those of %.60s are %s",
+                             campaign->model.abi.observable_name[k],
                              error_kind_word[campaign->loss[k].error]);
     if (is_drawn && campaign->n_censored)
-        return error_set(error, STATUS_USAGE, "--bootstrap: some measurements are censored, and it is not known which "
-                                              "measurements of a replicate would be; use --profile");
+        return error_set(error, STATUS_USAGE,
+                         "--bootstrap: some measurements are censored, and it is not known which "
+                         "measurements of a replicate would be; use --profile");
     if (campaign->n_prior)
-        return error_set(error, STATUS_USAGE, "--bootstrap: the spread of replicates does not reflect priors; use --profile");
+        return error_set(error, STATUS_USAGE,
+                         "--bootstrap: the spread of replicates does not reflect priors; use "
+                         "--profile");
     return STATUS_OK;
 }
 
-/* An adjoint integration gives the gradient of one number, which is not enough for a trust region. */
+/* An adjoint integration gives the gradient of one number, which is not enough for a trust
+ * region. */
 static enum status check_gradient(const struct campaign *campaign, struct error *error)
 {
     const struct stiffit_model *abi = &campaign->model.abi;
     if (campaign->fit.gradient != GRADIENT_adjoint)
         return STATUS_OK;
     if (abi->n_event || abi->n_input)
-        return error_set(error, STATUS_USAGE, "--gradient adjoint: the adjoint method does not go through the %s of the model "
-                         "%s; use --gradient forward", abi->n_event ? "events" : "inputs", abi->name);
+        return error_set(error, STATUS_USAGE,
+                         "--gradient adjoint: the adjoint method does not go through the %s of the "
+                         "model "
+                         "%s; use --gradient forward",
+                         abi->n_event ? "events" : "inputs", abi->name);
     if (campaign->fit.optimizer != OPTIMIZER_trf)
         return STATUS_OK;
-    return error_set(error, STATUS_USAGE, "--gradient adjoint: --optimizer trf needs the derivatives of all residuals; use "
-                                          "--optimizer lbfgs, or --gradient forward");
+    return error_set(error, STATUS_USAGE,
+                     "--gradient adjoint: --optimizer trf needs the derivatives of all residuals; "
+                     "use "
+                     "--optimizer lbfgs, or --gradient forward");
 }
 
 /* Refits, and how many tasks there are. */
 static enum status plan_refits(struct campaign *campaign, struct error *error)
 {
     struct run_plan *plan = &campaign->plan;
-    enum status status = refit_plan_init(&plan->refits, &plan->recipe, problem_parameter_name(campaign->problem),
-                                         campaign->share.n ? campaign->share.is_common : NULL, campaign->n_parameter, error);
+    enum status status =
+        refit_plan_init(&plan->refits, &plan->recipe, problem_parameter_name(campaign->problem),
+                        campaign->share.n ? campaign->share.is_common : NULL, campaign->n_parameter,
+                        error);
     uint64_t n_task = (uint64_t)plan->recipe.n_start + refit_plan_n(&plan->refits);
     campaign->n_task = (uint32_t)n_task;
     if (!status && campaign->plan.selection.n > (UINT32_MAX - 1u) / n_task)
-        status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%llu datasets with %llu starts and refits each are more than 2^32 - 2 tasks; deal them to several "
-                           "runs with --shard", (unsigned long long)campaign->plan.selection.n, (unsigned long long)n_task);
+        status =
+            error_set(error, STATUS_BAD_PROBLEM,
+                      "%llu datasets with %llu starts and refits each are more than 2^32 - 2 "
+                      "tasks; deal them to several "
+                      "runs with --shard",
+                      (unsigned long long)campaign->plan.selection.n, (unsigned long long)n_task);
     return status;
 }
 
@@ -203,28 +239,35 @@ static void build_tell(void *context, const char *line)
     hooks->say(hooks->context, line);
 }
 
-static void show_errors(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
-                        const char *origin)
+static void show_errors(void *context, const struct text_messages *messages, const char *text,
+                        size_t n_byte, const char *origin)
 {
     const struct run_hooks *hooks = ((struct build_watch *)context)->hooks;
     hooks->show(hooks->context, messages, text, n_byte, origin);
 }
 
-static enum status load_model(struct campaign *campaign, const struct run_options *options, struct board *board,
-                              const struct run_hooks *hooks, struct error *error)
+static enum status load_model(struct campaign *campaign, const struct run_options *options,
+                              struct board *board, const struct run_hooks *hooks,
+                              struct error *error)
 {
     struct build_watch watch = {board, hooks};
     const struct petab_source *petab = &problem_info(campaign->problem)->petab;
-    bool is_own = options->model || (!petab->yaml && !petab->n); /* else tables use what the text does not */
-    const struct model_choice choice = {
-        .given = options->model, .trust = options->trust,
-        .build = {.portable = options->recipe.portable, .warn = is_own, .show = hooks->show ? show_errors : NULL,
-                  .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
+    /* else tables use what the text does not */
+    bool is_own = options->model || (!petab->yaml && !petab->n);
+    const struct model_choice choice = {.given = options->model,
+                                        .trust = options->trust,
+                                        .build = {.portable = options->recipe.portable,
+                                                  .warn = is_own,
+                                                  .show = hooks->show ? show_errors : NULL,
+                                                  .listener = {.beat = build_beat,
+                                                               .tell = build_tell,
+                                                               .context = &watch}}};
     counter_set(&board->phase, BOARD_LOADING_MODEL);
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
 }
 
-/* The budget of --max-evaluations auto: narrow valleys of many parameters take hundreds of steps. */
+/* The budget of --max-evaluations auto: narrow valleys of many parameters take hundreds of
+ * steps. */
 enum { EVALUATIONS = 1000, EACH_PARAMETER = 100 };
 
 struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_parameter)
@@ -236,8 +279,8 @@ struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_pa
     return options;
 }
 
-enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
-                          const struct run_hooks *hooks, struct error *error)
+enum status campaign_open(struct campaign *campaign, struct run_options *options,
+                          struct board *board, const struct run_hooks *hooks, struct error *error)
 {
     unsigned char hash[32];
     enum status status = problem_open(&campaign->problem, options->problem, error);
@@ -260,8 +303,10 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     if (status)
         return status;
     if (plan->paths.in_place && problem_has_other_parameters(campaign->problem))
-        return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
-                                              "result to a file of its own, or import the data with this model");
+        return error_set(error, STATUS_USAGE,
+                         "--in-place: the model has other parameters than the file names: write "
+                         "the "
+                         "result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
     campaign->fit = campaign_fit_options(&plan->recipe, campaign->n_parameter);
@@ -296,15 +341,17 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     if (status || !campaign_is_shared(campaign))
         return status;
     campaign->fit_of = calloc((size_t)campaign->share.components.n + 1, sizeof *campaign->fit_of);
-    return campaign->fit_of ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %u fits",
-                                                    (unsigned)campaign->share.components.n);
+    return campaign->fit_of ? STATUS_OK
+                            : error_set(error, STATUS_NO_MEMORY, "out of memory for %u fits",
+                                        (unsigned)campaign->share.components.n);
 }
 
 struct ode_options campaign_ode_options(const struct campaign *campaign)
 {
     struct ode_options ode = campaign->ode;
     bool has_periods = problem_info(campaign->problem)->has_periods;
-    ode.n_none = problem_n_none(campaign->problem) + (has_periods ? campaign->model.abi.n_state : 0);
+    ode.n_none =
+        problem_n_none(campaign->problem) + (has_periods ? campaign->model.abi.n_state : 0);
     return ode;
 }
 
@@ -333,8 +380,8 @@ void campaign_fini(struct campaign *campaign)
 }
 
 /* OK: these bytes may run. */
-static enum status admit(const void *bytes, size_t n_byte, const struct model_choice *choice, const char *who,
-                         const char *trustee, struct error *error)
+static enum status admit(const void *bytes, size_t n_byte, const struct model_choice *choice,
+                         const char *who, const char *trustee, struct error *error)
 {
     char sha256[SHA256_HEX];
     struct trust_list list = {.n = 0};
@@ -347,22 +394,26 @@ static enum status admit(const void *bytes, size_t n_byte, const struct model_ch
     trust_fini(&list);
     if (trusted)
         return trust_check_links(bytes, n_byte, who, error);
-    return error_set(error, STATUS_BAD_MODEL, "%s, which runs only with your permission: add --trust for this run, use "
-                                              "`stiffit trust %s` to trust it from now on, or give your own copy with --model "
-                                              "PLUGIN.so%s%s", who,
-                     trustee, status ? ". The list of trusted models cannot be used: " : "", reason.message);
+    return error_set(error, STATUS_BAD_MODEL,
+                     "%s, which runs only with your permission: add --trust for this run, use "
+                     "`stiffit trust %s` to trust it from now on, or give your own copy with "
+                     "--model "
+                     "PLUGIN.so%s%s",
+                     who, trustee, status ? ". The list of trusted models cannot be used: " : "",
+                     reason.message);
 }
 
 enum status campaign_load_named(struct model *model, const char *path, const char *expected_sha256,
-                                const struct model_choice *choice, const char *who, const char *trustee,
-                                struct error *error)
+                                const struct model_choice *choice, const char *who,
+                                const char *trustee, struct error *error)
 {
     char *bytes = NULL;
     size_t n_byte = 0;
     *model = (struct model){.handle = NULL};
     enum status status = model_read(path, &bytes, &n_byte, error);
     if (!status && kind_is_model_text(bytes, n_byte, path)) {
-        status = model_load_text(model, bytes, n_byte, path, expected_sha256, &choice->build, error);
+        status =
+            model_load_text(model, bytes, n_byte, path, expected_sha256, &choice->build, error);
     } else if (!status) {
         status = admit(bytes, n_byte, choice, who, trustee, error);
         if (!status)
@@ -372,24 +423,29 @@ enum status campaign_load_named(struct model *model, const char *path, const cha
     return status;
 }
 
-static enum status load_path(struct model *model, const struct problem *problem, const struct model_choice *choice,
-                             struct error *error)
+static enum status load_path(struct model *model, const struct problem *problem,
+                             const struct model_choice *choice, struct error *error)
 {
     const struct problem_info *info = problem_info(problem);
     char who[1400], *path = problem_model_path(problem);
     if (!path)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's path");
-    snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path, info->model_plugin);
-    enum status status = campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
+    snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path,
+             info->model_plugin);
+    enum status status =
+        campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
     if (status && access(path, R_OK))
-        error_context(error, "%.600s: its /model@plugin cannot be read; give a copy with --model, or make the file with "
-                      "`stiffit import --embed`", info->path);
+        error_context(error,
+                      "%.600s: its /model@plugin cannot be read; give a copy with --model, or make "
+                      "the file with "
+                      "`stiffit import --embed`",
+                      info->path);
     free(path);
     return status;
 }
 
-enum status campaign_load_model(struct model *model, const struct problem *problem, const struct model_choice *choice,
-                                struct error *error)
+enum status campaign_load_model(struct model *model, const struct problem *problem,
+                                const struct model_choice *choice, struct error *error)
 {
     const struct problem_info *info = problem_info(problem);
     char origin[700], who[800];
@@ -399,20 +455,25 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
         return load_path(model, problem, choice, error);
     if (info->model_source) {
         char *source = problem_source_origin(problem);
-        enum status status = source ? model_load_text(model, info->model_source, strlen(info->model_source), source,
-                                                      info->model_sha256, &choice->build, error)
-                                    : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's name");
+        enum status status =
+            source ? model_load_text(model, info->model_source, strlen(info->model_source), source,
+                                     info->model_sha256, &choice->build, error)
+                   : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's name");
         free(source);
         return status;
     }
     if (!info->model_bytes)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the file names no model (/model/source, /model@plugin or "
-                         "/model/plugin); give one with --model MODEL.ode", info->path);
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: the file names no model (/model/source, /model@plugin or "
+                         "/model/plugin); give one with --model MODEL.ode",
+                         info->path);
     snprintf(origin, sizeof origin, "%.600s:/model/plugin", info->path);
     snprintf(who, sizeof who, "%.600s: /model/plugin holds native code", info->path);
-    enum status status = admit(info->model_bytes, info->n_model_byte, choice, who, info->path, error);
+    enum status status =
+        admit(info->model_bytes, info->n_model_byte, choice, who, info->path, error);
     return status ? status
-                  : model_load_bytes(model, info->model_bytes, info->n_model_byte, origin, info->model_sha256, error);
+                  : model_load_bytes(model, info->model_bytes, info->n_model_byte, origin,
+                                     info->model_sha256, error);
 }
 
 /* Sizes of the text for the observables of one kind, and for all kinds. */
@@ -431,7 +492,8 @@ static bool is_likelihood(const struct campaign *campaign)
     return campaign->model.abi.noise != NULL || campaign->n_censored > 0 || campaign->mixes;
 }
 
-enum status campaign_objective_open(struct campaign *campaign, const struct recipe *recipe, struct error *error)
+enum status campaign_objective_open(struct campaign *campaign, const struct recipe *recipe,
+                                    struct error *error)
 {
     const struct problem_prior *given = problem_prior(campaign->problem);
     const enum error_kind *kind = problem_errors(campaign->problem);
@@ -440,14 +502,17 @@ enum status campaign_objective_open(struct campaign *campaign, const struct reci
     campaign->mixes = error_kinds_mix(kind, n_observable);
     campaign->objective_kind = fit_objective_kind(kind[0], is_likelihood(campaign));
     if (!(campaign->loss = campaign_losses(kind, n_observable, recipe->tuning)))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables",
+                         n_observable);
     if (!given)
         return STATUS_OK;
     campaign->prior = calloc(campaign->n_parameter + 1, sizeof *campaign->prior);
     if (!campaign->prior)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu priors", campaign->n_parameter);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu priors",
+                         campaign->n_parameter);
     for (size_t i = 0; i < campaign->n_parameter; i++) {
-        campaign->prior[i] = (struct fit_prior){given[i].kind, given[i].on_optimizer, given[i].location, given[i].scale};
+        campaign->prior[i] = (struct fit_prior){given[i].kind, given[i].on_optimizer,
+                                                given[i].location, given[i].scale};
         campaign->n_prior += given[i].kind != PRIOR_NONE;
     }
     return STATUS_OK;
@@ -463,7 +528,8 @@ bool campaign_has_error(const struct campaign *campaign, enum error_kind kind)
 }
 
 /* The names of the observables with errors of this kind, as many as there is room for. */
-static int put_observables(const struct campaign *campaign, enum error_kind kind, char *text, int size)
+static int put_observables(const struct campaign *campaign, enum error_kind kind, char *text,
+                           int size)
 {
     const struct stiffit_model *abi = &campaign->model.abi;
     const char *before = " (";
@@ -472,7 +538,8 @@ static int put_observables(const struct campaign *campaign, enum error_kind kind
         if (campaign->loss[k].error != kind)
             continue;
         bool fits = n + (int)strlen(abi->observable_name[k]) + 8 < size;
-        n += snprintf(text + n, (size_t)(size - n), "%s%s", before, fits ? abi->observable_name[k] : "...");
+        n += snprintf(text + n, (size_t)(size - n), "%s%s", before,
+                      fits ? abi->observable_name[k] : "...");
         before = ", ";
         if (!fits)
             break;
@@ -481,7 +548,8 @@ static int put_observables(const struct campaign *campaign, enum error_kind kind
 }
 
 /* "normal errors", "Huber's loss (k = 1.345)", "normal (A) and log-normal (B, C) errors". */
-static void distribution_text(const struct campaign *campaign, const char *noun, char *text, size_t size)
+static void distribution_text(const struct campaign *campaign, const char *noun, char *text,
+                              size_t size)
 {
     const struct fit_loss *first = campaign->loss;
     const char *tuning = error_tuning[first->error].letter;
@@ -491,7 +559,10 @@ static void distribution_text(const struct campaign *campaign, const char *noun,
     for (int k = 0; k < N_ERROR; k++) {
         if (!campaign_has_error(campaign, (enum error_kind)k))
             continue;
-        n += snprintf(text + n, size - (size_t)n, "%s%s", n_said == 0 ? "" : n_said + 1 < n_kind ? ", " : " and ",
+        n += snprintf(text + n, size - (size_t)n, "%s%s",
+                      n_said == 0           ? ""
+                      : n_said + 1 < n_kind ? ", "
+                                            : " and ",
                       error_row[k].name);
         n_said++;
         if (n_kind > 1)
@@ -505,14 +576,19 @@ static void distribution_text(const struct campaign *campaign, const char *noun,
 void campaign_objective_text(const struct campaign *campaign, char text[OBJECTIVE_TEXT])
 {
     char distribution[MIXTURE_TEXT], censored[80] = "", priors[80] = "";
-    bool likelihood = is_likelihood(campaign), squares = error_kind_is_square(campaign->loss[0].error);
-    distribution_text(campaign, squares || likelihood ? "errors" : "loss", distribution, sizeof distribution);
+    bool likelihood = is_likelihood(campaign),
+         squares = error_kind_is_square(campaign->loss[0].error);
+    distribution_text(campaign, squares || likelihood ? "errors" : "loss", distribution,
+                      sizeof distribution);
     if (campaign->n_censored)
-        snprintf(censored, sizeof censored, ", %llu measurement%s censored", (unsigned long long)campaign->n_censored,
-                 campaign->n_censored == 1 ? "" : "s");
+        snprintf(censored, sizeof censored, ", %llu measurement%s censored",
+                 (unsigned long long)campaign->n_censored, campaign->n_censored == 1 ? "" : "s");
     if (campaign->n_prior)
         snprintf(priors, sizeof priors, ", with priors on %zu parameter%s", campaign->n_prior,
                  campaign->n_prior == 1 ? "" : "s");
-    snprintf(text, OBJECTIVE_TEXT, "%s of %s%s%s", likelihood ? "the negative log-likelihood"
-             : squares ? "half the weighted sum of squares" : "the sum", distribution, censored, priors);
+    snprintf(text, OBJECTIVE_TEXT, "%s of %s%s%s",
+             likelihood ? "the negative log-likelihood"
+             : squares  ? "half the weighted sum of squares"
+                        : "the sum",
+             distribution, censored, priors);
 }

@@ -65,8 +65,8 @@ static bool name_block(const void *context, size_t block, char *name, size_t n)
     return is_good;
 }
 
-bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size_t c, uint32_t task, const uint32_t *weight,
-                       const struct fit_options *options)
+bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size_t c, uint32_t task,
+                       const uint32_t *weight, const struct fit_options *options)
 {
     struct joint *joint = &fit->joint;
     size_t n = components_size(&campaign->share.components, c), n_value;
@@ -74,13 +74,15 @@ bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size
     fit->component = c;
     if (!fit->levels.memory && !share_levels_make(&fit->levels, &campaign->share, c, &n_value))
         return false;
-    bool has_copies = campaign->ranks.gather
-                     && (fit->levels.levels.n_column > 0 || campaign->fit.optimizer == OPTIMIZER_lbfgs);
-    struct joint_ranks part = campaign->ranks.gather ? part_of(campaign, c, n) : (struct joint_ranks){.n_own = n};
+    bool has_copies = campaign->ranks.gather && (fit->levels.levels.n_column > 0 ||
+                                                 campaign->fit.optimizer == OPTIMIZER_lbfgs);
+    struct joint_ranks part =
+        campaign->ranks.gather ? part_of(campaign, c, n) : (struct joint_ranks){.n_own = n};
     if (options)
         fit->refit = *options;
-    bool is_good = joint_init(joint, options ? &fit->refit : &campaign->fit, &campaign->model, has_copies ? n : part.n_own,
-                              campaign->n_parameter, &fit->levels.levels, campaign->scale);
+    bool is_good = joint_init(joint, options ? &fit->refit : &campaign->fit, &campaign->model,
+                              has_copies ? n : part.n_own, campaign->n_parameter,
+                              &fit->levels.levels, campaign->scale);
     joint->leaves_out = campaign->share.leaves_out;
     joint->has_pilots = campaign->plan.recipe.warm_start != 0 && task == 0;
     joint->seed = (uint64_t)campaign->plan.recipe.seed;
@@ -104,11 +106,17 @@ size_t campaign_sample_size(const struct campaign *campaign)
 {
     struct share_levels made = {.memory = NULL};
     size_t n = 0, n_value;
-    for (size_t c = 0; c < campaign->share.components.n && share_levels_make(&made, &campaign->share, c, &n_value); c++) {
-        const struct joint bare = {.options = &campaign->fit, .n_parameter = campaign->n_parameter, .levels = made.levels,
+    for (size_t c = 0; c < campaign->share.components.n &&
+                       share_levels_make(&made, &campaign->share, c, &n_value);
+         c++) {
+        const struct joint bare = {.options = &campaign->fit,
+                                   .n_parameter = campaign->n_parameter,
+                                   .levels = made.levels,
                                    .has_pilots = campaign->plan.recipe.warm_start != 0,
                                    .seed = (uint64_t)campaign->plan.recipe.seed,
-                                   .ranks = {.n = 1, .n_block = components_size(&campaign->share.components, c)}};
+                                   .ranks = {.n = 1,
+                                             .n_block =
+                                                 components_size(&campaign->share.components, c)}};
         n += joint_sample_size(&bare);
     }
     share_levels_fini(&made);

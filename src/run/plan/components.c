@@ -54,12 +54,13 @@ static bool number(struct components *components, uint32_t *parent, size_t n_dat
     for (size_t c = 0; c < components->n; c++)
         components->first[c + 1] += components->first[c];
     for (size_t i = 0; i < n_dataset; i++)
-        components->member[components->first[components->of[i]] + components->position[i]] = (uint32_t)i;
+        components->member[components->first[components->of[i]] + components->position[i]] =
+            (uint32_t)i;
     return true;
 }
 
-bool components_find(struct components *components, size_t n_dataset, size_t n_column, const uint32_t *const *group,
-                     const size_t *n_group, bool is_one)
+bool components_find(struct components *components, size_t n_dataset, size_t n_column,
+                     const uint32_t *const *group, const size_t *n_group, bool is_one)
 {
     uint32_t *parent = calloc(n_dataset + 1, sizeof *parent);
     components->of = calloc(n_dataset + 1, sizeof *components->of);

@@ -12,15 +12,16 @@
  * legal. */
 struct components {
     uint32_t n;
-    uint32_t *of, *position; /* of each dataset: its component, and its number among that component's datasets */
+    /* of each dataset: its component, and its number among that component's datasets */
+    uint32_t *of, *position;
     uint32_t *member;     /* datasets by component, increasing in each; */
     size_t *first;        /* n + 1: where those of each component begin */
 };
 
 /* The components of n_dataset datasets whose groups in column c are group[c], numbers below
  * n_group[c]; is_one: all datasets share something. False: out of memory. */
-bool components_find(struct components *components, size_t n_dataset, size_t n_column, const uint32_t *const *group,
-                     const size_t *n_group, bool is_one);
+bool components_find(struct components *components, size_t n_dataset, size_t n_column,
+                     const uint32_t *const *group, const size_t *n_group, bool is_one);
 void components_fini(struct components *components);
 static inline size_t components_size(const struct components *components, size_t c)
 {

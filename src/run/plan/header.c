@@ -78,7 +78,8 @@ static void gather(struct attributes *facts, const struct campaign *campaign,
     cpu_name(text, sizeof text);
     add_fact(facts, "cpu", text);
     if (campaign_is_shared(campaign)) {
-        snprintf(text, sizeof text, "%zu of %llu", campaign_sample_size(campaign), (unsigned long long)campaign->n_dataset);
+        snprintf(text, sizeof text, "%zu of %llu", campaign_sample_size(campaign),
+                 (unsigned long long)campaign->n_dataset);
         add_fact(facts, "first_steps_datasets", text);
     }
     add_fact(facts, "engine", engine_word[campaign->fit.engine]);

@@ -16,7 +16,10 @@ struct pilots {
     double most;           /* objective per measurement */
 };
 
-uint64_t pilot_count(uint64_t n_dataset) { return n_dataset / 2 < PILOT_MAX ? n_dataset / 2 : PILOT_MAX; }
+uint64_t pilot_count(uint64_t n_dataset)
+{
+    return n_dataset / 2 < PILOT_MAX ? n_dataset / 2 : PILOT_MAX;
+}
 
 uint64_t pilot_dataset(uint64_t n_dataset, uint64_t i)
 {
@@ -52,17 +55,19 @@ void pilots_free(struct pilots *pilots)
     free(pilots);
 }
 
-/* The number of the fit's measurements: its degrees of freedom plus the parameters that took some. */
+/* The number of the fit's measurements: its degrees of freedom plus the parameters that took
+ * some. */
 static double count_rows(const struct fit_record *record, size_t n_parameter)
 {
     double n = (double)record->n_freedom;
     for (size_t i = 0; i < n_parameter; i++)
-        n += record->lack[i] == LACK_none || record->lack[i] == LACK_flat || record->lack[i] == LACK_freedom;
+        n += record->lack[i] == LACK_none || record->lack[i] == LACK_flat ||
+             record->lack[i] == LACK_freedom;
     return n;
 }
 
-enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal, const struct run_identity *identity,
-                          struct error *error)
+enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
+                          const struct run_identity *identity, struct error *error)
 {
     size_t n = pilots->n_parameter;
     double misfit[PILOT_MAX];
@@ -76,7 +81,8 @@ enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
         uint64_t fit = pilot_dataset(identity->n_dataset, k) * identity_n_task(identity);
         if (!journal_get(journal, fit, &record, error)) {
             if (!error->status)
-                error_set(error, STATUS_SYSTEM, "pilots have been removed from the journal meanwhile");
+                error_set(error, STATUS_SYSTEM,
+                          "pilots have been removed from the journal meanwhile");
             break;
         }
         if (!outcome_is_success((enum outcome)record.outcome))

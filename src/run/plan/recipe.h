@@ -1,4 +1,5 @@
-/* What the result of a fit depends on besides data, model and dataset: the options of `stiffit run` that change results.
+/* What the result of a fit depends on besides data, model and dataset: the options of `stiffit
+ * run` that change results.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -17,8 +18,10 @@ struct recipe {
     int64_t n_start;          /* --starts; 1 */
     int64_t seed;             /* --seed; 1 */
     int warm_start;           /* --warm-start none|pilot: 0, 1 */
-    const char *share;        /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
-    const char *random;       /* --random NAME[,NAME...], or the names of /parameters/level; NULL: none */
+    /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
+    const char *share;
+    /* --random NAME[,NAME...], or the names of /parameters/level; NULL: none */
+    const char *random;
     const char *random_covariance; /* --random-covariance full|diagonal|BLOCKS; NULL: full */
     const char *random_deviation; /* --random-deviation NAME=NUMBER[,...]; NULL: none */
     bool leave_out_failed;    /* --leave-out-failed */
@@ -28,10 +31,13 @@ struct recipe {
     bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
     struct ode_options ode;   /* --rtol, --atol, --linear-solver */
     int engine;               /* --engine auto|cvodes|lanes|gpu: 0, or 1 + enum engine_kind */
-    struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
-                               * --max-seconds */
-    int error;                /* --error: enum error_kind of observables for which neither model nor problem sets one */
-    double tuning[N_ERROR];   /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
+    /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
+     * --max-seconds */
+    struct fit_options fit;
+    /* --error: enum error_kind of observables for which neither model nor problem sets one */
+    int error;
+    /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
+    double tuning[N_ERROR];
 };
 
 /* Whether its fits are over many datasets; once share_open has set these texts. */

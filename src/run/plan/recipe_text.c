@@ -21,9 +21,10 @@ static bool *condition(const struct option *option, struct recipe_uses *uses)
     return strcmp(option->name, "portable") ? NULL : &uses->portable;
 }
 
-/* Rows of the first kinds are always there, those of the others, which came later, only where they are not the default. */
-static bool is_said(const struct option *option, const struct run_options *options, const struct run_options *defaults,
-                    struct recipe_uses *uses)
+/* Rows of the first kinds are always there, those of the others, which came later, only where
+ * they are not the default. */
+static bool is_said(const struct option *option, const struct run_options *options,
+                    const struct run_options *defaults, struct recipe_uses *uses)
 {
     const bool *counts = condition(option, uses);
     if (counts && (!*counts || option->effect == RUN_REFITS))
@@ -31,8 +32,9 @@ static bool is_said(const struct option *option, const struct run_options *optio
     return option->effect <= RUN_OBJECTIVE || !option_is_same(option, options, defaults);
 }
 
-static size_t print_rows(const struct recipe *recipe, const struct recipe_uses *uses, enum run_effect first,
-                         enum run_effect last, char text[RECIPE_TEXT], size_t used)
+static size_t print_rows(const struct recipe *recipe, const struct recipe_uses *uses,
+                         enum run_effect first, enum run_effect last, char text[RECIPE_TEXT],
+                         size_t used)
 {
     const struct option_table table = run_options_table();
     struct recipe_uses counts = *uses;
@@ -41,16 +43,19 @@ static size_t print_rows(const struct recipe *recipe, const struct recipe_uses *
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
         char value[RECIPE_TEXT];
-        if (option->effect < (int)first || option->effect > (int)last || !is_said(option, &options, &defaults, &counts))
+        if (option->effect < (int)first || option->effect > (int)last ||
+            !is_said(option, &options, &defaults, &counts))
             continue;
         option_print(option, &options, value, sizeof value);
         if (used < RECIPE_TEXT)
-            used += (size_t)snprintf(text + used, RECIPE_TEXT - used, "%s%s=%s", used ? " " : "", option->name, value);
+            used += (size_t)snprintf(text + used, RECIPE_TEXT - used, "%s%s=%s", used ? " " : "",
+                                     option->name, value);
     }
     return used;
 }
 
-void recipe_print(const struct recipe *recipe, const struct recipe_uses *uses, char text[RECIPE_TEXT])
+void recipe_print(const struct recipe *recipe, const struct recipe_uses *uses,
+                  char text[RECIPE_TEXT])
 {
     size_t used = (size_t)snprintf(text, RECIPE_TEXT, "stiffit=%s", SPELLING);
     used = print_rows(recipe, uses, RUN_FITS, RUN_OBJECTIVE, text, used);
@@ -58,7 +63,8 @@ void recipe_print(const struct recipe *recipe, const struct recipe_uses *uses, c
     print_rows(recipe, uses, RUN_REFITS, RUN_REFITS, text, used);
 }
 
-void recipe_print_objective(const struct recipe *recipe, const struct recipe_uses *uses, char text[RECIPE_TEXT])
+void recipe_print_objective(const struct recipe *recipe, const struct recipe_uses *uses,
+                            char text[RECIPE_TEXT])
 {
     text[0] = '\0';
     print_rows(recipe, uses, RUN_OBJECTIVE, RUN_OBJECTIVE, text, 0);
@@ -77,7 +83,8 @@ void recipe_read(struct recipe *recipe, struct recipe_uses *uses, const char *te
         char name[64], value[64];
         size_t n = strcspn(word, " "), n_name = strcspn(word, "= ");
         snprintf(name, sizeof name, "%.*s", (int)n_name, word);
-        snprintf(value, sizeof value, "%.*s", n > n_name ? (int)(n - n_name - 1) : 0, word + n_name + 1);
+        snprintf(value, sizeof value, "%.*s", n > n_name ? (int)(n - n_name - 1) : 0,
+                 word + n_name + 1);
         word += n;
         const struct option *option = option_find(table, name);
         if (!option || option->effect < RUN_FITS || option->kind == OPTION_STRING ||

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum status mark_name(const char *option, const char *name, size_t n, const char *const *names, size_t n_parameter,
-                             bool *wanted, struct error *error)
+static enum status mark_name(const char *option, const char *name, size_t n,
+                             const char *const *names, size_t n_parameter, bool *wanted,
+                             struct error *error)
 {
     char text[128];
     snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), name);
@@ -28,15 +29,15 @@ static enum status mark_name(const char *option, const char *name, size_t n, con
                      nearest_hint(hint, "\nDid you mean '", "'?", text, names, n_parameter));
 }
 
-enum status refit_mark_names(const char *option, const char *list, const char *const *names, size_t n_parameter,
-                             bool *wanted, struct error *error)
+enum status refit_mark_names(const char *option, const char *list, const char *const *names,
+                             size_t n_parameter, bool *wanted, struct error *error)
 {
     enum status status = STATUS_OK;
     for (const char *name = list; !status; name++) {
         size_t n = strcspn(name, ",");
         status = n ? mark_name(option, name, n, names, n_parameter, wanted, error)
-                   : error_set(error, STATUS_USAGE, "--%s: a name is empty; it takes NAME[,NAME...] or all",
-                               option);
+                   : error_set(error, STATUS_USAGE,
+                               "--%s: a name is empty; it takes NAME[,NAME...] or all", option);
         name += n;
         if (!*name)
             break;
@@ -44,32 +45,41 @@ enum status refit_mark_names(const char *option, const char *list, const char *c
     return status;
 }
 
-enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            const uint8_t *is_common, size_t n_parameter, struct error *error)
+enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe,
+                            const char *const *names, const uint8_t *is_common, size_t n_parameter,
+                            struct error *error)
 {
     *plan = (struct refit_plan){.n_bootstrap = (uint32_t)recipe->n_bootstrap,
                                 .bootstrap_kind = (enum bootstrap_kind)recipe->bootstrap_kind,
-                                .keep_starts = recipe->keep_starts, .keep_profile = recipe->keep_profile,
+                                .keep_starts = recipe->keep_starts,
+                                .keep_profile = recipe->keep_profile,
                                 .keep_bootstrap = recipe->keep_bootstrap};
     if (recipe->keep_profile && !recipe->profile)
-        return error_set(error, STATUS_USAGE, "--keep-profile: there are no profiles to keep without --profile");
+        return error_set(error, STATUS_USAGE,
+                         "--keep-profile: there are no profiles to keep without --profile");
     if (recipe->keep_bootstrap && !recipe->n_bootstrap)
-        return error_set(error, STATUS_USAGE, "--keep-bootstrap: there are no replicates to keep without --bootstrap");
+        return error_set(error, STATUS_USAGE,
+                         "--keep-bootstrap: there are no replicates to keep without --bootstrap");
     if (!recipe->profile)
         return STATUS_OK;
     bool *wanted = calloc(n_parameter + 1, sizeof *wanted);
     plan->profile = calloc(n_parameter + 1, sizeof *plan->profile);
-    enum status status = wanted && plan->profile
-                             ? refit_mark_names("profile", recipe->profile, names, n_parameter, wanted, error)
-                             : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
+    enum status status =
+        wanted && plan->profile
+            ? refit_mark_names("profile", recipe->profile, names, n_parameter, wanted, error)
+            : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
     bool is_all = !strcmp(recipe->profile, "all");
     for (size_t i = 0; !status && i < n_parameter; i++) {
         bool is_possible = !is_common || is_common[i];
         if (wanted[i] && is_possible)
             plan->profile[plan->n_profile++] = (uint32_t)i;
         else if (wanted[i] && !is_all)
-            status = error_set(error, STATUS_USAGE, "--profile: '%s' has more than one value in a fit of many datasets, which "
-                               "has profiles only of what all of them share (--share, /parameters/level)", names[i]);
+            status = error_set(error, STATUS_USAGE,
+                               "--profile: '%s' has more than one value in a fit of many datasets, "
+                               "which "
+                               "has profiles only of what all of them share (--share, "
+                               "/parameters/level)",
+                               names[i]);
     }
     free(wanted);
     plan->n_review = plan->n_profile > 1 ? 2 * plan->n_profile : 0;
@@ -82,7 +92,10 @@ void refit_plan_fini(struct refit_plan *plan)
     *plan = (struct refit_plan){.n_profile = 0};
 }
 
-uint32_t refit_plan_n(const struct refit_plan *plan) { return 2 * plan->n_profile + plan->n_bootstrap + plan->n_review; }
+uint32_t refit_plan_n(const struct refit_plan *plan)
+{
+    return 2 * plan->n_profile + plan->n_bootstrap + plan->n_review;
+}
 
 struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
 {
@@ -90,7 +103,8 @@ struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
     if (i >= 2 * plan->n_profile && i < first_review)
         return (struct refit){.kind = REFIT_BOOTSTRAP, .replicate = i - 2 * plan->n_profile};
     uint32_t side = i < first_review ? i : i - first_review;
-    return (struct refit){.kind = i < first_review ? REFIT_PROFILE : REFIT_REVIEW, .parameter = plan->profile[side / 2],
+    return (struct refit){.kind = i < first_review ? REFIT_PROFILE : REFIT_REVIEW,
+                          .parameter = plan->profile[side / 2],
                           .side = side % 2 ? 1 : -1};
 }
 
@@ -127,7 +141,8 @@ const char *refit_list_text(const char *list, char *text, size_t size)
     return names_text(&(uint32_t){0}, list != NULL, &list, text, size);
 }
 
-const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT])
+const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names,
+                               char text[REFIT_PROFILE_TEXT])
 {
     return refit_names_text(plan->profile, plan->n_profile, names, text);
 }

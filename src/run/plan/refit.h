@@ -6,8 +6,9 @@
 #include "fit/bootstrap.h"
 #include "run/plan/recipe.h"
 
-/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates,
- * then reviews of the profiles' sides, which need the others' ends and so come last. */
+/* Constant during a run. A dataset's refits are numbered: below and above for each profiled
+ * parameter, then the replicates, then reviews of the profiles' sides, which need the others'
+ * ends and so come last. */
 struct refit_plan {
     uint32_t n_profile, n_bootstrap, n_review;
     uint32_t *profile; /* n_profile parameters, the file's order, increasing */
@@ -24,21 +25,25 @@ struct refit {
     uint32_t replicate;
 };
 
-/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. `is_common`:
- * of fits over many datasets, whether a parameter has one value in each, as a profile must;
- * otherwise NULL. */
-enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            const uint8_t *is_common, size_t n_parameter, struct error *error);
+/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal
+ * after a failure. `is_common`: of fits over many datasets, whether a parameter has one value in
+ * each, as a profile must; otherwise NULL. */
+enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe,
+                            const char *const *names, const uint8_t *is_common, size_t n_parameter,
+                            struct error *error);
 void refit_plan_fini(struct refit_plan *plan);
 /* The number of refits of a dataset, and refit i. */
 uint32_t refit_plan_n(const struct refit_plan *plan);
 struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i);
 /* Marks the parameters of a list NAME[,NAME...] or all, which `option` gave. */
-enum status refit_mark_names(const char *option, const char *list, const char *const *names, size_t n_parameter, bool *wanted,
-                             struct error *error);
-/* n parameters in the file's order as such a list, or a hash where it would be long; NULL: there are none. */
+enum status refit_mark_names(const char *option, const char *list, const char *const *names,
+                             size_t n_parameter, bool *wanted, struct error *error);
+/* n parameters in the file's order as such a list, or a hash where it would be long; NULL: there
+ * are none. */
 enum { REFIT_PROFILE_TEXT = 300 };
-const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names, char text[REFIT_PROFILE_TEXT]);
+const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names,
+                             char text[REFIT_PROFILE_TEXT]);
 /* The same of a text that is such a list already, or NULL, in `size` bytes, at least 60. */
 const char *refit_list_text(const char *list, char *text, size_t size);
-const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT]);
+const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names,
+                               char text[REFIT_PROFILE_TEXT]);

@@ -1,4 +1,5 @@
-/* The options of `stiffit run`: one table for parsing, help, completions, the manual and /options of a problem file.
+/* The options of `stiffit run`: one table for parsing, help, completions, the manual and
+ * /options of a problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -11,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What changing an option changes: the `effect` of its row. Those that change results are in the order of the description of
- * a run (recipe.h). */
+/* What changing an option changes: the `effect` of its row. Those that change results are in the
+ * order of the description of a run (recipe.h). */
 enum run_effect {
     RUN_SHOWN = 1,  /* what is shown or written, and where; which failures the exit code accepts */
     RUN_MACHINE,    /* how this machine computes, and what happens to existing files */
@@ -62,8 +63,9 @@ struct option_table run_options_table(void);
 /* The arguments after `run`. *help: --help was among them, and nothing else counts. */
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
                               struct error *error);
-/* With problem and flags set: result and journal. `output` may be NULL: then the result is PROBLEM<suffix>.result.h5, PROBLEM
- * without .h5 and the suffix of the selection. run_paths_fini is legal after a failure. */
+/* With problem and flags set: result and journal. `output` may be NULL: then the result is
+ * PROBLEM<suffix>.result.h5, PROBLEM without .h5 and the suffix of the selection. run_paths_fini
+ * is legal after a failure. */
 enum status run_paths_init(struct run_paths *paths, const char *output,
                            const struct selection_request *select, struct error *error);
 void run_paths_fini(struct run_paths *paths);
@@ -75,7 +77,7 @@ enum status run_options_settle(struct run_options *options, struct error *error)
 /* Applies what /options of the file says and the command line does not, and settles them. */
 enum status run_options_of_file(struct run_options *options, const struct problem *problem,
                                 struct error *error);
-/* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
- * STATUS_USAGE with the nearest match for an unknown name or a bad value. */
+/* Applies one attribute of /options unless the command line gave that option. The text must live
+ * as long as `options`. STATUS_USAGE with the nearest match for an unknown name or a bad value. */
 enum status run_options_apply(struct run_options *options, const char *name, const char *value,
                               struct error *error);

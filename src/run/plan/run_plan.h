@@ -1,6 +1,7 @@
-/* The plan of a run: what its fits and its result depend on, and where they go. The compute process makes it, once
- * everything has been checked, and its journal begins with it; the finisher reads it there, parses nothing and loads no model.
- * (The supervisor cannot make it: identity and selection need HDF5 and the model. A later compute process makes it again,
+/* The plan of a run: what its fits and its result depend on, and where they go. The compute
+ * process makes it, once everything has been checked, and its journal begins with it; the
+ * finisher reads it there, parses nothing and loads no model. (The supervisor cannot make it:
+ * identity and selection need HDF5 and the model. A later compute process makes it again,
  * because its inputs may have changed; if they have, the journal refuses it.)
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
@@ -30,8 +31,8 @@ unsigned char *run_options_bytes(const struct run_options *options, size_t *n);
 /* In such a child: those of its supervisor. False: it has none. */
 bool run_options_take(struct run_options *options);
 
-/* A plan as bytes for the journal, with `options` that include those of the file, and the header; free()
- * them. NULL: out of memory. */
+/* A plan as bytes for the journal, with `options` that include those of the file, and the
+ * header; free() them. NULL: out of memory. */
 unsigned char *run_plan_encode(const struct run_plan *plan, const struct run_options *options,
                                const struct result_header *header, size_t *n);
 /* The latest plan of a journal, all but the refits, for which the names of the parameters are

@@ -1,4 +1,5 @@
-/* Selections, with one bit per dataset; by name in one pass over the problem's ids, which need not fit in memory.
+/* Selections, with one bit per dataset; by name in one pass over the problem's ids, which need
+ * not fit in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection.h"
 
@@ -16,7 +17,10 @@ bool selection_has(const struct selection *selection, uint64_t dataset)
     return !selection->bit || selection->bit[dataset / 8] >> dataset % 8 & 1;
 }
 
-bool selection_wants(const void *selection, uint64_t dataset) { return selection_has(selection, dataset); }
+bool selection_wants(const void *selection, uint64_t dataset)
+{
+    return selection_has(selection, dataset);
+}
 
 static void count(struct selection *selection)
 {
@@ -51,7 +55,10 @@ static void interleave(struct selection *selection, const struct shard *shard)
 
 enum { IDS_AT_ONCE = 4096 };
 
-static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 struct search {
     struct selection_names names;
@@ -63,7 +70,8 @@ struct search {
 
 static void look_at(struct search *search, uint64_t dataset, const char *id)
 {
-    char *const *hit = bsearch(&id, search->names.name, search->names.n, sizeof *search->names.name, compare);
+    char *const *hit =
+        bsearch(&id, search->names.name, search->names.n, sizeof *search->names.name, compare);
     if (!strcmp(id, search->whole))
         search->i_whole = (int64_t)dataset;
     if (!hit)
@@ -76,7 +84,8 @@ static enum status look_at_all(struct search *search, struct problem *problem, s
 {
     struct arena arena = {0};
     enum status status = STATUS_OK;
-    for (uint64_t first = 0, n_dataset = search->selection->n_dataset; !status && first < n_dataset; first += IDS_AT_ONCE) {
+    for (uint64_t first = 0, n_dataset = search->selection->n_dataset; !status && first < n_dataset;
+         first += IDS_AT_ONCE) {
         size_t n = n_dataset - first < IDS_AT_ONCE ? (size_t)(n_dataset - first) : IDS_AT_ONCE;
         arena_reset(&arena);
         char **id = arena_calloc(&arena, n, sizeof *id);
@@ -98,8 +107,9 @@ static enum status not_there(const char *name, struct problem *problem, struct e
     char **id = arena_calloc(&arena, n + 1, sizeof *id);
     bool read = id && !problem_read_ids(problem, 0, n, &arena, id, &ignored);
     const char *near = read ? nearest_name(name, (const char *const *)id, n) : NULL;
-    error_set(error, STATUS_USAGE, "--only: %s has no dataset '%.200s'%s%.200s%s", problem_info(problem)->path, name,
-              near ? "\nDid you mean '" : "", near ? near : "", near ? "'?" : "");
+    error_set(error, STATUS_USAGE, "--only: %s has no dataset '%.200s'%s%.200s%s",
+              problem_info(problem)->path, name, near ? "\nDid you mean '" : "", near ? near : "",
+              near ? "'?" : "");
     arena_fini(&arena);
     return error->status;
 }
@@ -116,15 +126,19 @@ static void describe_ids(struct selection *selection)
             n++;
         }
     sha256_end_hex(&hash, hex);
-    snprintf(selection->text, sizeof selection->text, "only=%llu:%.32s", (unsigned long long)n, hex);
+    snprintf(selection->text, sizeof selection->text, "only=%llu:%.32s", (unsigned long long)n,
+             hex);
 }
 
-/* --only: names between commas, or one name with commas in it. STATUS_USAGE if there is no such dataset. */
-static enum status select_ids(struct selection *selection, const char *list, struct problem *problem, struct error *error)
+/* --only: names between commas, or one name with commas in it. STATUS_USAGE if there is no such
+ * dataset. */
+static enum status select_ids(struct selection *selection, const char *list,
+                              struct problem *problem, struct error *error)
 {
     struct search search = {.whole = list, .i_whole = -1, .selection = selection};
     enum status status = STATUS_NO_MEMORY;
-    if (!selection_split(&search.names, list) || !(search.found = calloc(search.names.n, sizeof *search.found)))
+    if (!selection_split(&search.names, list) ||
+        !(search.found = calloc(search.names.n, sizeof *search.found)))
         error_set(error, status, "out of memory for --only");
     else
         status = look_at_all(&search, problem, error);
@@ -142,10 +156,8 @@ static enum status select_ids(struct selection *selection, const char *list, str
     return status;
 }
 
-
-
-enum status selection_open(struct selection *selection, const struct selection_request *request, struct problem *problem,
-                           struct error *error)
+enum status selection_open(struct selection *selection, const struct selection_request *request,
+                           struct problem *problem, struct error *error)
 {
     uint64_t n = problem_info(problem)->n_dataset;
     enum status status = STATUS_OK;
@@ -153,12 +165,13 @@ enum status selection_open(struct selection *selection, const struct selection_r
     if (!request->only && !request->shard.n)
         return STATUS_OK;
     if (!(selection->bit = calloc((size_t)(n / 8 + 1), 1)))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for a selection of %llu datasets", (unsigned long long)n);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a selection of %llu datasets",
+                         (unsigned long long)n);
     if (request->only)
         status = select_ids(selection, request->only, problem, error);
     else if (request->cost_from)
-        status = selection_by_cost(&request->shard, request->cost_from, problem, selection->bit, selection->text,
-                                   error);
+        status = selection_by_cost(&request->shard, request->cost_from, problem, selection->bit,
+                                   selection->text, error);
     else
         interleave(selection, &request->shard);
     count(selection);
@@ -184,11 +197,13 @@ const char *selection_describe(const struct selection *selection, char *text, si
     if (!selection->bit)
         return text;
     if (selection_is_shard(selection->text, &k, &n))
-        snprintf(what, sizeof what, "shard %u of %u%s", k, n, strstr(selection->text, "cost-from=") ? ", dealt by cost" : "");
+        snprintf(what, sizeof what, "shard %u of %u%s", k, n,
+                 strstr(selection->text, "cost-from=") ? ", dealt by cost" : "");
     else if (!strncmp(selection->text, "only=", 5))
         snprintf(what, sizeof what, "datasets chosen with --only");
     if (strstr(selection->text, "retry="))
-        snprintf(what + strlen(what), sizeof what - strlen(what), "%sthose that failed", what[0] ? ", " : "");
+        snprintf(what + strlen(what), sizeof what - strlen(what), "%sthose that failed",
+                 what[0] ? ", " : "");
     snprintf(text, size, "%s: %llu of %llu datasets", what, (unsigned long long)selection->n,
              (unsigned long long)selection->n_dataset);
     return text;

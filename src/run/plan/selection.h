@@ -1,11 +1,15 @@
-/* The datasets that this process fits: all of the problem, a shard (--shard), or a few by name (--only). The result of
- * a fit does not depend on the selection: its rows are those of the whole run, bit for bit.
+/* The datasets that this process fits: all of the problem, a shard (--shard), or a few by name
+ * (--only). The result of a fit does not depend on the selection: its rows are those of the
+ * whole run, bit for bit.
  *
  * The result of a selection (stiffit-file(5), "Shards") is an ordinary result with
- *   - rows of the selected datasets only, in the problem's order, and their row numbers in the problem in /fits/dataset;
+ *   - rows of the selected datasets only, in the problem's order, and their row numbers in the
+ * problem in /fits/dataset;
  *   - tables /starts, /profiles, /bootstrap whose `dataset` is that number too;
- *   - /provenance@identity_selection, the text of struct selection, and @selection, a readable form of it;
- *   - everything else as in the whole run: shards belong together if all their other identity_* are equal.
+ *   - /provenance@identity_selection, the text of struct selection, and @selection, a readable form
+ * of it;
+ *   - everything else as in the whole run: shards belong together if all their other identity_* are
+ * equal.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
@@ -18,15 +22,16 @@
 struct selection {
     uint64_t n_dataset, n;  /* of the problem; selected */
     unsigned char *bit;     /* bit d mod 8 of byte d / 8; NULL: all */
-    /* Part of the run's identity: "" (everything), "shard=k/K" (k from 1; dataset i, from 0, belongs to shard i mod K + 1),
-     * "shard=k/K cost-from=HASH" (dealt by costs, whose hash it is) or "only=N:HASH"; followed by " retry=N:HASH" while failed
-     * datasets are fitted again. */
+    /* Part of the run's identity: "" (everything), "shard=k/K" (k from 1; dataset i, from 0,
+     * belongs to shard i mod K + 1), "shard=k/K cost-from=HASH" (dealt by costs, whose hash it
+     * is) or "only=N:HASH"; followed by " retry=N:HASH" while failed datasets are fitted again. */
     char text[IDENTITY_SELECTION];
 };
 
-/* Makes the selection that is requested. selection_fini is legal after a failure and on a zeroed struct. */
-enum status selection_open(struct selection *selection, const struct selection_request *request, struct problem *problem,
-                           struct error *error);
+/* Makes the selection that is requested. selection_fini is legal after a failure and on a zeroed
+ * struct. */
+enum status selection_open(struct selection *selection, const struct selection_request *request,
+                           struct problem *problem, struct error *error);
 void selection_fini(struct selection *selection);
 
 bool selection_has(const struct selection *selection, uint64_t dataset);
@@ -35,7 +40,8 @@ bool selection_wants(const void *selection, uint64_t dataset);
 /* The words "retry=..." of such a text; "" if it has none. */
 const char *selection_retry_words(const char *text);
 
-/* Keeps only the selected datasets whose bit is set. Takes ownership of `bit` (malloc'ed), and adds the words to the text. */
+/* Keeps only the selected datasets whose bit is set. Takes ownership of `bit` (malloc'ed), and
+ * adds the words to the text. */
 void selection_narrow(struct selection *selection, unsigned char *bit, const char *words);
 
 /* "shard 3 of 8: 125 of 1000 datasets"; "" if everything is selected. Returns `text`. */

@@ -1,5 +1,5 @@
-/* Shards of equal work. Work is measured in integrator steps. Unlike seconds these are the same on every machine, so all shards
- * compute the same deal.
+/* Shards of equal work. Work is measured in integrator steps. Unlike seconds these are the same
+ * on every machine, so all shards compute the same deal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection_cost.h"
 
@@ -50,14 +50,15 @@ static void sink(struct part *heap, uint32_t n)
     }
 }
 
-enum status deal_by_cost(const uint64_t *cost, uint64_t n, uint32_t k, uint32_t n_shard, unsigned char *bit,
-                         struct error *error)
+enum status deal_by_cost(const uint64_t *cost, uint64_t n, uint32_t k, uint32_t n_shard,
+                         unsigned char *bit, struct error *error)
 {
     enum status status = STATUS_OK;
     struct item *item = malloc((size_t)(n + 1) * sizeof *item);
     struct part *heap = malloc((size_t)n_shard * sizeof *heap);
     if (!item || !heap) {
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for dealing %llu datasets", (unsigned long long)n);
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for dealing %llu datasets",
+                           (unsigned long long)n);
         goto done;
     }
     for (uint64_t d = 0; d < n; d++)
@@ -86,16 +87,18 @@ struct costs {
     struct arena arena;
 };
 
-static enum status other_problem(const struct result_block *rows, size_t i, const char *path, const struct problem *problem,
-                                 struct error *error)
+static enum status other_problem(const struct result_block *rows, size_t i, const char *path,
+                                 const struct problem *problem, struct error *error)
 {
-    return error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: row %" PRIu64 " is dataset '%.100s', which is not in %s"
-                     ": it is the result of another problem", path, rows->first + i, rows->id[i], problem_info(problem)->path);
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "--cost-from %s: row %" PRIu64 " is dataset '%.100s', which is not in %s"
+                     ": it is the result of another problem",
+                     path, rows->first + i, rows->id[i], problem_info(problem)->path);
 }
 
 /* Rows must be the problem's datasets, in its order. */
-static enum status take_rows(struct costs *costs, const struct result_block *rows, const char *path, struct problem *problem,
-                             struct error *error)
+static enum status take_rows(struct costs *costs, const struct result_block *rows, const char *path,
+                             struct problem *problem, struct error *error)
 {
     uint64_t first = rows->record[0].dataset, last = rows->record[rows->n - 1].dataset;
     if (first < costs->next || last < first || last >= costs->n)
@@ -117,7 +120,8 @@ static enum status take_rows(struct costs *costs, const struct result_block *row
     return status;
 }
 
-static enum status read_costs(struct costs *costs, const char *path, struct problem *problem, struct error *error)
+static enum status read_costs(struct costs *costs, const char *path, struct problem *problem,
+                              struct error *error)
 {
     struct result *result = NULL;
     struct result_block rows = {0};
@@ -143,7 +147,8 @@ static void fill_gaps(struct costs *costs)
             costs->cost[d] = (uint64_t)(sum / costs->n_known);
 }
 
-static void describe(const struct shard *shard, const struct costs *costs, char text[IDENTITY_SELECTION])
+static void describe(const struct shard *shard, const struct costs *costs,
+                     char text[IDENTITY_SELECTION])
 {
     struct sha256 hash;
     char hex[SHA256_HEX];
@@ -161,9 +166,10 @@ enum status selection_by_cost(const struct shard *shard, const char *result_path
     struct costs costs = {.n = problem_info(problem)->n_dataset};
     costs.cost = calloc((size_t)costs.n + 1, sizeof *costs.cost);
     costs.known = calloc((size_t)(costs.n / 8 + 1), 1);
-    enum status status = costs.cost && costs.known
-                             ? read_costs(&costs, result_path, problem, error)
-                             : error_set(error, STATUS_NO_MEMORY, "out of memory for %" PRIu64 " costs", costs.n);
+    enum status status =
+        costs.cost && costs.known
+            ? read_costs(&costs, result_path, problem, error)
+            : error_set(error, STATUS_NO_MEMORY, "out of memory for %" PRIu64 " costs", costs.n);
     if (!status) {
         fill_gaps(&costs);
         describe(shard, &costs, text);

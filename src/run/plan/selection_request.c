@@ -11,7 +11,10 @@
 
 enum { MAX_SHARD = 1000000 };
 
-static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 bool selection_split(struct selection_names *names, const char *list)
 {
@@ -68,7 +71,8 @@ void selection_suffix(const struct selection_request *request, char *text, size_
         snprintf(text, size, ".shard-%u-of-%u", request->shard.k, request->shard.n);
 }
 
-/* Reads decimal digits; returns the position after them, or NULL if there are none or the number is too large. */
+/* Reads decimal digits; returns the position after them, or NULL if there are none or the number
+ * is too large. */
 static const char *read_number(const char *text, uint32_t *number)
 {
     uint64_t value = 0;
@@ -87,14 +91,20 @@ static bool from_environment(const char *name, uint32_t *number)
 }
 
 /* Pseudo steps (batch script, external, interactive) have the largest numbers. */
-static bool is_step(uint32_t *id) { return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u; }
+static bool is_step(uint32_t *id)
+{
+    return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u;
+}
 
 static enum status from_step(struct shard *shard, uint32_t step, uint32_t n, struct error *error)
 {
     uint32_t task, job = 0;
     if (!from_environment("SLURM_PROCID", &task) || task >= n)
-        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks, but SLURM_PROCID does not say which "
-                         "of them this is", n);
+        return error_set(error, STATUS_USAGE,
+                         "--shard slurm: this is a step of %u tasks, but SLURM_PROCID does not say "
+                         "which "
+                         "of them this is",
+                         n);
     from_environment("SLURM_JOB_ID", &job);
     shard->k = task + 1;
     shard->n = n;
@@ -105,21 +115,28 @@ static enum status from_step(struct shard *shard, uint32_t step, uint32_t n, str
 static enum status from_array(struct shard *shard, struct error *error)
 {
     uint32_t id, first, last, count, stride = 1, job = 0;
-    if (!from_environment("SLURM_ARRAY_TASK_ID", &id) || !from_environment("SLURM_ARRAY_TASK_MIN", &first) ||
-        !from_environment("SLURM_ARRAY_TASK_MAX", &last) || !from_environment("SLURM_ARRAY_TASK_COUNT", &count))
-        return error_set(error, STATUS_USAGE, "--shard slurm: the environment of this array task is not complete "
+    if (!from_environment("SLURM_ARRAY_TASK_ID", &id) ||
+        !from_environment("SLURM_ARRAY_TASK_MIN", &first) ||
+        !from_environment("SLURM_ARRAY_TASK_MAX", &last) ||
+        !from_environment("SLURM_ARRAY_TASK_COUNT", &count))
+        return error_set(error, STATUS_USAGE,
+                         "--shard slurm: the environment of this array task is not complete "
                          "(SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT); use --shard k/K");
     from_environment("SLURM_ARRAY_TASK_STEP", &stride);
     from_environment("SLURM_ARRAY_JOB_ID", &job);
-    bool whole = first <= 1 && stride == 1 && last >= first && count == last - first + 1 && id >= first && id <= last;
+    bool whole = first <= 1 && stride == 1 && last >= first && count == last - first + 1 &&
+                 id >= first && id <= last;
     if (!whole)
-        return error_set(error, STATUS_USAGE, "--shard slurm: task %u of an array of %u from %u to %u is not part of a "
-                                              "complete array, which starts at 0 or 1 and has no gaps; for part of an array "
-                                              "use --shard k/K", id,
-                         count, first, last);
+        return error_set(error, STATUS_USAGE,
+                         "--shard slurm: task %u of an array of %u from %u to %u is not part of a "
+                         "complete array, which starts at 0 or 1 and has no gaps; for part of an "
+                         "array "
+                         "use --shard k/K",
+                         id, count, first, last);
     shard->k = id - first + 1;
     shard->n = count;
-    snprintf(shard->origin, sizeof shard->origin, "task %u of array %u, which is %u-%u", id, job, first, last);
+    snprintf(shard->origin, sizeof shard->origin, "task %u of array %u, which is %u-%u", id, job,
+             first, last);
     return STATUS_OK;
 }
 
@@ -127,19 +144,25 @@ static enum status from_slurm(struct shard *shard, struct error *error)
 {
     uint32_t step = 0, n_task = 0;
     bool in_step = is_step(&step), in_array = getenv("SLURM_ARRAY_TASK_ID") != NULL;
-    if (in_step && !from_environment("SLURM_STEP_NUM_TASKS", &n_task) && !from_environment("SLURM_NTASKS", &n_task))
-        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step, but SLURM_NTASKS does not say of how many tasks");
+    if (in_step && !from_environment("SLURM_STEP_NUM_TASKS", &n_task) &&
+        !from_environment("SLURM_NTASKS", &n_task))
+        return error_set(error, STATUS_USAGE,
+                         "--shard slurm: this is a step, but SLURM_NTASKS does not say of how many "
+                         "tasks");
     if (in_step && in_array && n_task > 1)
-        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks within an array: both could be "
-                                              "meant; use --shard k/K", n_task);
+        return error_set(error, STATUS_USAGE,
+                         "--shard slurm: this is a step of %u tasks within an array: both could be "
+                         "meant; use --shard k/K",
+                         n_task);
     if (in_array)
         return from_array(shard, error);
     if (in_step)
         return from_step(shard, step, n_task, error);
-    return error_set(error, STATUS_USAGE, getenv("SLURM_JOB_ID")
-                     ? "--shard slurm: this is neither a step nor an array: start it with srun, or submit an array "
-                       "(sbatch --array=1-8)"
-                     : "--shard slurm: this is not a SLURM job");
+    return error_set(error, STATUS_USAGE,
+                     getenv("SLURM_JOB_ID") ? "--shard slurm: this is neither a step nor an array: "
+                                              "start it with srun, or submit an array "
+                                              "(sbatch --array=1-8)"
+                                            : "--shard slurm: this is not a SLURM job");
 }
 
 enum status shard_parse(struct shard *shard, const char *text, struct error *error)
@@ -151,12 +174,15 @@ enum status shard_parse(struct shard *shard, const char *text, struct error *err
     } else {
         const char *p = read_number(text, &shard->k);
         if (!p || *p != '/' || !(p = read_number(p + 1, &shard->n)) || *p)
-            return error_set(error, STATUS_USAGE, "--shard: '%s' is neither k/K (such as 3/8) nor slurm", text);
+            return error_set(error, STATUS_USAGE,
+                             "--shard: '%s' is neither k/K (such as 3/8) nor slurm", text);
     }
     if (!status && (shard->n == 0 || shard->n > MAX_SHARD))
-        return error_set(error, STATUS_USAGE, "--shard: there must be at least 1 part and at most %d", MAX_SHARD);
+        return error_set(error, STATUS_USAGE,
+                         "--shard: there must be at least 1 part and at most %d", MAX_SHARD);
     if (!status && (shard->k == 0 || shard->k > shard->n))
-        return error_set(error, STATUS_USAGE, "--shard: part %u of %u does not exist: parts are numbered from 1 to %u",
+        return error_set(error, STATUS_USAGE,
+                         "--shard: part %u of %u does not exist: parts are numbered from 1 to %u",
                          shard->k, shard->n, shard->n);
     return status;
 }

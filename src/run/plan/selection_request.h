@@ -10,19 +10,21 @@
 
 enum { SHARD_ORIGIN = 120 };
 
-/* A part of the problem, given by --shard as k/K or by SLURM's environment. A problem is never sharded unless asked, and
- * unclear requests are refused: a part taken for the whole would be the worst outcome. Part k of n, from 1; n = 0:
- * everything. */
+/* A part of the problem, given by --shard as k/K or by SLURM's environment. A problem is never
+ * sharded unless asked, and unclear requests are refused: a part taken for the whole would be
+ * the worst outcome. Part k of n, from 1; n = 0: everything. */
 struct shard {
     uint32_t k, n;
     char origin[SHARD_ORIGIN]; /* where `slurm` found it, for display; "" for k/K */
 };
 
-/* "k/K" or "slurm". STATUS_USAGE if it is neither, or if SLURM's environment is neither a step nor a complete array.
+/* "k/K" or "slurm". STATUS_USAGE if it is neither, or if SLURM's environment is neither a step
+ * nor a complete array.
  *
- * slurm: a step of several tasks (SLURM_STEP_ID; task SLURM_PROCID of SLURM_STEP_NUM_TASKS or SLURM_NTASKS), or an array that
- * starts at 0 or 1 and has no gaps (SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT, _STEP), perhaps with steps of one task in it. A
- * batch script with -n4 is neither: it has SLURM_PROCID = 0, but no step. */
+ * slurm: a step of several tasks (SLURM_STEP_ID; task SLURM_PROCID of SLURM_STEP_NUM_TASKS or
+ * SLURM_NTASKS), or an array that starts at 0 or 1 and has no gaps (SLURM_ARRAY_TASK_ID, _MIN,
+ * _MAX, _COUNT, _STEP), perhaps with steps of one task in it. A batch script with -n4 is
+ * neither: it has SLURM_PROCID = 0, but no step. */
 enum status shard_parse(struct shard *shard, const char *text, struct error *error);
 
 /* The request. */
@@ -33,7 +35,8 @@ struct selection_request {
     const char *cost_from;    /* --cost-from RESULT; NULL: shards are interleaved */
 };
 
-/* The names of a list NAME[,NAME...], sorted, without duplicates; they point into `copy`. Free both. False: out of memory. */
+/* The names of a list NAME[,NAME...], sorted, without duplicates; they point into `copy`. Free
+ * both. False: out of memory. */
 struct selection_names {
     char *copy;
     char **name;
@@ -42,7 +45,8 @@ struct selection_names {
 bool selection_split(struct selection_names *names, const char *list);
 void selection_names_fini(struct selection_names *names);
 
-/* What a result is called after the selection: ".shard-3-of-8", ".only-ID" (".only-HASH" for several or strange ones), "". */
+/* What a result is called after the selection: ".shard-3-of-8", ".only-ID" (".only-HASH" for
+ * several or strange ones), "". */
 void selection_suffix(const struct selection_request *request, char *text, size_t size);
 
 /* Bit d mod 8 of byte d / 8. */

@@ -30,8 +30,8 @@ static void objective_words(const char *description, char text[RECIPE_TEXT])
     recipe_print_objective(&recipe, &uses, text);
 }
 
-static enum status check_same(const struct result_info *info, const struct run_identity *now, const char *selection,
-                              struct error *error)
+static enum status check_same(const struct result_info *info, const struct run_identity *now,
+                              const char *selection, struct error *error)
 {
     char before_words[RECIPE_TEXT], now_words[RECIPE_TEXT], difference[900];
     struct run_identity like = *now; /* with what may differ made equal */
@@ -42,19 +42,22 @@ static enum status check_same(const struct result_info *info, const struct run_i
     like.n_start = before->n_start;
     like.n_refit = before->n_refit;
     if (!identity_equal(before, &like))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s is not a result of this run: %s", info->path,
+        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s is not a result of this run: %s",
+                         info->path,
                          identity_difference(before, &like, difference, sizeof difference));
     objective_words(before->description, before_words);
     objective_words(now->description, now_words);
     if (strcmp(before_words, now_words))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: it minimised another objective (%.100s there, "
-                         "%.100s now), so the rows cannot be compared", info->path, before_words, now_words);
+        return error_set(error, STATUS_SYSTEM,
+                         "--retry-failed: %s: it minimised another objective (%.100s there, "
+                         "%.100s now), so the rows cannot be compared",
+                         info->path, before_words, now_words);
     return STATUS_OK;
 }
 
 /* Bits of the failed ones; damaged rows are an error. */
-static enum status find_failed(struct result *result, uint64_t n_dataset, unsigned char *bit, struct sha256 *hash,
-                               uint64_t *n_failed, struct error *error)
+static enum status find_failed(struct result *result, uint64_t n_dataset, unsigned char *bit,
+                               struct sha256 *hash, uint64_t *n_failed, struct error *error)
 {
     struct result_block rows = {0};
     const struct result_info *info = result_info(result);
@@ -65,8 +68,9 @@ static enum status find_failed(struct result *result, uint64_t n_dataset, unsign
         for (size_t i = 0; !status && i < rows.n; i++) {
             uint64_t d = rows.record[i].dataset;
             if (d < next || d >= n_dataset) {
-                status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged", info->path,
-                                   (unsigned long long)(rows.first + i));
+                status =
+                    error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged",
+                              info->path, (unsigned long long)(rows.first + i));
             } else if (!outcome_is_success((enum outcome)rows.record[i].outcome)) {
                 selection_set(bit, d);
                 sha256_add_uint64(hash, d);
@@ -78,8 +82,8 @@ static enum status find_failed(struct result *result, uint64_t n_dataset, unsign
     return status;
 }
 
-enum status selection_by_failure(struct selection *selection, const char *result_path, const struct run_identity *now,
-                                 struct error *error)
+enum status selection_by_failure(struct selection *selection, const char *result_path,
+                                 const struct run_identity *now, struct error *error)
 {
     struct result *result = NULL;
     struct sha256 hash;
@@ -88,7 +92,8 @@ enum status selection_by_failure(struct selection *selection, const char *result
     uint64_t n_failed = 0;
     enum status status = result_open(&result, result_path, error);
     if (status) {
-        error_context(error, "--retry-failed needs a complete result: run the same command without it first");
+        error_context(error, "--retry-failed needs a complete result: run the same command without "
+                             "it first");
         return status;
     }
     const struct result_info *info = result_info(result);

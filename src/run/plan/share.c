@@ -1,4 +1,5 @@
-/* Resolves names of shared parameters and their groups, and refuses what a fit over many datasets cannot do yet.
+/* Resolves names of shared parameters and their groups, and refuses what a fit over many
+ * datasets cannot do yet.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/share.h"
 
@@ -106,7 +107,8 @@ static enum status find_occasions(struct words *words, char *text, size_t n, str
         if (!at)
             used += (size_t)sprintf(text + used, "%s%.*s", used ? "," : "", (int)length, entry);
         else if (length - n_name != sizeof by - 1 || memcmp(at, by, sizeof by - 1) != 0 || i == n)
-            status = error_set(error, STATUS_USAGE, "--random: '%.*s': a random parameter has a value "
+            status = error_set(error, STATUS_USAGE,
+                               "--random: '%.*s': a random parameter has a value "
                                "for each dataset (NAME), and may also vary between the experiments "
                                "of a dataset (NAME@experiment); nothing else is possible",
                                length < 100 ? (int)length : 100, entry);
@@ -135,7 +137,8 @@ static enum status find_random(struct words *words, const struct problem *proble
         status = refit_mark_names("random", text, words->names, n, words->wanted, error);
     free(text);
     for (size_t i = 0; !status && i < n; i++) {
-        if (!words->wanted[i] || (is_all && (words->by[i] == BY_NAME || problem_n_fixed(problem, i))))
+        if (!words->wanted[i] ||
+            (is_all && (words->by[i] == BY_NAME || problem_n_fixed(problem, i))))
             continue;
         if (words->by[i] == BY_NAME)
             return error_set(error, STATUS_USAGE, "'%.60s' is both shared (--share) and random "
@@ -164,16 +167,18 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* Numbers the groups of a column from 0, in the order of its values. */
-static enum status read_groups(const struct problem *problem, const char *column, uint32_t *group, size_t *n_group,
-                               struct error *error)
+static enum status read_groups(const struct problem *problem, const char *column, uint32_t *group,
+                               size_t *n_group, struct error *error)
 {
     size_t n = (size_t)problem_info(problem)->n_dataset;
     double *value = calloc(2 * n + 1, sizeof *value), *sorted = value + n;
     enum status status = value ? problem_read_covariate(problem, column, value, error)
-                               : error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets", n);
+                               : error_set(error, STATUS_NO_MEMORY,
+                                           "out of memory for the groups of %zu datasets", n);
     for (size_t i = 0; !status && i < n; i++)
         if (!isfinite(value[i]))
-            status = error_set(error, STATUS_BAD_PROBLEM, "%s: /datasets/covariates row %zu: the group %s is %g",
+            status = error_set(error, STATUS_BAD_PROBLEM,
+                               "%s: /datasets/covariates row %zu: the group %s is %g",
                                problem_info(problem)->path, i, column, value[i]);
     *n_group = 0;
     if (!status) {
@@ -183,15 +188,17 @@ static enum status read_groups(const struct problem *problem, const char *column
             if (i == 0 || sorted[i] != sorted[*n_group - 1])
                 sorted[(*n_group)++] = sorted[i];
         for (size_t i = 0; i < n; i++)
-            group[i] = (uint32_t)((double *)bsearch(&value[i], sorted, *n_group, sizeof *sorted, compare_doubles) - sorted);
+            group[i] = (uint32_t)((double *)bsearch(&value[i], sorted, *n_group, sizeof *sorted,
+                                                    compare_doubles) -
+                                  sorted);
     }
     free(value);
     return status;
 }
 
 /* Fills the levels and groups. */
-static enum status set_levels(struct share *share, const struct problem *problem, const char **word, const char **column,
-                              struct error *error)
+static enum status set_levels(struct share *share, const struct problem *problem, const char **word,
+                              const char **column, struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < share->n_parameter; i++) {
@@ -207,8 +214,11 @@ static enum status set_levels(struct share *share, const struct problem *problem
         share->level[i] = (uint8_t)(2 + c);
         if (c < share->n_column)
             continue;
-        if (c == MAX_COLUMN || !(share->group[c] = calloc(share->n_dataset + 1, sizeof **share->group)))
-            return error_set(error, STATUS_USAGE, "more than %d columns of groups, or out of memory for them", MAX_COLUMN);
+        if (c == MAX_COLUMN ||
+            !(share->group[c] = calloc(share->n_dataset + 1, sizeof **share->group)))
+            return error_set(error, STATUS_USAGE,
+                             "more than %d columns of groups, or out of memory for them",
+                             MAX_COLUMN);
         column[share->n_column++] = word[i];
         status = read_groups(problem, word[i], share->group[c], &share->n_group[c], error);
     }
@@ -222,7 +232,8 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* Numbers n groups from 0, in their order; returns how many there are. `sorted`: n. */
-static size_t renumber(const uint32_t *group, const uint32_t *member, size_t n, uint32_t *sorted, uint32_t *number)
+static size_t renumber(const uint32_t *group, const uint32_t *member, size_t n, uint32_t *sorted,
+                       uint32_t *number)
 {
     size_t n_group = 0;
     for (size_t i = 0; i < n; i++)
@@ -232,12 +243,14 @@ static size_t renumber(const uint32_t *group, const uint32_t *member, size_t n, 
         if (i == 0 || sorted[i] != sorted[n_group - 1])
             sorted[n_group++] = sorted[i];
     for (size_t i = 0; i < n; i++)
-        number[i] = (uint32_t)((uint32_t *)bsearch(&group[member[i]], sorted, n_group, sizeof *sorted, compare_numbers)
-                               - sorted);
+        number[i] = (uint32_t)((uint32_t *)bsearch(&group[member[i]], sorted, n_group,
+                                                   sizeof *sorted, compare_numbers) -
+                               sorted);
     return n_group;
 }
 
-static void swap_columns(uint8_t *level, size_t n, const uint32_t **group, size_t *n_group, size_t other)
+static void swap_columns(uint8_t *level, size_t n, const uint32_t **group, size_t *n_group,
+                         size_t other)
 {
     const uint32_t *first = group[0];
     size_t n_first = n_group[0];
@@ -251,13 +264,17 @@ static void swap_columns(uint8_t *level, size_t n, const uint32_t **group, size_
                                            : level[i];
 }
 
-bool share_levels_make(struct share_levels *made, const struct share *share, size_t c, size_t *n_value)
+bool share_levels_make(struct share_levels *made, const struct share *share, size_t c,
+                       size_t *n_value)
 {
-    size_t n = components_size(&share->components, c), n_parameter = share->n_parameter, n_column = share->n_column;
+    size_t n = components_size(&share->components, c), n_parameter = share->n_parameter,
+           n_column = share->n_column;
     const uint32_t *member = components_members(&share->components, c);
-    size_t pointers = n_column * (sizeof(uint32_t *) + sizeof(size_t)), most = 0, first = 0, kept = 0;
+    size_t pointers = n_column * (sizeof(uint32_t *) + sizeof(size_t)), most = 0, first = 0,
+           kept = 0;
     share_levels_fini(made);
-    unsigned char *next = made->memory = calloc(1, pointers + (n_column + 1) * n * sizeof(uint32_t) + n_parameter + 1);
+    unsigned char *next = made->memory =
+        calloc(1, pointers + (n_column + 1) * n * sizeof(uint32_t) + n_parameter + 1);
     if (!next)
         return false;
     const uint32_t **group = (const uint32_t **)(void *)next;
@@ -313,17 +330,21 @@ static enum status find_fits(struct share *share, struct error *error)
         is_one = is_one || share->level[i] == 1;
         share->is_common[i] = share->level[i] > 0;
     }
-    if (!components_find(&share->components, share->n_dataset, share->n_column, (const uint32_t *const *)share->group,
-                         share->n_group, is_one))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets", share->n_dataset);
+    if (!components_find(&share->components, share->n_dataset, share->n_column,
+                         (const uint32_t *const *)share->group, share->n_group, is_one))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets",
+                         share->n_dataset);
     enum status status = STATUS_OK;
     for (size_t c = 0; !status && c < share->components.n; c++) {
         if (!share_levels_make(&made, share, c, &n_value))
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets", share->n_dataset);
+            status = error_set(error, STATUS_NO_MEMORY,
+                               "out of memory for the groups of %zu datasets", share->n_dataset);
         else if (n_value > MAX_SHARED)
-            status = error_set(error, STATUS_USAGE, "%zu values of shared parameters and of groups, "
+            status = error_set(error, STATUS_USAGE,
+                               "%zu values of shared parameters and of groups, "
                                "besides those of the column with the most: at most %d are possible "
-                               "in a fit", n_value, MAX_SHARED);
+                               "in a fit",
+                               n_value, MAX_SHARED);
         for (size_t i = 0; !status && i < share->n_parameter; i++)
             share->is_common[i] = share->is_common[i] && made.levels.level[i] == 1;
     }
@@ -336,7 +357,8 @@ static bool print(struct share *share, const char *const *names, const char **co
 {
     size_t n = share->n_parameter, used = 0, length = 1, n_dataset = share->n_dataset;
     for (size_t i = 0; i < n; i++)
-        length += strlen(names[i]) + 20 + (share->level[i] >= 2 ? strlen(column[share->level[i] - 2]) : 0);
+        length += strlen(names[i]) + 20 +
+                  (share->level[i] >= 2 ? strlen(column[share->level[i] - 2]) : 0);
     if (!(share->text = calloc(length, 1)))
         return false;
     for (int groups = 0; groups < 2; groups++)
@@ -346,12 +368,13 @@ static bool print(struct share *share, const char *const *names, const char **co
             if (level == 0 || (level >= 2) != groups
                 || (share->random.n > 0 && share->random.block[i] > 0))
                 continue;
-            used += (size_t)snprintf(share->text + used, length - used, "%s%s", used ? "," : "", names[i]);
+            used += (size_t)snprintf(share->text + used, length - used, "%s%s", used ? "," : "",
+                                     names[i]);
             if (level < 2)
                 continue;
             sha256_of(share->group[level - 2], n_dataset * sizeof(uint32_t), digest);
-            used += (size_t)snprintf(share->text + used, length - used, "@%s:%02x%02x%02x%02x", column[level - 2], digest[0],
-                                     digest[1], digest[2], digest[3]);
+            used += (size_t)snprintf(share->text + used, length - used, "@%s:%02x%02x%02x%02x",
+                                     column[level - 2], digest[0], digest[1], digest[2], digest[3]);
         }
     if (used == 0) {
         free(share->text);
@@ -398,7 +421,8 @@ static enum status make(struct share *share, const struct recipe *recipe, struct
     share->n_dataset = (size_t)problem_info(problem)->n_dataset;
     enum status status = STATUS_OK;
     if (!make_room(share, words))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
+        status =
+            error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
     if (!status)
         status = find_words(words, problem, n_parameter, error);
     if (!status)
@@ -408,7 +432,8 @@ static enum status make(struct share *share, const struct recipe *recipe, struct
     if (!status && share->n > 0)
         status = find_fits(share, error);
     if (!status && share->n > 0 && !print(share, names, column))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
+        status =
+            error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
     free(words->of);
     free(words->wanted);
     free(words->by);
@@ -455,7 +480,8 @@ static enum status check_evaluation(const struct share *share, const char *const
                  : STATUS_OK;
 }
 
-enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error)
+enum status share_open(struct share *share, struct run_options *options,
+                       const struct problem *problem, struct error *error)
 {
     struct words words = {.text = options->recipe.share, .random = options->recipe.random,
                           .names = problem_parameter_name(problem)};
@@ -470,7 +496,9 @@ enum status share_open(struct share *share, struct run_options *options, const s
     if (!status)
         status = share_random_check_problem(&share->random, share->level, problem, error);
     if (!status && share->n == 0 && options->recipe.leave_out_failed)
-        status = error_set(error, STATUS_USAGE, "--leave-out-failed: no parameter is shared (--share, /parameters/level), so "
+        status = error_set(error, STATUS_USAGE,
+                           "--leave-out-failed: no parameter is shared (--share, "
+                           "/parameters/level), so "
                            "no dataset fails because of another");
     if (!status && share->n > 0) {
         options->recipe.share = share->text;

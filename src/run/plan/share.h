@@ -13,7 +13,8 @@
 struct share {
     size_t n;              /* such parameters; 0: every dataset is a fit of its own */
     size_t n_parameter, n_dataset;
-    uint8_t *level;        /* of each parameter: 0 of datasets, 1 shared by all, 2 + c by the groups of column c */
+    /* of each parameter: 0 of datasets, 1 shared by all, 2 + c by the groups of column c */
+    uint8_t *level;
     size_t n_column;
     uint32_t **group;      /* of each column: a number for each dataset, from 0 */
     size_t *n_group;
@@ -30,18 +31,21 @@ struct share {
  * texts of options->recipe say it, too. STATUS_USAGE for options and parameters that cannot be
  * combined with it (yet). After problem_validate. share_fini is legal after a failure; it ends the
  * life of the options' texts. */
-enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error);
+enum status share_open(struct share *share, struct run_options *options,
+                       const struct problem *problem, struct error *error);
 /* The same from the recipe's texts alone, for the finisher: parameters have these names. */
 enum status share_read(struct share *share, const struct recipe *recipe, const char *const *names,
                        size_t n_parameter, const struct problem *problem, struct error *error);
 void share_fini(struct share *share);
 
-/* The levels within component c: a column with one group there is shared by all of its datasets, and groups are numbered anew.
- * The column with the most values comes first; the fit eliminates it, and those of the others count as shared parameters, of
- * which *n_value is the number. Zero-initialise; share_levels_fini is always legal. False: out of memory. */
+/* The levels within component c: a column with one group there is shared by all of its datasets,
+ * and groups are numbered anew. The column with the most values comes first; the fit eliminates
+ * it, and those of the others count as shared parameters, of which *n_value is the number.
+ * Zero-initialise; share_levels_fini is always legal. False: out of memory. */
 struct share_levels {
     struct joint_levels levels;
     void *memory;
 };
-bool share_levels_make(struct share_levels *made, const struct share *share, size_t c, size_t *n_value);
+bool share_levels_make(struct share_levels *made, const struct share *share, size_t c,
+                       size_t *n_value);
 void share_levels_fini(struct share_levels *made);

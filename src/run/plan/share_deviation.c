@@ -27,8 +27,8 @@ static size_t find(const char *const *names, size_t n_parameter, const char *nam
 
 static enum status refuse(const char *entry, const char *why, struct error *error)
 {
-    return error_set(error, STATUS_USAGE, "--random-deviation: '%.*s': %s", (int)strcspn(entry, ","),
-                     entry, why);
+    return error_set(error, STATUS_USAGE, "--random-deviation: '%.*s': %s",
+                     (int)strcspn(entry, ","), entry, why);
 }
 
 /* One entry, NAME=, NAME@experiment= or NAME.NAME=, of these bytes before the '='. */

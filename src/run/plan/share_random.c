@@ -43,9 +43,10 @@ static enum status refuse_name(const struct share_random *random, const char *co
                   "parameters is independent of all else; correlations of it are not possible yet "
                   "(name only parameters that differ between datasets)", text);
     else
-        error_set(error, STATUS_USAGE, "--random-covariance: '%s' is not a random parameter; it takes "
-              "full, diagonal, or names of random parameters joined by dots, as in k.V,ka%s", text,
-              nearest_hint(hint, "\nDid you mean '", "'?", text, known, n_known));
+        error_set(error, STATUS_USAGE,
+                  "--random-covariance: '%s' is not a random parameter; it takes "
+                  "full, diagonal, or names of random parameters joined by dots, as in k.V,ka%s",
+                  text, nearest_hint(hint, "\nDid you mean '", "'?", text, known, n_known));
     free(known);
     return error->status;
 }

@@ -20,8 +20,8 @@ struct share_random {
 /* From marked parameters, those that vary between experiments, and --random-covariance (NULL:
  * full). share_random_fini is legal after a failure. */
 enum status share_random_init(struct share_random *random, const bool *is_random,
-                              const bool *varies, const char *const *names, size_t n_parameter, const char *covariance,
-                              struct error *error);
+                              const bool *varies, const char *const *names, size_t n_parameter,
+                              const char *covariance, struct error *error);
 void share_random_fini(struct share_random *random);
 /* STATUS_USAGE for options that are not possible with random parameters (yet) and, without any, for
  * those of random ones alone. */

@@ -33,8 +33,11 @@ static enum status check_owner(const struct stat *about, const char *path, struc
 {
     if (about->st_uid == geteuid() && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "%s is not used, because other users can write to it: check it, then "
-                     "chown it to yourself and chmod go-w it (--trust trusts for one run without it)", path);
+    return error_set(error, STATUS_SYSTEM,
+                     "%s is not used, because other users can write to it: check it, then "
+                     "chown it to yourself and chmod go-w it (--trust trusts for one run without "
+                     "it)",
+                     path);
 }
 
 /* Reads the whole file into list->text; NULL if there is none. */
@@ -58,7 +61,8 @@ static enum status read_text(struct trust_list *list, struct error *error)
     if (!status)
         status = check_owner(&about, list->path, error);
     if (!status && (!S_ISREG(about.st_mode) || about.st_size > MAX_LIST))
-        status = error_set(error, STATUS_SYSTEM, "%s: this is not a list of trusted models", list->path);
+        status =
+            error_set(error, STATUS_SYSTEM, "%s: this is not a list of trusted models", list->path);
     if (!status && !(list->text = malloc((size_t)about.st_size + 1)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %s", list->path);
     while (!status && done < (size_t)about.st_size) {
@@ -66,7 +70,8 @@ static enum status read_text(struct trust_list *list, struct error *error)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            status = error_system(error, errno, "cannot read the list of trusted models %s", list->path);
+            status =
+                error_system(error, errno, "cannot read the list of trusted models %s", list->path);
         if (n <= 0)
             break;
         done += (size_t)n;
@@ -116,7 +121,8 @@ enum status trust_read(struct trust_list *list, struct error *error)
         if (*line == '\0' || *line == '#')
             continue;
         if (!take_line(line, &list->entry[list->n]))
-            return error_set(error, STATUS_SYSTEM, "%s: line %zu does not begin with a SHA-256: correct or remove it",
+            return error_set(error, STATUS_SYSTEM,
+                             "%s: line %zu does not begin with a SHA-256: correct or remove it",
                              list->path, number);
         list->n++;
     }
@@ -149,8 +155,10 @@ enum status trust_check_links(const void *bytes, size_t n_byte, const char *orig
     if (!links.relative[0])
         return STATUS_OK;
     return error_set(error, STATUS_BAD_MODEL,
-                     "%s: it loads a library from the relative path '%s', so its SHA-256 does not say "
-                     "what runs: link the library statically or by an absolute path (--trust and --model run it all the same)",
+                     "%s: it loads a library from the relative path '%s', so its SHA-256 does not "
+                     "say "
+                     "what runs: link the library statically or by an absolute path (--trust and "
+                     "--model run it all the same)",
                      origin, links.relative);
 }
 
@@ -165,8 +173,11 @@ static enum status make_folder(const char *path, struct error *error)
         *slash = '\0';
         int number = mkdir(folder, 0700) == 0 ? 0 : errno;
         if (number && access(folder, F_OK) != 0)
-            return error_system(error, number, "cannot make the directory %s (set XDG_CONFIG_HOME to another place; --trust "
-                                "trusts for one run without it)", folder);
+            return error_system(error, number,
+                                "cannot make the directory %s (set XDG_CONFIG_HOME to another "
+                                "place; --trust "
+                                "trusts for one run without it)",
+                                folder);
         *slash = kept;
         if (!kept)
             break;
@@ -184,15 +195,16 @@ static void print_entry(FILE *file, const char *sha256, const char *date, const 
 }
 
 /* The list without `removed` and with `added` (either may be NULL). */
-static enum status replace(const struct trust_list *list, const char *removed, const char *added, const char *origin,
-                           struct error *error)
+static enum status replace(const struct trust_list *list, const char *removed, const char *added,
+                           const char *origin, struct error *error)
 {
     char *text = NULL, date[32] = "-";
     size_t n_byte = 0;
     time_t now = time(NULL);
     struct tm utc;
     if (!list->path[0])
-        return error_set(error, STATUS_SYSTEM, "there is no place for a list of trusted models: neither HOME nor "
+        return error_set(error, STATUS_SYSTEM,
+                         "there is no place for a list of trusted models: neither HOME nor "
                          "XDG_CONFIG_HOME is set to an absolute path");
     if (gmtime_r(&now, &utc))
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
@@ -209,12 +221,14 @@ static enum status replace(const struct trust_list *list, const char *removed, c
     if (file)
         fclose(file);
     status = complete ? durable_write(list->path, 0600, text, n_byte, error)
-                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the list of trusted models");
+                      : error_set(error, STATUS_NO_MEMORY,
+                                  "out of memory for the list of trusted models");
     free(text);
     return status;
 }
 
-enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin, struct error *error)
+enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin,
+                      struct error *error)
 {
     return replace(list, sha256, sha256, origin, error);
 }

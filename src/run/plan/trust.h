@@ -1,5 +1,5 @@
-/* The user's list of native code that may run although only a data file names it. It has the SHA-256 of the code, so that it
- * applies to exactly these bytes.
+/* The user's list of native code that may run although only a data file names it. It has the
+ * SHA-256 of the code, so that it applies to exactly these bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -13,8 +13,8 @@ struct trust_entry {
     const char *date, *origin; /* when it was added, and its name then; for display */
 };
 
-/* $XDG_CONFIG_HOME/stiffit/trusted or ~/.config/stiffit/trusted: lines "SHA256 DATE ORIGIN"; empty lines and
- * lines that begin with # are ignored. */
+/* $XDG_CONFIG_HOME/stiffit/trusted or ~/.config/stiffit/trusted: lines "SHA256 DATE ORIGIN";
+ * empty lines and lines that begin with # are ignored. */
 struct trust_list {
     char path[PATH_MAX]; /* "": there is no folder for it */
     struct trust_entry *entry;
@@ -22,8 +22,8 @@ struct trust_list {
     char *text; /* the entries point into it */
 };
 
-/* A missing file is an empty list. STATUS_SYSTEM: it cannot be read or understood, or another user could have written it.
- * trust_fini is legal after a failure and on a zeroed struct. */
+/* A missing file is an empty list. STATUS_SYSTEM: it cannot be read or understood, or another
+ * user could have written it. trust_fini is legal after a failure and on a zeroed struct. */
 enum status trust_read(struct trust_list *list, struct error *error);
 void trust_fini(struct trust_list *list);
 bool trust_has(const struct trust_list *list, const char *sha256);
@@ -34,5 +34,6 @@ enum status trust_check_links(const void *bytes, size_t n_byte, const char *orig
                               struct error *error);
 
 /* Each replaces the file in one step. `list` is the list as read; it does not change. */
-enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin, struct error *error);
+enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin,
+                      struct error *error);
 enum status trust_remove(const struct trust_list *list, const char *sha256, struct error *error);

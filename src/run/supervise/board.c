@@ -1,5 +1,6 @@
-/* Shared memory that survives exec: an unlinked file whose descriptor is passed in the environment. What is offered follows the
- * board, and from the next page on the slots, whose number only a compute process knows.
+/* Shared memory that survives exec: an unlinked file whose descriptor is passed in the
+ * environment. What is offered follows the board, and from the next page on the slots, whose
+ * number only a compute process knows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/board.h"
 
@@ -63,7 +64,8 @@ struct board *board_new(const void *offered, size_t n)
     int fd = anonymous_file();
     if (fd < 0)
         return NULL;
-    struct board *board = ftruncate(fd, (off_t)head_bytes(n)) == 0 ? map(fd, 0, sizeof *board) : NULL;
+    struct board *board =
+        ftruncate(fd, (off_t)head_bytes(n)) == 0 ? map(fd, 0, sizeof *board) : NULL;
     if (!board || (n && pwrite(fd, offered, n, sizeof *board) != (ssize_t)n)) {
         if (board)
             munmap(board, sizeof *board);
@@ -190,7 +192,8 @@ static void lay_out(struct board_slots *slots, size_t n_slot, size_t n_lane, siz
     slots->bytes = n_slot * slots->stride;
 }
 
-bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t n_parameter, struct board_slots *slots)
+bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t n_parameter,
+                      struct board_slots *slots)
 {
     board_slots_fini(slots);
     counter_set(&board->n_slot, 0);
@@ -220,7 +223,8 @@ void board_slots_look(const struct board *board, struct board_slots *slots)
     size_t n_slot = counter_get(&board->n_slot), n_parameter = counter_get(&board->n_parameter);
     size_t n_lane = counter_get(&board->n_lane);
     struct stat info;
-    if (slots->n == n_slot && ((slots->n_parameter == n_parameter && slots->n_lane == n_lane) || n_slot == 0))
+    if (slots->n == n_slot &&
+        ((slots->n_parameter == n_parameter && slots->n_lane == n_lane) || n_slot == 0))
         return;
     board_slots_fini(slots);
     if (n_slot == 0 || n_lane == 0 || board->descriptor < 0 || fstat(board->descriptor, &info))

@@ -1,4 +1,5 @@
-/* Waits for a child: signals, the time limit, and the heartbeats on the board, in one loop of one thread.
+/* Waits for a child: signals, the time limit, and the heartbeats on the board, in one loop of
+ * one thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/child.h"
 
@@ -84,8 +85,8 @@ static pid_t spawn_child(const struct child_command *command, struct error *erro
     return child;
 }
 
-/* The child of a fork. This process has loaded all libraries, which takes as long as the rest of a small run's start, but has
- * used none of them. */
+/* The child of a fork. This process has loaded all libraries, which takes as long as the rest of
+ * a small run's start, but has used none of them. */
 static void be_child(const struct child_command *command)
 {
     sigset_t none;
@@ -108,11 +109,12 @@ static pid_t fork_child(const struct child_command *command, struct error *error
     return child;
 }
 
-/* A library that is loaded may have started threads (OpenBLAS does, one per core): then a fork is no copy of this process and
- * may deadlock. */
+/* A library that is loaded may have started threads (OpenBLAS does, one per core): then a fork
+ * is no copy of this process and may deadlock. */
 pid_t child_start(const struct child_command *command, struct error *error)
 {
-    return process_number(PROCESS_N_THREAD) == 1 ? fork_child(command, error) : spawn_child(command, error);
+    return process_number(PROCESS_N_THREAD) == 1 ? fork_child(command, error)
+                                                 : spawn_child(command, error);
 }
 
 /* For how long a thread or a process has shown no sign of life: while it computed, and while it
@@ -178,7 +180,8 @@ static int patience(const struct watch *watch)
     enum board_phase phase = (enum board_phase)counter_get(&watch->board->phase);
     if (phase == BOARD_PREPARING)
         return INT_MAX;
-    if (phase == BOARD_WRITING || (phase == BOARD_FITTING && counter_get(&watch->board->n_finished)))
+    if (phase == BOARD_WRITING ||
+        (phase == BOARD_FITTING && counter_get(&watch->board->n_finished)))
         return SLOW_DISK_FACTOR * watch->hang_s;
     return watch->hang_s;
 }
@@ -227,8 +230,8 @@ static enum alive judge_process(const struct watch *watch, const struct quiet *q
     return quiet->waiting_ms >= (int64_t)SLOW_DISK_FACTOR * watch->hang_s * LOOK_MS ? WAITS : ALIVE;
 }
 
-/* One check, a second after the last. Marks workers that hang. After the first of them it waits a little, so that workers that
- * began to hang a moment later are included. */
+/* One check, a second after the last. Marks workers that hang. After the first of them it waits
+ * a little, so that workers that began to hang a moment later are included. */
 static enum alive look(const struct watch *watch, pid_t child, struct silence *silence)
 {
     struct board *board = watch->board;

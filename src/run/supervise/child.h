@@ -28,14 +28,15 @@ struct watch {
     int hang_s;          /* time on the processor without a sign of life that counts as hanging */
     int64_t deadline_ns; /* --time-limit; INT64_MAX: none */
     bool asked_to_stop, time_is_up;
-    int64_t asked_ns, end_ns; /* when it was asked to stop; when it is killed if it still runs (finished fits are safe) */
+    /* when it was asked to stop; when it is killed if it still runs (finished fits are safe) */
+    int64_t asked_ns, end_ns;
 };
 
 /* Blocks the signals of the set in this process permanently. */
 void watch_init(struct watch *watch, struct board *board);
 
-/* What a child does: `run` with these arguments, after a fork; where a fork is not safe, this program with `word` before
- * them. */
+/* What a child does: `run` with these arguments, after a fork; where a fork is not safe, this
+ * program with `word` before them. */
 struct child_command {
     const char *word, *name; /* name: of the process */
     int (*run)(int argc, char **argv); /* the exit code */

@@ -15,8 +15,10 @@
 
 const char rank_link_variable[] = "STIFFIT_RANK_LINK";
 
-/* OpenMPI's mpirun; the Hydra of MPICH and Intel, and srun with PMI-2; srun with PMIx, or without any. */
-static const char *const n_launched[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+/* OpenMPI's mpirun; the Hydra of MPICH and Intel, and srun with PMI-2; srun with PMIx, or
+ * without any. */
+static const char *const n_launched[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                         "SLURM_STEP_NUM_TASKS"};
 static const char *const number_launched[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
 
 static long find_number(const char *const names[3], long otherwise)
@@ -35,7 +37,8 @@ unsigned rank_n_launched(void)
 
 bool rank_has_manager(void)
 {
-    return getenv(n_launched[0]) || getenv(n_launched[1]) || getenv("PMIX_RANK") || getenv("PMI_RANK");
+    return getenv(n_launched[0]) || getenv(n_launched[1]) || getenv("PMIX_RANK") ||
+           getenv("PMI_RANK");
 }
 
 bool rank_is_first_launched(void) { return find_number(number_launched, 0) == 0; }
@@ -79,7 +82,8 @@ bool rank_link_find(struct rank_link *link)
 }
 
 /* Waits for an answer, with signs of life. */
-static bool ask(struct rank_link *link, enum rank_kind kind, const void *bytes, size_t n, struct rank_answer *answer)
+static bool ask(struct rank_link *link, enum rank_kind kind, const void *bytes, size_t n,
+                struct rank_answer *answer)
 {
     enum { BEAT_MS = 100 };
     const struct rank_request request = {.kind = kind, .n = n};
@@ -112,7 +116,8 @@ enum status rank_link_join(struct rank_link *link, struct counter *heartbeat, st
     return STATUS_OK;
 }
 
-static const unsigned char *gather(struct rank_link *link, enum rank_kind kind, const void *bytes, size_t n, size_t *n_all)
+static const unsigned char *gather(struct rank_link *link, enum rank_kind kind, const void *bytes,
+                                   size_t n, size_t *n_all)
 {
     struct rank_answer answer = {.n = 0};
     bool is_good = ask(link, kind, bytes, n, &answer);
@@ -125,7 +130,8 @@ const unsigned char *rank_link_gather(void *link, const void *bytes, size_t n, s
     return gather(link, RANK_GATHER, bytes, n, n_all);
 }
 
-const unsigned char *rank_link_gather_at_first(void *link, const void *bytes, size_t n, size_t *n_all)
+const unsigned char *rank_link_gather_at_first(void *link, const void *bytes, size_t n,
+                                               size_t *n_all)
 {
     return gather(link, RANK_GATHER_AT_FIRST, bytes, n, n_all);
 }

@@ -1,5 +1,6 @@
-/* How a compute process reaches those of the other ranks: through a socket to its supervisor, which calls MPI. A compute
- * process may die and be replaced; the ranks then all begin again from the state that was kept last.
+/* How a compute process reaches those of the other ranks: through a socket to its supervisor,
+ * which calls MPI. A compute process may die and be replaced; the ranks then all begin again
+ * from the state that was kept last.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -30,11 +31,13 @@ struct rank_link {
     int descriptor;
     struct rank_info info;
     struct counter *heartbeat;    /* of the waiting process */
-    bool is_joined, is_lost;      /* is_lost: another rank has ended or begins again, or this one was asked to stop */
+    /* is_lost: another rank has ended or begins again, or this one was asked to stop */
+    bool is_joined, is_lost;
     unsigned char *bytes;         /* of the latest answer */
 };
 
-/* How many tasks mpirun or srun has launched, by the environment; 1: it is not known that there are others. */
+/* How many tasks mpirun or srun has launched, by the environment; 1: it is not known that there
+ * are others. */
 unsigned rank_n_launched(void);
 /* Whether they can find each other; srun without --mpi only starts them. */
 bool rank_has_manager(void);
@@ -46,9 +49,11 @@ extern const char rank_link_variable[];
 bool rank_link_find(struct rank_link *link);
 /* Waits until all ranks have joined. STATUS_USAGE: there is no MPI. */
 enum status rank_link_join(struct rank_link *link, struct counter *heartbeat, struct error *error);
-/* As joint_ranks.gather: the context is the link. rank_link_gather_at_first: only rank 0 gets the bytes, the others none. */
+/* As joint_ranks.gather: the context is the link. rank_link_gather_at_first: only rank 0 gets
+ * the bytes, the others none. */
 const unsigned char *rank_link_gather(void *link, const void *bytes, size_t n, size_t *n_all);
-const unsigned char *rank_link_gather_at_first(void *link, const void *bytes, size_t n, size_t *n_all);
+const unsigned char *rank_link_gather_at_first(void *link, const void *bytes, size_t n,
+                                               size_t *n_all);
 /* Why this process ends, for rank 0 to say. */
 void rank_link_tell(struct rank_link *link, const char *text);
 void rank_link_fini(struct rank_link *link);

@@ -16,8 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes of all ranks in one call of MPI, whose counts are int; and how long others may take to follow a rank that ends: they
- * learn of it when their pass is over. Then the job is aborted, which costs no more than the pass. */
+/* Bytes of all ranks in one call of MPI, whose counts are int; and how long others may take to
+ * follow a rank that ends: they learn of it when their pass is over. Then the job is aborted,
+ * which costs no more than the pass. */
 static const size_t AT_ONCE = (size_t)1 << 30;
 static const int64_t FOLLOW_NS = INT64_C(5000000000), STEP_NS = 20000, LONGEST_STEP_NS = 1000000;
 
@@ -129,7 +130,8 @@ static const struct ranks_mpi *load(struct error *error)
     return mpi && mpi->version == RANKS_MPI_VERSION ? mpi : NULL;
 }
 
-/* The folder for the journal of a rank other than 0. A compute process removes it once rank 0 knows what is in it. */
+/* The folder for the journal of a rank other than 0. A compute process removes it once rank 0
+ * knows what is in it. */
 static bool make_journal(struct ranks *ranks)
 {
     rank_journal_remove(ranks->journal);
@@ -158,16 +160,21 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
         fail(ranks, "no folder for temporary files (TMPDIR)");
     const struct ranks_mpi *mpi = load(&error);
     if (!mpi) {
-        snprintf(why, size, "%u tasks of this run were launched (mpirun, srun), but this stiffit has no MPI%s%s: build it "
-                 "where mpicc is found, or launch one task, which uses all CPUs of its machine", ranks->n_launched,
-                 *error.message ? " that can be loaded: " : "", error.message);
+        snprintf(why, size,
+                 "%u tasks of this run were launched (mpirun, srun), but this stiffit has no "
+                 "MPI%s%s: build it "
+                 "where mpicc is found, or launch one task, which uses all CPUs of its machine",
+                 ranks->n_launched, *error.message ? " that can be loaded: " : "", error.message);
         return why;
     }
     if (rank_has_manager())
         mpi->begin(&ranks->n, &ranks->rank);
     if ((unsigned)ranks->n != ranks->n_launched) {
-        snprintf(why, size, "%u tasks of this run were launched, but MPI does not know them: use the mpirun of the MPI "
-                 "that stiffit was built with, or srun --mpi=pmix (`srun --mpi=list`)", ranks->n_launched);
+        snprintf(why, size,
+                 "%u tasks of this run were launched, but MPI does not know them: use the mpirun "
+                 "of the MPI "
+                 "that stiffit was built with, or srun --mpi=pmix (`srun --mpi=list`)",
+                 ranks->n_launched);
         if (rank_has_manager())
             mpi->end();
         return why;
@@ -178,7 +185,8 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
     ranks->count = calloc(2 * n, sizeof *ranks->count);
     ranks->offset = ranks->count + n;
     ranks->displacement = calloc(n, sizeof *ranks->displacement);
-    if (!ranks->header || !ranks->count || !ranks->displacement || (ranks->rank > 0 && !make_journal(ranks)))
+    if (!ranks->header || !ranks->count || !ranks->displacement ||
+        (ranks->rank > 0 && !make_journal(ranks)))
         fail(ranks, "no memory, or no folder for temporary files (TMPDIR)");
     return NULL;
 }
@@ -205,7 +213,8 @@ static void answer_join(struct ranks *ranks)
 }
 
 /* Says what this rank has. */
-static void begin_round(struct ranks *ranks, enum rank_flag flag, enum rank_kind kind, size_t n, int code)
+static void begin_round(struct ranks *ranks, enum rank_flag flag, enum rank_kind kind, size_t n,
+                        int code)
 {
     ranks->mine = (struct header){.flag = flag, .kind = kind, .n = n, .code = code};
     for (int r = 0; r < ranks->n; r++) {
@@ -233,8 +242,10 @@ static bool begin_part(struct ranks *ranks)
     free(ranks->part);
     if (!(ranks->part = malloc(receives ? at : 1)))
         fail(ranks, "out of memory for the bytes of all ranks");
-    const unsigned char *from = ranks->give ? ranks->give + (ranks->done < ranks->mine.n ? ranks->done : 0) : NULL;
-    ranks->mpi->gather(from, ranks->part, ranks->count, ranks->offset, ranks->rank, at_first ? 0 : -1);
+    const unsigned char *from =
+        ranks->give ? ranks->give + (ranks->done < ranks->mine.n ? ranks->done : 0) : NULL;
+    ranks->mpi->gather(from, ranks->part, ranks->count, ranks->offset, ranks->rank,
+                       at_first ? 0 : -1);
     ranks->phase = BYTES;
     return true;
 }
@@ -242,11 +253,13 @@ static bool begin_part(struct ranks *ranks)
 static void take_part(struct ranks *ranks)
 {
     for (int r = 0; ranks->n_got && r < ranks->n; r++)
-        memcpy(ranks->got + ranks->displacement[r] + ranks->done, ranks->part + ranks->offset[r], (size_t)ranks->count[r]);
+        memcpy(ranks->got + ranks->displacement[r] + ranks->done, ranks->part + ranks->offset[r],
+               (size_t)ranks->count[r]);
     ranks->done += AT_ONCE / (size_t)ranks->n;
 }
 
-/* What the headers say: the first rank that ends for a reason of its own decides, then one that begins again. */
+/* What the headers say: the first rank that ends for a reason of its own decides, then one that
+ * begins again. */
 static void decide(struct ranks *ranks)
 {
     const struct header *ends = NULL;
@@ -344,7 +357,8 @@ void ranks_serve(struct ranks *ranks)
 
 void ranks_wait(struct ranks *ranks, int64_t until_ns)
 {
-    int64_t left = until_ns - clock_now_ns(), longest = ranks->phase == QUIET ? 5 * LONGEST_STEP_NS : ranks->step_ns;
+    int64_t left = until_ns - clock_now_ns(),
+            longest = ranks->phase == QUIET ? 5 * LONGEST_STEP_NS : ranks->step_ns;
     if (left <= 0)
         return;
     left = left < longest ? left : longest;
@@ -356,7 +370,8 @@ void ranks_wait(struct ranks *ranks, int64_t until_ns)
 }
 
 /* Runs rounds until none is under way. A stop that the others do not follow ends them. */
-static void finish_round(struct ranks *ranks, const sigset_t *set, bool *is_stopping, bool must_follow)
+static void finish_round(struct ranks *ranks, const sigset_t *set, bool *is_stopping,
+                         bool must_follow)
 {
     const struct timespec none = {.tv_sec = 0};
     int64_t since_ns = clock_now_ns();
@@ -367,7 +382,8 @@ static void finish_round(struct ranks *ranks, const sigset_t *set, bool *is_stop
             *is_stopping = true;
         }
         if ((must_follow || *is_stopping) && clock_now_ns() - since_ns > FOLLOW_NS)
-            ranks->mpi->abort(ranks->mine.code ? (int)ranks->mine.code : status_exit_code(STATUS_STOPPED));
+            ranks->mpi->abort(ranks->mine.code ? (int)ranks->mine.code
+                                               : status_exit_code(STATUS_STOPPED));
         ranks_wait(ranks, INT64_MAX);
     }
 }
@@ -380,8 +396,8 @@ static void take_texts(struct ranks *ranks, struct error *error)
                       (const char *)ranks->got + ranks->displacement[r]);
 }
 
-enum rank_flag ranks_conclude(struct ranks *ranks, enum rank_flag flag, int *code, struct error *error, const sigset_t *set,
-                              bool *is_stopping)
+enum rank_flag ranks_conclude(struct ranks *ranks, enum rank_flag flag, int *code,
+                              struct error *error, const sigset_t *set, bool *is_stopping)
 {
     if (ranks->phase == QUIET && ranks->ours >= 0)
         listen_to_child(ranks); /* its last words */

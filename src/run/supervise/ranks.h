@@ -1,5 +1,6 @@
-/* The supervisor's part of a run on several ranks: passes on what its compute process gives, and agrees with the others on how
- * the run ends. Nothing is loaded and MPI is not begun until a compute process asks for it.
+/* The supervisor's part of a run on several ranks: passes on what its compute process gives, and
+ * agrees with the others on how the run ends. Nothing is loaded and MPI is not begun until a
+ * compute process asks for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -25,8 +26,9 @@ void ranks_wait(struct ranks *ranks, int64_t until_ns);
 bool ranks_are_joined(const struct ranks *ranks);
 int ranks_number(const struct ranks *ranks); /* 0 as long as they are not */
 
-/* After the compute process has ended, or while none runs: how the ranks go on, once all say so. `flag`: what this rank wants,
- * RANK_AGAIN or RANK_END with an exit code; the reason in `error`, which only rank 0 keeps, also that of another rank. Returns
- * RANK_AGAIN or RANK_END, with the exit code of the run. is_stopping: becomes true at a signal of the set. */
-enum rank_flag ranks_conclude(struct ranks *ranks, enum rank_flag flag, int *code, struct error *error, const sigset_t *set,
-                              bool *is_stopping);
+/* After the compute process has ended, or while none runs: how the ranks go on, once all say so.
+ * `flag`: what this rank wants, RANK_AGAIN or RANK_END with an exit code; the reason in `error`,
+ * which only rank 0 keeps, also that of another rank. Returns RANK_AGAIN or RANK_END, with the
+ * exit code of the run. is_stopping: becomes true at a signal of the set. */
+enum rank_flag ranks_conclude(struct ranks *ranks, enum rank_flag flag, int *code,
+                              struct error *error, const sigset_t *set, bool *is_stopping);

@@ -1,6 +1,6 @@
-/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS. It starts the compute process, replaces it if it dies
- * because of a fit, then starts the finisher, and reports how they ended. Whatever a model or a damaged file does, this
- * process survives to report it.
+/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS. It starts the compute
+ * process, replaces it if it dies because of a fit, then starts the finisher, and reports how
+ * they ended. Whatever a model or a damaged file does, this process survives to report it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run.h"
 
@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How often another process may remove the journal; and how often the compute process may die while no fit is running, that
- * is, with no fit to set aside. */
+/* How often another process may remove the journal; and how often the compute process may die
+ * while no fit is running, that is, with no fit to set aside. */
 enum { MAX_AGAIN = 3, MAX_UNEXPLAINED = 3 };
 
 struct supervisor {
@@ -44,28 +44,34 @@ static const char *phase_text(enum board_phase phase)
     }
 }
 
-/* Whether a child was killed or crashed. A child that had no memory to begin with cannot report this on the board. */
+/* Whether a child was killed or crashed. A child that had no memory to begin with cannot report
+ * this on the board. */
 static bool has_died(const struct board *board, const struct ending *ending)
 {
     if (!WIFEXITED(ending->wait_status))
         return true;
     enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_DONE;
-    return phase != BOARD_DONE &&
-           !(phase == BOARD_OPENING && WEXITSTATUS(ending->wait_status) == status_exit_code(STATUS_SYSTEM));
+    return phase != BOARD_DONE && !(phase == BOARD_OPENING && WEXITSTATUS(ending->wait_status) ==
+                                                                  status_exit_code(STATUS_SYSTEM));
 }
 
 static int report_stop(const struct supervisor *supervisor, struct error *error)
 {
-    return status_exit_code(error_set(error, STATUS_STOPPED, "%s: stopped by %s. Every finished fit is in the journal: the "
-                                      "same command resumes", supervisor->request->problem,
+    return status_exit_code(error_set(error, STATUS_STOPPED,
+                                      "%s: stopped by %s. Every finished fit is in the journal: "
+                                      "the "
+                                      "same command resumes",
+                                      supervisor->request->problem,
                                       supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
 }
 
 static int report_again(const struct supervisor *supervisor, struct error *error)
 {
     return status_exit_code(error_set(error, STATUS_SYSTEM,
-                                      "%s: the run's journal, problem or result was changed or removed "
-                                      "again and again, by another process or by the model's code: let one run work at a time",
+                                      "%s: the run's journal, problem or result was changed or "
+                                      "removed "
+                                      "again and again, by another process or by the model's code: "
+                                      "let one run work at a time",
                                       supervisor->request->problem));
 }
 
@@ -76,9 +82,11 @@ static int report_wait(const struct supervisor *supervisor, const char *what, st
     enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_OPENING;
     bool may_be_model = phase == BOARD_LOADING_MODEL || phase == BOARD_CHECKING;
     error_set(error, STATUS_SYSTEM,
-              "%s: %s waited %s for %d s without computing, so it was killed: the file system does not "
-              "answer%s. The same command resumes", supervisor->request->problem, what,
-              phase_text(phase), SLOW_DISK_FACTOR * supervisor->watch.hang_s,
+              "%s: %s waited %s for %d s without computing, so it was killed: the file system does "
+              "not "
+              "answer%s. The same command resumes",
+              supervisor->request->problem, what, phase_text(phase),
+              SLOW_DISK_FACTOR * supervisor->watch.hang_s,
               may_be_model ? ", or the model's code waits for something" : "");
     return status_exit_code(STATUS_SYSTEM);
 }
@@ -93,9 +101,10 @@ static const char *advice(enum board_phase phase, bool hung)
     return hung ? "The file may be damaged" : "";
 }
 
-/* The exit code for a child that was killed by a signal, was killed by us, or ended because foreign code called exit, if no
- * fit can be blamed. */
-static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
+/* The exit code for a child that was killed by a signal, was killed by us, or ended because
+ * foreign code called exit, if no fit can be blamed. */
+static int report_death(const struct supervisor *supervisor, const struct ending *ending,
+                        const char *what, struct error *error)
 {
     const struct board *board = supervisor->watch.board;
     const char *problem = supervisor->request->problem;
@@ -113,21 +122,25 @@ static int report_death(const struct supervisor *supervisor, const struct ending
         enum status status = phase == BOARD_OPENING_ENGINE ? STATUS_SYSTEM : STATUS_BAD_MODEL;
         const char *what_to_do = advice(phase, ending->hung);
         if (ending->hung)
-            error_set(error, status, "%s: %s hung %s: it computed for %d s without a sign of life, so it was killed. %s",
+            error_set(error, status,
+                      "%s: %s hung %s: it computed for %d s without a sign of life, so it was "
+                      "killed. %s",
                       problem, what, phase_text(phase), supervisor->watch.hang_s, what_to_do);
         else
-            error_set(error, status, "%s: %s died %s, before the first fit ended: %s%s%s", problem, what, phase_text(phase),
-                      how, *what_to_do ? ". " : "", what_to_do);
+            error_set(error, status, "%s: %s died %s, before the first fit ended: %s%s%s", problem,
+                      what, phase_text(phase), how, *what_to_do ? ". " : "", what_to_do);
         return status_exit_code(status);
     }
     if (ending->hung)
         snprintf(how, sizeof how, "it showed no sign of life for too long, so it was killed");
-    error_set(error, STATUS_SYSTEM, "%s: %s died %s: %s. Every finished fit is in the journal: the same command resumes",
+    error_set(error, STATUS_SYSTEM,
+              "%s: %s died %s: %s. Every finished fit is in the journal: the same command resumes",
               problem, what, phase_text(phase), how);
     return status_exit_code(STATUS_SYSTEM);
 }
 
-/* Whether another compute process may continue without the fits that killed this one; if so, the board tells it which. */
+/* Whether another compute process may continue without the fits that killed this one; if so, the
+ * board tells it which. */
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;
@@ -143,8 +156,8 @@ static bool may_go_on(struct supervisor *supervisor, const struct ending *ending
     return true;
 }
 
-static int start_and_watch(struct supervisor *supervisor, const struct child_command *command, struct ending *ending,
-                           struct error *error)
+static int start_and_watch(struct supervisor *supervisor, const struct child_command *command,
+                           struct ending *ending, struct error *error)
 {
     struct board *board = supervisor->watch.board;
     if (board) {
@@ -160,16 +173,18 @@ static int start_and_watch(struct supervisor *supervisor, const struct child_com
         return status_exit_code(error->status);
     *ending = child_watch(child, &supervisor->watch);
     /* A child that has only just started is killed by a request to stop. */
-    if (WIFSIGNALED(ending->wait_status) && sigismember(&supervisor->watch.set, WTERMSIG(ending->wait_status)) == 1)
+    if (WIFSIGNALED(ending->wait_status) &&
+        sigismember(&supervisor->watch.set, WTERMSIG(ending->wait_status)) == 1)
         supervisor->watch.asked_to_stop = true;
     return 0;
 }
 
 enum { ALL_IN_JOURNAL = -1 };
 
-/* What follows the end of a compute process: another one (RANK_AGAIN), what all ranks have agreed on (RANK_OK), or the end of
- * them all with *code, maybe ALL_IN_JOURNAL. */
-static enum rank_flag judge_ending(struct supervisor *supervisor, const struct ending *ending, int *code, struct error *error)
+/* What follows the end of a compute process: another one (RANK_AGAIN), what all ranks have
+ * agreed on (RANK_OK), or the end of them all with *code, maybe ALL_IN_JOURNAL. */
+static enum rank_flag judge_ending(struct supervisor *supervisor, const struct ending *ending,
+                                   int *code, struct error *error)
 {
     if (has_died(supervisor->watch.board, ending)) {
         if (may_go_on(supervisor, ending))
@@ -184,7 +199,8 @@ static enum rank_flag judge_ending(struct supervisor *supervisor, const struct e
         *code = ALL_IN_JOURNAL;
     else if (*code == RUN_EXIT_COMPLETE || *code == RUN_EXIT_COMPLETE_FAILED)
         *code = status_exit_code(*code == RUN_EXIT_COMPLETE ? STATUS_OK : STATUS_FITS_FAILED);
-    else if ((*code == RUN_EXIT_AGAIN || *code == RUN_EXIT_FRESH) && supervisor->watch.asked_to_stop)
+    else if ((*code == RUN_EXIT_AGAIN || *code == RUN_EXIT_FRESH) &&
+             supervisor->watch.asked_to_stop)
         *code = report_stop(supervisor, error);
     else if (*code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
         *code = report_again(supervisor, error);
@@ -194,7 +210,8 @@ static enum rank_flag judge_ending(struct supervisor *supervisor, const struct e
 }
 
 /* Whether all ranks begin again, where this one wants `flag`; if not, they end with *code. */
-static bool all_begin_again(struct supervisor *supervisor, enum rank_flag flag, int *code, struct error *error)
+static bool all_begin_again(struct supervisor *supervisor, enum rank_flag flag, int *code,
+                            struct error *error)
 {
     struct watch *watch = &supervisor->watch;
     if (ranks_are_joined(watch->ranks))
@@ -207,7 +224,8 @@ static bool all_begin_again(struct supervisor *supervisor, enum rank_flag flag, 
 static int compute_all(struct supervisor *supervisor, struct error *error)
 {
     const struct run_request *request = supervisor->request;
-    const struct child_command command = {"__compute", "stiffit-compute", request->compute, request->argc, request->argv};
+    const struct child_command command = {"__compute", "stiffit-compute", request->compute,
+                                          request->argc, request->argv};
     for (;;) {
         struct ending ending;
         int code = start_and_watch(supervisor, &command, &ending, error);
@@ -233,8 +251,10 @@ static int run_all(struct supervisor *supervisor, struct error *error)
         struct ending ending;
         char *journal = (char *)(uintptr_t)supervisor->request->journal; /* which holds the plan */
         if (board)
-            counter_set(&board->n_finished, 1); /* the fits are in the journal: a death from now on loses nothing */
-        const struct child_command command = {"__finish", "stiffit-finish", supervisor->request->finish, 1, &journal};
+            counter_set(&board->n_finished,
+                        1); /* the fits are in the journal: a death from now on loses nothing */
+        const struct child_command command = {"__finish", "stiffit-finish",
+                                              supervisor->request->finish, 1, &journal};
         code = start_and_watch(supervisor, &command, &ending, error);
         if (code)
             return code;
@@ -256,17 +276,23 @@ static const char trace_variable[] = "STIFFIT_TRACE_JOURNAL", trace_name[] = "/j
 
 const char *run_trace_journal(void) { return getenv(trace_variable); }
 
-/* The journal of a traced run is in a temporary folder, whose name is passed to the children in the environment. A trace
- * resumes nothing and leaves nothing behind, but its passes and crashes need a journal like those of any run. */
+/* The journal of a traced run is in a temporary folder, whose name is passed to the children in
+ * the environment. A trace resumes nothing and leaves nothing behind, but its passes and crashes
+ * need a journal like those of any run. */
 static enum status trace_journal_make(struct error *error)
 {
     const char *base = getenv("TMPDIR");
     char path[4096];
-    int n = snprintf(path, sizeof path - sizeof trace_name, "%s/stiffit-trace-XXXXXX", base && *base ? base : "/tmp");
+    int n = snprintf(path, sizeof path - sizeof trace_name, "%s/stiffit-trace-XXXXXX",
+                     base && *base ? base : "/tmp");
     if (n >= (int)(sizeof path - sizeof trace_name))
-        return error_set(error, STATUS_SYSTEM, "the path of the folder for temporary files (TMPDIR) is too long");
+        return error_set(error, STATUS_SYSTEM,
+                         "the path of the folder for temporary files (TMPDIR) is too long");
     if (!mkdtemp(path))
-        return error_system(error, errno, "cannot make a folder for temporary files, '%s' (set TMPDIR to use another)", path);
+        return error_system(error, errno,
+                            "cannot make a folder for temporary files, '%s' (set TMPDIR to use "
+                            "another)",
+                            path);
     strcat(path, trace_name);
     if (setenv(trace_variable, path, 1))
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
@@ -289,7 +315,8 @@ int run_supervise(const struct run_request *request, struct error *error)
 {
     struct supervisor supervisor = {.request = request};
     error->status = STATUS_OK;
-    setenv("OPENBLAS_NUM_THREADS", "1", 1); /* its constructor would start a thread per core in the child */
+    /* its constructor would start a thread per core in the child */
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     setenv("OMP_NUM_THREADS", "1", 1);
     watch_init(&supervisor.watch, board_new(request->options, request->n_option));
     if (isfinite(request->time_limit_s))

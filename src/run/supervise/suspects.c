@@ -18,7 +18,8 @@ void death_fini(struct death *death)
 void suspects_how(int wait_status, char how[SUSPECTS_HOW])
 {
     if (WIFSIGNALED(wait_status))
-        snprintf(how, SUSPECTS_HOW, "signal %d (%s%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
+        snprintf(how, SUSPECTS_HOW, "signal %d (%s%s)", WTERMSIG(wait_status),
+                 strsignal(WTERMSIG(wait_status)),
                  WTERMSIG(wait_status) == SIGKILL ? "; was memory short?" : "");
     else
         snprintf(how, SUSPECTS_HOW, "the model's code called exit(%d)", WEXITSTATUS(wait_status));
@@ -32,12 +33,13 @@ bool suspects_add(struct board *board, uint64_t fit)
     if (board->n_suspect >= BOARD_MAX_SUSPECT)
         return false;
     board->suspect[board->n_suspect] = fit;
-    board->n_suspect++; /* after the number itself, so that a death in between leaves no false suspect */
+    /* after the number itself, so that a death in between leaves no false suspect */
+    board->n_suspect++;
     return true;
 }
 
-static void strike_off(struct board *board, bool (*has)(const void *context, uint64_t fit), const void *context,
-                       const struct death *death)
+static void strike_off(struct board *board, bool (*has)(const void *context, uint64_t fit),
+                       const void *context, const struct death *death)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < board->n_suspect; i++) {
@@ -50,19 +52,21 @@ static void strike_off(struct board *board, bool (*has)(const void *context, uin
     board->n_suspect = n;
 }
 
-/* SIGKILL comes from outside, so a fit that was running alone is only a suspect. If SIGKILL comes again when that fit is tried
- * alone, the fit's use of memory is the cause. */
+/* SIGKILL comes from outside, so a fit that was running alone is only a suspect. If SIGKILL
+ * comes again when that fit is tried alone, the fit's use of memory is the cause. */
 static bool proves_guilt(const struct board *board, size_t n_busy)
 {
     bool from_outside = WIFSIGNALED(board->wait_status) && WTERMSIG(board->wait_status) == SIGKILL;
     return n_busy == 1 && (!from_outside || board->is_apart);
 }
 
-/* Whether no other fit was on the same worker: of several in one engine it is not known which one hangs. */
+/* Whether no other fit was on the same worker: of several in one engine it is not known which
+ * one hangs. */
 static bool is_alone(const struct board_slots *slots, size_t slot)
 {
     uint64_t fit = counter_get(&board_slot(slots, slot)->fit);
-    for (size_t i = slot - slot % slots->n_lane, end = i + slots->n_lane; i < end && i < slots->n; i++) {
+    for (size_t i = slot - slot % slots->n_lane, end = i + slots->n_lane; i < end && i < slots->n;
+         i++) {
         uint64_t other = counter_get(&board_slot(slots, i)->fit);
         if (other && other != fit)
             return false;
@@ -78,8 +82,9 @@ static bool is_in(uint64_t one, const uint64_t *list, size_t n)
     return i < n;
 }
 
-bool suspects_judge(struct board *board, const struct board_slots *slots, bool (*has)(const void *context, uint64_t fit),
-                    const void *context, struct death *death)
+bool suspects_judge(struct board *board, const struct board_slots *slots,
+                    bool (*has)(const void *context, uint64_t fit), const void *context,
+                    struct death *death)
 {
     *death = (struct death){.died = board->died, .hung = board->died && board->hung};
     uint64_t *fit = calloc(slots->n + 1, sizeof *fit);
@@ -120,8 +125,8 @@ bool suspects_judge(struct board *board, const struct board_slots *slots, bool (
     return true;
 }
 
-void suspects_reason(const struct death *death, const struct board_slot *slot, const char *const *names,
-                     size_t n_parameter, char reason[SUSPECTS_REASON])
+void suspects_reason(const struct death *death, const struct board_slot *slot,
+                     const char *const *names, size_t n_parameter, char reason[SUSPECTS_REASON])
 {
     static const char more[] = ", ...";
     int used = snprintf(reason, SUSPECTS_REASON, "%s", death->how);
@@ -129,7 +134,8 @@ void suspects_reason(const struct death *death, const struct board_slot *slot, c
         return;
     for (size_t i = 0; i < n_parameter; i++) {
         char entry[SUSPECTS_REASON];
-        int n = snprintf(entry, sizeof entry, "%s%s = %.9g", i ? ", " : " at ", names[i], slot->parameter[i]);
+        int n = snprintf(entry, sizeof entry, "%s%s = %.9g", i ? ", " : " at ", names[i],
+                         slot->parameter[i]);
         bool is_last = i + 1 == n_parameter;
         if (n < 0 || (size_t)(used + n) + (is_last ? 0 : sizeof more) > SUSPECTS_REASON - 1) {
             snprintf(reason + used, SUSPECTS_REASON - (size_t)used, "%s", i ? more : "");
@@ -140,4 +146,7 @@ void suspects_reason(const struct death *death, const struct board_slot *slot, c
     }
 }
 
-uint64_t suspects_n_guilty(const struct board *board) { return board->n_guilty + board->n_group_death; }
+uint64_t suspects_n_guilty(const struct board *board)
+{
+    return board->n_guilty + board->n_group_death;
+}

@@ -14,12 +14,15 @@ static void begin(int *n, int *rank)
     MPI_Comm_rank(MPI_COMM_WORLD, rank);
 }
 
-static void gather(const void *bytes, void *all, const int *count, const int *offset, int rank, int root)
+static void gather(const void *bytes, void *all, const int *count, const int *offset, int rank,
+                   int root)
 {
     if (root < 0)
-        MPI_Iallgatherv(bytes, count[rank], MPI_BYTE, all, count, offset, MPI_BYTE, MPI_COMM_WORLD, &request);
+        MPI_Iallgatherv(bytes, count[rank], MPI_BYTE, all, count, offset, MPI_BYTE, MPI_COMM_WORLD,
+                        &request);
     else
-        MPI_Igatherv(bytes, count[rank], MPI_BYTE, all, count, offset, MPI_BYTE, root, MPI_COMM_WORLD, &request);
+        MPI_Igatherv(bytes, count[rank], MPI_BYTE, all, count, offset, MPI_BYTE, root,
+                     MPI_COMM_WORLD, &request);
 }
 
 static int is_done(void)
