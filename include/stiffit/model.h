@@ -1,16 +1,30 @@
 /* The plugin interface of stiffit: a model is a shared object that exports one constant
- * `stiffit_model`. This is the only header that a model needs; it includes nothing but
- * <stdint.h> and is valid C11 and C++11.
+ * `stiffit_model`. This is the only header that a model needs; it includes nothing but <stdint.h>
+ * and is valid C11 and C++11.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A complete plugin for y' = -k y with y(0) = 1, where y is observed:
  *
  *     #include <stiffit/model.h>
- *     static const char *const states[] = {"y"}, *const parameters[] = {"k"}, *const observables[]
- * = {"y"}; static int rhs(const struct stiffit_point *at, double *ydot) { ydot[0] = -at->p[0] *
- * at->y[0]; return 0; } static int initial(const struct stiffit_point *at, double *y) { (void)at;
- * y[0] = 1; return 0; } static int observe(const struct stiffit_point *at, double *h) { h[0] =
- * at->y[0]; return 0; } STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
+ *     static const char *const states[] = {"y"}, *const parameters[] = {"k"};
+ *     static const char *const observables[] = {"y"};
+ *     static int rhs(const struct stiffit_point *at, double *ydot)
+ *     {
+ *         ydot[0] = -at->p[0] * at->y[0];
+ *         return 0;
+ *     }
+ *     static int initial(const struct stiffit_point *at, double *y)
+ *     {
+ *         (void)at;
+ *         y[0] = 1;
+ *         return 0;
+ *     }
+ *     static int observe(const struct stiffit_point *at, double *h)
+ *     {
+ *         h[0] = at->y[0];
+ *         return 0;
+ *     }
+ *     STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
  *         STIFFIT_MODEL_HEADER, .name = "decay",
  *         .n_state = 1, .n_parameter = 1, .n_observable = 1,
  *         .state_name = states, .parameter_name = parameters, .observable_name = observables,
@@ -21,26 +35,25 @@
  *
  *     cc -std=c11 -O3 -march=native -fPIC -shared -I INCLUDE -o decay.so decay.c -lm
  *
- * Rules for every function below - It is pure and re-entrant: the same inputs give the same bits
- * on any thread. It keeps no state, allocates
- *   nothing, and writes only to `out`. Several threads call it at once. It must not change the
- * floating-point environment (rounding mode, traps, flush to zero); otherwise the evaluation fails.
- * - Parameters are on their natural scale (never logarithms), in the order of parameter_name,
- * and finite. - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m].
- * Every entry must be written,
- *   zeros too: `out` holds garbage on entry.
- * - Derivatives with respect to a parameter are total: they include its effect through `work`. -
- * It returns STIFFIT_OK, STIFFIT_RECOVERABLE (not computable here, for example the logarithm of
- * a negative state:
- *   the integrator tries a smaller step) or STIFFIT_FATAL (not computable with these parameters:
- * the evaluation fails). A result that is not finite counts as STIFFIT_RECOVERABLE. The exception
- * is `work`, which `prepare` fills: it may hold infinities and NaN (for example for a branch that
- * is not taken), and only the return code counts.
- * - From `observe`, `noise` and their derivatives, only the entries that a measurement at this
- * time needs are used. The
- *   others may be NaN, such as the logarithm of a state that is still zero. Such a function returns
- * STIFFIT_OK; any other return code fails all observables.
- * */
+ * Rules for every function below
+ * - It is pure and re-entrant: the same inputs give the same bits on any thread. It keeps no state,
+ *   allocates nothing, and writes only to `out`. Several threads call it at once. It must not
+ *   change the floating-point environment (rounding mode, traps, flush to zero); otherwise the
+ *   evaluation fails.
+ * - Parameters are on their natural scale (never logarithms), in the order of parameter_name, and
+ *   finite.
+ * - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m]. Every entry must be
+ *   written, zeros too: `out` holds garbage on entry.
+ * - Derivatives with respect to a parameter are total: they include its effect through `work`.
+ * - It returns STIFFIT_OK, STIFFIT_RECOVERABLE (not computable here, for example the logarithm of a
+ *   negative state: the integrator tries a smaller step) or STIFFIT_FATAL (not computable with
+ *   these parameters: the evaluation fails). A result that is not finite counts as
+ *   STIFFIT_RECOVERABLE. The exception is `work`, which `prepare` fills: it may hold infinities and
+ *   NaN (for example for a branch that is not taken), and only the return code counts.
+ * - From `observe`, `noise` and their derivatives, only the entries that a measurement at this time
+ *   needs are used. The others may be NaN, such as the logarithm of a state that is still zero.
+ *   Such a function returns STIFFIT_OK; any other return code fails all observables.
+ */
 #ifndef STIFFIT_MODEL_H
 #define STIFFIT_MODEL_H
 
@@ -100,7 +113,8 @@ enum {
     /* a timed one that is executed before the triggers and values of others of its time are
      * computed */
     STIFFIT_EVENT_FIRST = 16,
-    STIFFIT_EVENT_AFTER = 32 /* measurements of the time of its execution see the state before it */
+    /* measurements of the time of its execution see the state before it */
+    STIFFIT_EVENT_AFTER = 32
 };
 
 /* Lanes: the right-hand side and its derivatives for STIFFIT_LANES independent evaluations at
@@ -296,10 +310,10 @@ struct stiffit_model {
 
     /* Priors of the parameters: arrays of n_parameter. Priors in the problem file replace all of
      * these. A prior that cannot be used is refused when the model is loaded or run. */
-    const char *const *parameter_prior; /* "none", "normal", "log-normal", "laplace" or "uniform";
-                                           NULL: no priors */
-    const char *const
-        *parameter_prior_on; /* "natural", or "optimizer": on the scale of parameter_scale */
+    /* "none", "normal", "log-normal", "laplace" or "uniform"; NULL: no priors */
+    const char *const *parameter_prior;
+    /* "natural", or "optimizer": on the scale of parameter_scale */
+    const char *const *parameter_prior_on;
     /* mean, or centre of laplace; of log-normal the mean of the logarithm */
     const double *parameter_prior_location;
     /* standard deviation > 0, of log-normal that of the logarithm; of laplace the mean distance

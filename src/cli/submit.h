@@ -13,7 +13,8 @@
 /* Absolute paths, so that scripts run from anywhere. */
 struct submission {
     char *program;              /* path of this program */
-    char *problem, *result; /* result: of the merge or of the ranks, as given; "": the default */
+    /* result: of the merge or of the ranks, as given; "": the default */
+    char *problem, *result;
     char *directory;            /* relative names in the options refer to it */
     char *folder;               /* for scripts and logs, next to the result */
     const char *name;           /* of the jobs */

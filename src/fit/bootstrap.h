@@ -13,17 +13,19 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
 /* Let r_i = (value_i - prediction_i) / s_i, where s_i is sigma, otherwise the model's noise,
  * otherwise 1 (for log-normal errors with the logarithms of value and prediction), n the
  * measurements, and p the parameters that are neither fixed nor on a bound, without those that
- * affect only the noise, as for intervals and profiles: residual    value_i = prediction_i + s_i
- * c r_k, with r centred within each group and k drawn from the same group: the
- *             measurements of one observable in one experiment (Freedman 1981); c gives them the
- * variance sum r^2 / (n - p), because residuals are smaller than the errors. parametric  value_i =
- * prediction_i + s_i u z, with z from the fitted distribution; u = 1 if every s_i is known. If some
- *             are not, u^2 = sum r^2 / (n - p), or for Laplace's errors u = sum |r| / (n - p). If
- * parameters of the noise are fitted, u^2 = n / (n - p) where s_i is the model's noise: the
- * likelihood's sigma is too small by this factor. A parameter held by a bound takes no degree of
- * freedom: the fit is the one without it (Meyer & Woodroofe 2000; the same applies to standard
- * errors). If n <= p, the errors cannot be estimated, and only parametric replicates with known s_i
- * exist. */
+ * affect only the noise, as for intervals and profiles:
+ * residual    value_i = prediction_i + s_i c r_k, with r centred within each group and k drawn
+ *             from the same group: the measurements of one observable in one experiment
+ *             (Freedman 1981); c gives them the variance sum r^2 / (n - p), because residuals
+ *             are smaller than the errors.
+ * parametric  value_i = prediction_i + s_i u z, with z from the fitted distribution; u = 1 if
+ *             every s_i is known. If some are not, u^2 = sum r^2 / (n - p), or for Laplace's
+ *             errors u = sum |r| / (n - p). If parameters of the noise are fitted, u^2 = n / (n
+ *             - p) where s_i is the model's noise: the likelihood's sigma is too small by this
+ *             factor.
+ * A parameter held by a bound takes no degree of freedom: the fit is the one without it (Meyer &
+ * Woodroofe 2000; the same applies to standard errors). If n <= p, the errors cannot be
+ * estimated, and only parametric replicates with known s_i exist. */
 struct fit_bootstrap {
     /* set by the caller */
     size_t n_row, n_group, n_loose;      /* n_loose: p */

@@ -48,12 +48,11 @@ double fit_badness(const struct fit_record *record);
 /* Whether the curve fails to describe the data, as the note poor_fit says. Errors are normal or
  * log-normal, and nothing is censored. freedom: measurements minus parameters of the
  * predictions. With known sigmas: chi-square is too large for them (below 1e-6 probable).
- * Without: - residuals change their sign too rarely from one measurement of an observable to its
- * next (below 1e-6 probable if signs are
- *   independent, Geary 1970), and exceed 1 % of the values; or
+ * Without:
+ * - residuals change their sign too rarely from one measurement of an observable to its next
+ *   (below 1e-6 probable if signs are independent, Geary 1970), and exceed 1 % of the values; or
  * - the curve leaves more than half of the variance about a constant for each observable, no
- * less than chance would (1 %, F
- *   test), and residuals exceed 10 % of the values, so that a constant does not describe the data
- * either. */
+ *   less than chance would (1 %, F test), and residuals exceed 10 % of the values, so that a
+ *   constant does not describe the data either. */
 bool fit_goodness_is_poor(const struct fit_criteria *criteria, bool is_known, double n_row,
                           double freedom);

@@ -30,8 +30,9 @@ enum fit_curvature { CURVATURE_ABOVE, CURVATURE_KINKS, CURVATURE_EXPECTED };
 
 /* At one residual: rho, and weight = rho'(r) / r, finite and > 0, so that rho' = weight r.
  *   normal, log-normal  r^2 / 2
- *   Laplace             |r|, its kink rounded: sqrt(r^2 + k^2), where k = LOSS_KINK, or more on the
- * way to the optimum Huber               r^2 / 2 up to |r| = k, then k |r| - k^2 / 2 (Huber 1964)
+ *   Laplace             |r|, its kink rounded: sqrt(r^2 + k^2), where k = LOSS_KINK, or more on
+ *                       the way to the optimum
+ *   Huber               r^2 / 2 up to |r| = k, then k |r| - k^2 / 2 (Huber 1964)
  *   Student             (nu + 1) / 2 log(1 + r^2 / nu) */
 struct loss_terms {
     double rho, weight;

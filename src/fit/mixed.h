@@ -73,8 +73,9 @@ struct mixed {
     size_t m;                 /* estimates: s, n_factor, and q standard deviations of experiments */
     /* R, then q: indices of these parameters among those above the blocks. */
     uint32_t *random;
-    uint32_t *row, *column; /* n_factor: of the factor's entries, column after column; then q of the
-                             * standard deviations, as if they were further entries r, r + 1 ... */
+    /* n_factor: of the factor's entries, column after column; then q of the standard deviations,
+     * as if they were further entries r, r + 1 ... */
+    uint32_t *row, *column;
     struct fit_asker asker;   /* of the search: its map, */
     struct fit_options options; /* and these with a tolerance of the search's stage */
     struct fit_point point;   /* the best estimates: theta, gradient, f */

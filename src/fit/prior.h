@@ -21,10 +21,14 @@ struct fit_prior {
  * row rhs = df/dtheta_j. The density is that of x, so a log-normal one has its mode at
  * exp(location - scale^2). With r = (x - location) / scale, and u = log x,
  *   normal       r^2 / 2
- *   log-normal   u + (u - location)^2 / (2 scale^2) = (u - location + scale^2)^2 / (2 scale^2) + a
- * constant Laplace      |r|, its kink rounded as fit_loss_at does log-laplace  u + |u - location| /
- * scale, likewise Cauchy       log(1 + r^2) gamma        x / scale - (shape - 1) u; chi-square:
- * shape = location / 2, scale = 2; exponential: shape = 1 Rayleigh     x^2 / (2 scale^2) - u
+ *   log-normal   u + (u - location)^2 / (2 scale^2) = (u - location + scale^2)^2 / (2 scale^2) +
+ *                a constant
+ *   Laplace      |r|, its kink rounded as fit_loss_at does
+ *   log-laplace  u + |u - location| / scale, likewise
+ *   Cauchy       log(1 + r^2)
+ *   gamma        x / scale - (shape - 1) u; chi-square: shape = location / 2, scale = 2;
+ *                exponential: shape = 1
+ *   Rayleigh     x^2 / (2 scale^2) - u
  *   uniform      0, log-uniform: u; their ends are bounds
  * Not finite if x is not positive where u is needed. The row is the square root of the requested
  * curvature, as for the data (Laplace, expected: 1 / scale). A prior that is no square has that

@@ -18,12 +18,14 @@ struct fit_profile_request {
 
 /* The threshold is the objective at the best fit plus
  *   chi-square's quantile(1) / 2                  if every standard deviation is known (Wilks
- * 1938), chi_square/(n - p) F's quantile(1, n - p) / 2  if none is (Bates & Watts 1988, eq. 6.4),
- *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  if it is a parameter of the noise, which is not
- * counted in p. The limit is found to 1e-4 of the rise and then refined by interpolation. A
- * parameter is followed to its bound, however far that is, or without one over six decades on a
- * logarithmic scale, and on a linear scale over a thousand times its value (or ten half-widths of
- * the interval from the covariance, if that is more). A review continues from the farthest end
+ *                                                 1938),
+ *   chi_square/(n - p) F's quantile(1, n - p) / 2  if none is (Bates & Watts 1988, eq. 6.4),
+ *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  if it is a parameter of the noise, which is
+ *                                                  not counted in p.
+ * The limit is found to 1e-4 of the rise and then refined by interpolation. A parameter is
+ * followed to its bound, however far that is, or without one over six decades on a logarithmic
+ * scale, and on a linear scale over a thousand times its value (or ten half-widths of the
+ * interval from the covariance, if that is more). A review continues from the farthest end
  * beyond the limit that is not above the threshold: the limit is then further out; without such
  * an end it is `none`. What datasets do not have in common then begins at the best fit. The
  * budgets of `options` apply to the whole side. A side in which fits leave the lanes is repeated

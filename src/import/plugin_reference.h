@@ -13,8 +13,8 @@ struct plugin_reference {
     char *name;          /* of the model, if its text has none */
     unsigned char *bytes;
     size_t n_byte;
-    char sha256[SHA256_HEX]; /* of bytes or text; "" if only the path is written, because a plugin
-                                may be recompiled */
+    /* of bytes or text; "" if only the path is written, because a plugin may be recompiled */
+    char sha256[SHA256_HEX];
 };
 
 /* `model` was loaded from `path`. plugin_reference_fini is legal after a failure and on a zeroed

@@ -4,7 +4,7 @@
  * process reads them all. No HDF5; appending records is thread-safe and takes one write(2).
  *
  *   first frame  the run (io/run_identity.h), u64 nanoseconds since 1970 when the process began,
- * and the plan's bytes: the caller's
+ *                and the plan's bytes: the caller's
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once

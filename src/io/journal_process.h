@@ -8,9 +8,9 @@
 
 enum {
     JOURNAL_NAME = 128,
-    JOURNAL_TOUCH_S = 30, /* a process that lives sets the time of its file at least this often */
-    JOURNAL_SILENT_S =
-        180 /* none for so long is taken for dead; file servers show times up to a minute late */
+    JOURNAL_TOUCH_S = 30,  /* a process that lives sets the time of its file at least this often */
+    /* none for so long is taken for dead; file servers show times up to a minute late */
+    JOURNAL_SILENT_S = 180
 };
 
 /* HOST-PID-STARTTIME-RANDOM.log of this process, with a random part of 16 hexadecimal digits. */

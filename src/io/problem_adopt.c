@@ -47,8 +47,7 @@ void problem_open_adopted(struct problem *problem)
         return;
     double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
     if (!from_model || (column.n_row == n && column.width == 1))
-        ; /* an earlier version stored the bits without the numbers: the file's own values are used
-           */
+        ; /* an earlier version stored the bits without the numbers: the file's values are used */
     else if (column.n_row != n || column.width != N_FROM_MODEL)
         faults_add(&problem->faults,
                    "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)",

@@ -12,8 +12,8 @@ struct problem_errors {
     enum error_kind *kind;    /* the distribution in effect */
     int *own;                 /* the file's own word, or -1 */
     enum error_kind fallback; /* of the expectation */
-    const char *sigma_for; /* what needs every standard deviation to be known, such as "--error
-                              huber"; NULL: nothing */
+    /* what needs every standard deviation to be known, such as "--error huber"; NULL: nothing */
+    const char *sigma_for;
 };
 
 /* After the observables have been matched: fills problem->errors, and sigma_for if they need

@@ -23,8 +23,9 @@ struct result_header {
     const char *const *parameter_name;
     const char *const *parameter_scale;
     const char *const *parameter_unit;    /* or NULL */
-    const char *objective_kind; /* "half_sum_of_squares", "negative_log_likelihood", "laplace_loss",
-                                 * "huber_loss" or "student_loss" */
+    /* "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", "huber_loss" or
+     * "student_loss" */
+    const char *objective_kind;
     struct run_identity identity;
     /* expected number of rows, for the choice of chunks; 0: identity.n_dataset */
     uint64_t n_row;

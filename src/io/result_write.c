@@ -387,8 +387,8 @@ enum status result_writer_finish(struct result_writer *writer, struct error *err
 {
     enum status status = write_block(writer, error);
     if (!status)
-        status = describe_strings(writer, error); /* last: a column of strings is rewritten when a
-                                                     longer one comes */
+        status = describe_strings(
+            writer, error); /* last: a column of strings is rewritten when a longer one comes */
     if (!status)
         status = hdf5_flush(&writer->file, error);
     if (status)

@@ -19,8 +19,8 @@ struct run_identity {
     uint32_t n_start, n_parameter;
     uint32_t n_refit;         /* tasks of a dataset after its starts */
     char description[1024];   /* options as text */
-    char selection[IDENTITY_SELECTION]; /* which datasets, as run/plan/selection.h says it; "": all
-                                         */
+    /* which datasets, as run/plan/selection.h says it; "": all */
+    char selection[IDENTITY_SELECTION];
 };
 
 /* Tasks of one dataset. Task t of dataset d is fit number d * identity_n_task + t. */

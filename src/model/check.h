@@ -83,17 +83,17 @@ struct check_options {
 };
 
 enum check_kind {
-    CHECK_DERIVATIVE, /* got and expected differ by more than the error of the differences */
-    CHECK_PATTERN, /* a non-zero entry is missing in the sparse pattern */
-    CHECK_MASK, /* parameter_use denies an effect that a parameter has */
-    CHECK_IMPURE, /* the same inputs gave different bits */
-    CHECK_UNWRITTEN, /* an entry of `out` was not written */
-    CHECK_OVERRUN, /* memory outside `out`, or an input, was written */
-    CHECK_FAILED, /* an error code or non-finite numbers instead of a result */
-    CHECK_INVALID, /* a noise that is not above 0, or a return code that does not exist */
-    CHECK_LANES, /* lanes give other rates than rhs, or other observables than observe */
-    CHECK_ENVIRONMENT /* the rounding mode, or another part of the floating-point environment, was
-                         changed */
+    CHECK_DERIVATIVE,  /* got and expected differ by more than the error of the differences */
+    CHECK_PATTERN,     /* a non-zero entry is missing in the sparse pattern */
+    CHECK_MASK,        /* parameter_use denies an effect that a parameter has */
+    CHECK_IMPURE,      /* the same inputs gave different bits */
+    CHECK_UNWRITTEN,   /* an entry of `out` was not written */
+    CHECK_OVERRUN,     /* memory outside `out`, or an input, was written */
+    CHECK_FAILED,      /* an error code or non-finite numbers instead of a result */
+    CHECK_INVALID,     /* a noise that is not above 0, or a return code that does not exist */
+    CHECK_LANES,       /* lanes give other rates than rhs, or other observables than observe */
+    /* the rounding mode, or another part of the floating-point environment, was changed */
+    CHECK_ENVIRONMENT
 };
 
 enum { CHECK_MAX_FINDING = 100 };

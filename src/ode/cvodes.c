@@ -241,8 +241,8 @@ static bool make_step(struct workspace *ws)
     double before = sim->t, far = sim->t_far;
     if (sim->forcing || sim->has_stops)
         bound_step(ws);
-    if (sim->has_stops) /* the first step, which is estimated from `far`, must not see beyond the
-                           stop */
+    /* The first step, which is estimated from `far`, must not see beyond the stop. */
+    if (sim->has_stops)
         far = fmin(far, sim->stops->next);
     ws->failure = CVode(ws->cvode, far, ws->y, &sim->t, CV_ONE_STEP);
     if (ws->failure < 0)

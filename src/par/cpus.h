@@ -14,10 +14,10 @@ size_t cpus_available(void);
 double cpus_quota(const char *root);
 
 /* Both return CPUs, 0 for no limit or for text that cannot be understood. */
-double cpus_parse_v2(const char *cpu_max); /* the text of cpu.max: "max 100000", "150000 100000" */
-double cpus_parse_v1(
-    const char *quota_us,
-    const char *period_us); /* of cpu.cfs_quota_us ("-1": none), cpu.cfs_period_us */
+/* the text of cpu.max: "max 100000", "150000 100000" */
+double cpus_parse_v2(const char *cpu_max);
+/* of cpu.cfs_quota_us ("-1": none), cpu.cfs_period_us */
+double cpus_parse_v1(const char *quota_us, const char *period_us);
 
 /* CPUs of this task in a SLURM job: SLURM_CPUS_PER_TASK; otherwise, in a step,
  * SLURM_CPUS_ON_NODE divided by the tasks on this node (SLURM_STEP_TASKS_PER_NODE or

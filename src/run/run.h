@@ -5,17 +5,19 @@
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute,
  * merge. This header is below all of them.
  *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop
- * (signals); board (memory that they share, with the options); suspects (which fit caused a death);
- * rank* (the processes of other ranks) plan/       what there is to do: run_options, recipe*;
- * run_plan, header (what each journal begins with); campaign* (data, model, identity); trust;
- * selection* (which datasets); share, components (fits over many datasets); refit, review; pilot;
- * best (of several starts) finish/     the result: finish*, summary; obsolete (journals to be
- * removed) compute/    the compute process: compute (what its parts have in common), compute_run
+ *               (signals); board (memory that they share, with the options); suspects (which fit
+ *               caused a death); rank* (the processes of other ranks)
+ *   plan/       what there is to do: run_options, recipe*; run_plan, header (what each journal
+ *               begins with); campaign* (data, model, identity); trust; selection* (which
+ *               datasets); share, components (fits over many datasets); refit, review; pilot;
+ *               best (of several starts)
+ *   finish/     the result: finish*, summary; obsolete (journals to be removed)
+ *   compute/    the compute process: compute (what its parts have in common), compute_run
  *               (set-up); compute_single and compute_joint (fits of one dataset, and of many:
  *               search*, joint_refits) over compute_pass (one pass over the datasets, and fits
  *               as coroutines); record_batch (records on their way to the journal); block_ring
- *               (data for the workers); schedule, job, turn_length
- *               (the order of work); task (what a fit does); replay; trace
+ *               (data for the workers); schedule, job, turn_length (the order of work); task
+ *               (what a fit does); replay; trace
  *   merge/      shards as files: shard_set, merge* */
 #pragma once
 

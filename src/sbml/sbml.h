@@ -20,13 +20,14 @@ enum sbml_role {
     SBML_AS_IS,
     SBML_AS_PARAMETER, /* a `parameter` of the text */
     SBML_AS_COVARIATE, /* a `covariate`: a number of each experiment */
-    SBML_AS_STATE /* the value in the file, but a state even if nothing changes it: for events that
-                     the caller adds */
+    /* the value in the file, but a state even if nothing changes it: for events that the caller
+     * adds */
+    SBML_AS_STATE
 };
 
 struct sbml_request {
-    const char
-        *id; /* of a parameter, compartment or species, or "REACTION.ID" of a local parameter */
+    /* of a parameter, compartment or species, or "REACTION.ID" of a local parameter */
+    const char *id;
     enum sbml_role role;
     /* with SBML_AS_PARAMETER and SBML_AS_COVARIATE: adds a covariate (`is_given` below); where
      * that is 0, the file's own initial value (a number or an initial assignment) holds */
@@ -95,8 +96,9 @@ struct sbml_model {
     size_t n_name;
     struct sbml_name *names; /* sorted by id (strcmp) */
     size_t n_note;
-    char **note; /* what was assumed ("cell.xml:12: compartment `c`: it has no size: 1 is taken"),
-                    without a full stop */
+    /* what was assumed ("cell.xml:12: compartment `c`: it has no size: 1 is taken"), without a
+     * full stop */
+    char **note;
 };
 
 /* Translates the file at `path`. Faults (STATUS_BAD_MODEL) name the file, the line, the element

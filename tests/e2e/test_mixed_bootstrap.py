@@ -144,7 +144,7 @@ def test_profile(tmp):
 def test_same_bits(tmp):
     """For any number of workers and ranks, and after kills: estimates, replicates and limits."""
     problem = Balanced(12, 5).write(tmp / "p.h5")
-    words = (*WORDS, "--bootstrap", 6, "--profile", "k", "--likelihood", "laplace")
+    words = (*WORDS, "--bootstrap", 3, "--profile", "k", "--likelihood", "laplace")
     began = time.monotonic()
     whole = mixed.run(problem, *words, "-j", 1)
     longest = time.monotonic() - began

@@ -62,6 +62,7 @@ def check(tmp, n, subjects, n_point):
         assert error < 0.05 and abs(value - expected) < 4 * error + 0.01, (k, value, expected, error)
 
 
+@h.slow
 def test_twenty(tmp):
     check(tmp, 20, [3], 256)
 

@@ -52,7 +52,7 @@ def test_complete_result_becomes_newer_than_its_problem(tmp):
 
 
 def test_makefile_of_the_manual(tmp):
-    manual = (h.ROOT / "man/stiffit-run.1").read_text(encoding="utf-8")
+    manual = (h.ROOT / "man/stiffit-results.7").read_text(encoding="utf-8")
     rules = re.search(r"^\.Ss Makefiles.*?^\.Bd.*?\n(.*?)^\.Ed", manual, re.M | re.S).group(1).replace("\\e", "\\")
     (tmp / "Makefile").write_text(rules, encoding="utf-8")
     shutil.copy(h.ROOT / "data/alpha-pinene.csv", tmp / "pinene.csv")
@@ -264,8 +264,8 @@ def identity(path):
 
 def test_every_option_changes_the_identity_as_its_row_says(tmp):
     table = (h.ROOT / "src/run/plan/run_options.c").read_text()
-    rows = dict(re.findall(r'\{\.name = "([\w-]+)",(?: \.letter = \'\w\',)? \.effect = RUN_(\w+),', table))
-    constants = re.findall(r'^\s*X\(\w+, "\w+", "([\w-]+)", \d', (h.ROOT / "src/base/error_kind.h").read_text(), re.M)
+    rows = dict(re.findall(r'\{\.name = "([\w-]+)",(?:\s+\.letter = \'\w\',)?\s+\.effect = RUN_(\w+),', table))
+    constants = re.findall(r'^\s*X\(\w+, "\w+", "([\w-]+)",\s+\d', (h.ROOT / "src/base/error_kind.h").read_text(), re.M)
     rows |= dict.fromkeys(constants, re.search(r"\.name = option, \.effect = RUN_(\w+)", table).group(1))
     assert set(rows) == set(OTHER)
     h.stiffit("simulate", "-m", h.ROOT / "models/decay/decay.ode", "--times", "0:5:1", "--datasets", 2, "-o", tmp / "p.h5")

@@ -172,7 +172,7 @@ def disturbed(tmp, n_signal):
 
 
 def test_signals(tmp):
-    disturbed(tmp, 14)
+    disturbed(tmp, 9)
 
 
 @h.slow

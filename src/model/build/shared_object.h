@@ -18,8 +18,8 @@ enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin
  * path, folders to search. A hash of the object says nothing of them. */
 struct elf_links {
     char paths[1000];   /* "; " between them, cut to fit; "": none */
-    char relative[256]; /* the first that depends on the folder in which the program happens to run;
-                           "": none */
+    /* the first that depends on the folder in which the program happens to run; "": none */
+    char relative[256];
 };
 /* The object has passed elf_image_check. */
 void elf_image_links(const void *bytes, size_t n_byte, struct elf_links *links);

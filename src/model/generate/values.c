@@ -137,8 +137,9 @@ static void choose_work(struct values *values, const struct graph_matrix *matrix
                 graph_node(values->graph, walk->waiting[--walk->n_waiting]);
             bool divides = n->op == GRAPH_DIVIDE && values_is_fixed(values, n->arg[1]);
             int n_argument = graph_n_argument(n->op);
-            if (divides) /* by a fixed value: prepare computes its reciprocal, and the division
-                            becomes a product */
+            /* By a fixed value: prepare computes its reciprocal, and the division becomes a
+             * product. */
+            if (divides)
                 put_into_work(values, values->reciprocal[n->arg[1]]);
             if (n->op == GRAPH_POWER_LOG && values_is_fixed(values, n->arg[0]))
                 put_into_work(values, values->logarithm[n->arg[0]]);

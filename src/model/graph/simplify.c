@@ -9,26 +9,32 @@
  * or infinite. x, y, z are any nodes; c, d are constants. Each rule looks at a bounded number of
  * nodes, so a constructor's time does not depend on the depth.
  *
- *   Constants      f(c, ...) -> its value, if that is finite; else it is left for run time and no
- * other rule applies Order          of x+y, x*y, x == y, x != y, and, or: constants first, then by
- * number Signs          go outwards and end in a sum or in one NEGATE, so that x and -x share all
- * but that:
- *                  -(-x) -> x; x+(-y) -> x-y; x-(-y) -> x+y; (-x)-y -> -(x+y); (-x)*y, (-x)/y,
- * x/(-y) -> -(...); x-y -> -(y-x) where y-x is there already; sin(-x) -> -sin(x) and so the other
- * odd functions; cos(-x) -> cos(x), cosh, abs. A negative constant counts as -(its size): factors
- * are positive. Nothing        x+0, x-0, x*1, x/1, x^1 -> x; 0-x -> -x; 0*x, 0/x -> 0 (d); x-x -> 0
- * (d); x^0, 1^x -> 1; never x/x -> 1 Like terms     x+x -> 2*x; c*x + d*x -> (c+d)*x, the same with
- * - and where one factor is 1 (r) Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y);
- * (c*x)*(d*y) -> (c*d)*(x*y); each where c*d is moderate; (c*x)*y -> c*(x*y) where x*y is there
- * already (r) Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x);
- * c*(1/x) -> c/x (r); c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is moderate (r)
- *   Powers         x^n for whole |n| <= 16 -> products by repeated squaring (r); x^0.5 -> sqrt(x);
- * x^1.5 -> x*sqrt(x) (r); negative ones the RECIPROCAL of those (r) Comparisons    x < x -> 0; not
- * not x -> x where x is 1 or 0, else x != 0; not x == y -> x != y and back Logic          c and x,
- * c or x: decided by c or by x alone; x and x, x or x -> x as 1 or 0 Choices        min(x, x),
- * max(x, x) -> x; SELECT(c, x, y) -> the one taken; SELECT(x, y, y) -> y; SELECT(not x, y, z) ->
- * SELECT(x, z, y); SELECT(x != 0, y, z) -> SELECT(x, y, z); SELECT(x, 1, 0) -> x as 1 or 0;
- * SELECT(x, SELECT(x, y, z), w) -> SELECT(x, y, w), and so on its right
+ *   Constants      f(c, ...) -> its value, if that is finite; else it is left for run time and
+ *                  no other rule applies
+ *   Order          of x+y, x*y, x == y, x != y, and, or: constants first, then by number
+ *   Signs          go outwards and end in a sum or in one NEGATE, so that x and -x share all but
+ *                  that: -(-x) -> x; x+(-y) -> x-y; x-(-y) -> x+y; (-x)-y -> -(x+y); (-x)*y,
+ *                  (-x)/y, x/(-y) -> -(...); x-y -> -(y-x) where y-x is there already; sin(-x)
+ *                  -> -sin(x) and so the other odd functions; cos(-x) -> cos(x), cosh, abs. A
+ *                  negative constant counts as -(its size): factors are positive.
+ *   Nothing        x+0, x-0, x*1, x/1, x^1 -> x; 0-x -> -x; 0*x, 0/x -> 0 (d); x-x -> 0 (d);
+ *                  x^0, 1^x -> 1; never x/x -> 1
+ *   Like terms     x+x -> 2*x; c*x + d*x -> (c+d)*x, the same with - and where one factor is 1
+ *                  (r)
+ *   Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y); (c*x)*(d*y) -> (c*d)*(x*y);
+ *                  each where c*d is moderate; (c*x)*y -> c*(x*y) where x*y is there already (r)
+ *   Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x); c*(1/x) ->
+ *                  c/x (r); c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is
+ *                  moderate (r)
+ *   Powers         x^n for whole |n| <= 16 -> products by repeated squaring (r); x^0.5 ->
+ *                  sqrt(x); x^1.5 -> x*sqrt(x) (r); negative ones the RECIPROCAL of those (r)
+ *   Comparisons    x < x -> 0; not not x -> x where x is 1 or 0, else x != 0; not x == y -> x !=
+ *                  y and back
+ *   Logic          c and x, c or x: decided by c or by x alone; x and x, x or x -> x as 1 or 0
+ *   Choices        min(x, x), max(x, x) -> x; SELECT(c, x, y) -> the one taken; SELECT(x, y, y)
+ *                  -> y; SELECT(not x, y, z) -> SELECT(x, z, y); SELECT(x != 0, y, z) ->
+ *                  SELECT(x, y, z); SELECT(x, 1, 0) -> x as 1 or 0; SELECT(x, SELECT(x, y, z),
+ *                  w) -> SELECT(x, y, w), and so on its right
  *
  * Folding uses the mathematical library of the machine that builds the model, run time that of
  * the one that runs it. */

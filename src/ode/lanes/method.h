@@ -13,8 +13,8 @@ enum lanes_method_kind { METHOD_EXPLICIT, METHOD_IMPLICIT, N_METHOD };
  * Wanner, Solving Ordinary Differential Equations II, section IV.7). For a step h of y' = f(t,
  * y) with Jacobian J, each stage i solves
  *
- *     (I/(h gamma) - J) u_i = f(t + alpha_i h, y + sum_j a_ij u_j) + sum_j c_ij/h u_j + gamma_i h
- * df/dt,    j < i;
+ *     (I/(h gamma) - J) u_i = f(t + alpha_i h, y + sum_j a_ij u_j) + sum_j c_ij/h u_j
+ *                               + gamma_i h df/dt,    j < i;
  *
  * the step ends at y + sum_i m_i u_i, its estimated error is sum_i e_i u_i, and inside of it, at
  * t + s h,

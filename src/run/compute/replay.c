@@ -1,11 +1,11 @@
 /* Encodes requests and answers, and decides when they are worth a file. The format of an answer:
  *
- *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps;
- * f64 tighter, p[n_model] for each period; u32 sens[n_sens] of the first answer   u32 outcome (and
- * bits: it crosses a jump, it is stiff), n_reason; f64 t_reached, stiff_from; i64 n_step, n_rhs,
- * n_jacobian, n_factor, elapsed_ns; reason[n_reason]; if the outcome is OK the arrays, f64:
- * prediction, noise, d_prediction, d_noise, gradient, as `kind` says; matrices with a column for
- * each of sens
+ *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64
+ *            max_steps; f64 tighter, p[n_model] for each period; u32 sens[n_sens] of the first
+ *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached,
+ *            stiff_from; i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
+ *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise,
+ *            gradient, as `kind` says; matrices with a column for each of sens
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/replay.h"

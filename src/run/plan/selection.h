@@ -4,12 +4,12 @@
  *
  * The result of a selection (stiffit-file(5), "Shards") is an ordinary result with
  *   - rows of the selected datasets only, in the problem's order, and their row numbers in the
- * problem in /fits/dataset;
+ *     problem in /fits/dataset;
  *   - tables /starts, /profiles, /bootstrap whose `dataset` is that number too;
- *   - /provenance@identity_selection, the text of struct selection, and @selection, a readable form
- * of it;
- *   - everything else as in the whole run: shards belong together if all their other identity_* are
- * equal.
+ *   - /provenance@identity_selection, the text of struct selection, and @selection, a readable
+ *     form of it;
+ *   - everything else as in the whole run: shards belong together if all their other identity_*
+ *     are equal.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once

@@ -13,8 +13,9 @@ enum { SUSPECTS_HOW = 120, SUSPECTS_REASON = 160 };
 /* The result of suspects_judge. */
 struct death {
     bool died, hung;
-    char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)",
-                               "no step finished ..." */
+    /* "signal 11 (Segmentation fault)", "the model's code called exit(0)", "no step finished
+     * ..." */
+    char how[SUSPECTS_HOW];
     size_t n_guilty;
     /* fits, with the slot of each; allocated by suspects_judge, freed by death_fini */
     uint64_t *guilty;
