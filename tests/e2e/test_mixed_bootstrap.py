@@ -141,6 +141,7 @@ def test_profile(tmp):
         assert np.all(np.isnan(fits["profile_lower"][:, 0]))
 
 
+@h.slow
 def test_same_bits(tmp):
     """For any number of workers and ranks, and after kills: estimates, replicates and limits."""
     problem = Balanced(12, 5).write(tmp / "p.h5")

@@ -172,7 +172,7 @@ def disturbed(tmp, n_signal):
 
 
 def test_signals(tmp):
-    disturbed(tmp, 9)
+    disturbed(tmp, 7)
 
 
 @h.slow
