@@ -168,7 +168,7 @@ def disturbed(tmp, n_signal):
     for case in all_cases:
         case.finish("the end")
     print("; ".join(f"{case.folder.name}: {case.n_signal} signals, {case.n_resumed} times resumed" for case in all_cases))
-    assert sum(case.n_resumed for case in all_cases) > n_signal / 10
+    assert sum(case.n_resumed for case in all_cases) >= n_signal // 10
 
 
 def test_signals(tmp):
