@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import cluster as slurm  # noqa: E402
+import faults  # noqa: E402
 import helpers  # noqa: E402
 from helpers import STIFFIT, decay_problem, skip, stiffit  # noqa: E402
 
@@ -168,8 +169,8 @@ def test_one_fit_on_4_nodes(tmp):
     stiffit("run", problem, *options, "--threads", 16, "-o", whole)
     words = (problem, "--ranks", 4, *options[1:])
     job = submit(*words, sbatch=["--nodes=4", "--cpus-per-task=1"])["ranks"]
-    state = helpers.result_path(problem).with_name("p.result.h5.journal") / "state"
-    slurm.wait_until(state.exists, 60, "a step of the search")
+    journal = helpers.result_path(problem).with_name("p.result.h5.journal")
+    slurm.wait_until(lambda: faults.has_state(journal), 60, "a step of the search")
     cluster().kill_task(job, 2)
     assert cluster().wait(job) == "COMPLETED", logs(problem)
     assert "Restarts=1" in cluster().run("scontrol", "show", "job", job), logs(problem)
