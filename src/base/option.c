@@ -407,10 +407,7 @@ enum status option_parse(struct option_table table, void *options, struct option
                          size_t max_positional, int argc, char *const *argv, struct error *error)
 {
     struct parser parser = {.table = table,
-                            .options = options,
-                            .words = words,
-                            .argc = argc,
-                            .argv = argv};
+                            .options = options, .words = words, .argc = argc, .argv = argv};
     bool only_words = false;
     *words = (struct option_words){.help = false};
     for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)

@@ -12,10 +12,7 @@ void progress_init(struct progress *progress, FILE *file, const char *unit, uint
                    uint64_t before, enum when when, enum when color, bool quiet, double now_s)
 {
     *progress = (struct progress){.file = file,
-                                  .unit = unit,
-                                  .total = total,
-                                  .before = before,
-                                  .done = before};
+                                  .unit = unit, .total = total, .before = before, .done = before};
     progress->shown = !quiet && when != WHEN_NEVER;
     progress->redraw = terminal_redraw(file, when);
     progress->color = terminal_color(file, color);

@@ -252,17 +252,14 @@ static int run_model(int argc, char **argv)
     return command_run_child(&command_model, argc, argv);
 }
 
-const struct command command_model = {.name = "model",
-                                      .synopsis = "COMMAND [OPTIONS] ...",
-                                      .summary = "write, build, check and show models",
-                                      .example = "stiffit model new wells\nstiffit model show "
-                                                 "wells.ode",
-                                      .description = "A model is text, equations as one writes "
-                                                     "them (stiffit-model(5)), or a plugin "
-                                                     "compiled from C (stiffit-model(3)). "
-                                                     "Every command takes either.",
-                                      .child = model_commands,
-                                      .run = run_model};
+const struct command command_model = {
+    .name = "model", .synopsis = "COMMAND [OPTIONS] ...",
+    .summary = "write, build, check and show models",
+    .example = "stiffit model new wells\nstiffit model show wells.ode",
+    .description =
+        "A model is text, equations as one writes them (stiffit-model(5)), or a plugin compiled "
+        "from C (stiffit-model(3)). Every command takes either.",
+    .child = model_commands, .run = run_model};
 
 #ifdef __linux__
 #include <sys/prctl.h>

@@ -22,23 +22,13 @@ struct compare_options {
 #define FIELD(name) offsetof(struct compare_options, name)
 
 static const struct option table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .is_output = true,
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true, .is_output = true,
      .help = "write a CSV table with a row for each dataset to this file (-: standard output, "
-             "instead of "
-             "the summary)"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+             "instead of the summary)"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing file"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(json),
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print the summary as JSON instead of text"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     OPTION_COLOR(FIELD(color)),
@@ -291,23 +281,15 @@ static int run(int argc, char **argv)
     return code >= 0 ? code : contained_read(compare, &options, words.positional[0], options.color);
 }
 
-const struct command command_compare = {.name = "compare",
-                                        .synopsis = "RESULT.h5 RESULT.h5...",
-                                        .summary = "compare results: models by AIC, BIC and "
-                                                   "likelihood ratio; what another run changed",
-                                        .example = "stiffit compare one-step.result.h5 "
-                                                   "two-step.result.h5\n"
-                                                   "stiffit compare before.result.h5 "
-                                                   "after.result.h5 -o changes.csv",
-                                        .needs = "results",
-                                        .description = "Compares results of the same data, dataset "
-                                                       "by dataset and in total: AIC, AICc, BIC "
-                                                       "and Akaike weights; "
-                                                       "likelihood-ratio tests where the "
-                                                       "parameters of one model are some of those "
-                                                       "of another; datasets whose status differs; "
-                                                       "and parameters that differ by more than "
-                                                       "their standard errors. Datasets are "
-                                                       "matched by their ids.",
-                                        .table = COMMAND_TABLE(table),
-                                        .run = run};
+const struct command command_compare = {
+    .name = "compare", .synopsis = "RESULT.h5 RESULT.h5...",
+    .summary = "compare results: models by AIC, BIC and likelihood ratio; what another run changed",
+    .example = "stiffit compare one-step.result.h5 two-step.result.h5\n"
+               "stiffit compare before.result.h5 after.result.h5 -o changes.csv",
+    .needs = "results",
+    .description =
+        "Compares results of the same data, dataset by dataset and in total: AIC, AICc, BIC and "
+        "Akaike weights; likelihood-ratio tests where the parameters of one model are some of "
+        "those of another; datasets whose status differs; and parameters that differ by more than "
+        "their standard errors. Datasets are matched by their ids.",
+    .table = COMMAND_TABLE(table), .run = run};

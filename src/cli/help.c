@@ -85,8 +85,7 @@ void help_command(FILE *file, const struct command *command)
     for (size_t i = 0; i < table.n; i++)
         print_option(file, &table.option[i]);
     static const struct option help = {.name = "help",
-                                       .letter = 'h',
-                                       .kind = OPTION_FLAG,
+                                       .letter = 'h', .kind = OPTION_FLAG,
                                        .help = "show this help"};
     print_option(file, &help);
 }
@@ -172,22 +171,17 @@ static const struct {
 enum { N_SHELL = sizeof shells / sizeof *shells };
 
 static const struct option table[] = {
-    {.name = "completion",
-     .kind = OPTION_STRING,
-     .metavar = "bash|zsh|fish",
+    {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh|fish",
      .offset = offsetof(struct help_options, completion),
      .help = "print a completion script for this shell"},
 };
 /* For authors of manuals and syntax colouring: not shown in help or completions. */
 static const struct option hidden_table[] = {
-    {.name = "completion",
-     .kind = OPTION_STRING,
+    {.name = "completion", .kind = OPTION_STRING,
      .offset = offsetof(struct help_options, completion)},
-    {.name = "man-options",
-     .kind = OPTION_STRING,
+    {.name = "man-options", .kind = OPTION_STRING,
      .offset = offsetof(struct help_options, man_options)},
-    {.name = "model-words",
-     .kind = OPTION_FLAG,
+    {.name = "model-words", .kind = OPTION_FLAG,
      .offset = offsetof(struct help_options, model_words)},
 };
 
@@ -259,12 +253,10 @@ static int run_help(int argc, char **argv)
     return command_close_output(0);
 }
 
-const struct command command_help = {.name = "help",
-                                     .synopsis = "[COMMAND [COMMAND]]",
-                                     .summary = "show the commands and their options",
-                                     .example = "stiffit help run\nstiffit help --completion bash "
-                                                ">~/.local/share/bash-completion/completions/"
-                                                "stiffit",
-                                     .description = "Shows the commands, or one command's options.",
-                                     .table = COMMAND_TABLE(table),
-                                     .run = run_help};
+const struct command command_help = {
+    .name = "help", .synopsis = "[COMMAND [COMMAND]]",
+    .summary = "show the commands and their options",
+    .example = "stiffit help run\n"
+               "stiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
+    .description = "Shows the commands, or one command's options.", .table = COMMAND_TABLE(table),
+    .run = run_help};

@@ -17,208 +17,108 @@
     "' (" meaning ")"
 
 static const struct option table[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = OPTION_STRING,
-     .metavar = "MODEL",
-     .offset = FIELD(model),
-     .is_file = true,
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL",
+     .offset = FIELD(model), .is_file = true,
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
-    {.name = "datasets",
-     .letter = 'd',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(datasets),
+    {.name = "datasets", .letter = 'd', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(datasets), .is_file = true,
+     .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a "
+             "column for each covariate of the model, and optionally 't0' (initial time), "
+             "'start_NAME' (start of parameter NAME) and 'fixed_NAME' (a value at which it is "
+             "held)"},
+    {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments),
      .is_file = true,
-     .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a column "
-             "for each covariate of the "
-             "model, and optionally 't0' (initial time), 'start_NAME' (start of parameter NAME) "
-             "and 'fixed_NAME' (a value at which "
-             "it is held)"},
-    {.name = "experiments",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(experiments),
+     .help = "a CSV table with one row per experiment, if datasets have several: columns "
+             "'dataset' and 'experiment' (as the measurements then have), covariates and 't0' as "
+             "with --datasets, and optionally 'steady' (the experiment at whose steady state it "
+             "begins)"},
+    {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses),
      .is_file = true,
-     .help = "a CSV table with one row per experiment, if datasets have several: columns 'dataset' "
-             "and 'experiment' (as the "
-             "measurements then have), covariates and 't0' as with --datasets, and optionally "
-             "'steady' (the experiment at whose "
-             "steady state it begins)"},
-    {.name = "doses",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(doses),
+     .help = "a CSV table with one row per dose: " OF_EXPERIMENT DOSE_LIST(COLUMN)
+             "; a column may be missing or a cell empty where one state, one dose at once or "
+             "nothing is meant, and a rate or a duration of -1 is the model's; a measurement at "
+             "the time of a dose comes before it, unless its 'side' is after"},
+    {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs),
      .is_file = true,
-     .help = "a CSV table with one row per dose: " OF_EXPERIMENT DOSE_LIST(
-         COLUMN) "; a column may be missing or a "
-                 "cell empty where one state, one dose at once or nothing is meant, and a rate or "
-                 "a duration of -1 is the model's; a "
-                 "measurement at the time of a dose comes before it, unless its 'side' is after"},
-    {.name = "inputs",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(inputs),
+     .help = "a CSV table of inputs, covariates that vary in time: " OF_EXPERIMENT
+             KNOT_LIST(COLUMN) ", which is not needed if there is one"},
+    {.name = "events", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(events),
      .is_file = true,
-     .help = "a CSV table of inputs, covariates that vary in time: " OF_EXPERIMENT KNOT_LIST(
-         COLUMN) ", which is not "
-                 "needed if there is one"},
-    {.name = "events",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(events),
+     .help = "a CSV table of events that the data make happen: " OF_EXPERIMENT
+             CALL_LIST(COLUMN) ", which is not needed if there is one"},
+    {.name = "substitutes", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(substitutes),
      .is_file = true,
-     .help = "a CSV table of events that the data make happen: " OF_EXPERIMENT CALL_LIST(
-         COLUMN) ", which is not needed "
-                 "if there is one"},
-    {.name = "substitutes",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(substitutes),
-     .is_file = true,
-     .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts of "
-             "the data: columns "
-             "'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, of the model or a new "
-             "one) or 'value' (a number), and "
-             "optionally 'time' (from when on) or 'measurement' (the line of the only measurement "
-             "for which it holds)"},
-    {.name = "datasets-in-columns",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(datasets_in_columns),
+     .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts "
+             "of the data: columns 'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, "
+             "of the model or a new one) or 'value' (a number), and optionally 'time' (from when "
+             "on) or 'measurement' (the line of the only measurement for which it holds)"},
+    {.name = "datasets-in-columns", .kind = OPTION_FLAG, .offset = FIELD(datasets_in_columns),
      .help = "the table of measurements has a row per time and a column per dataset, as plate "
-             "readers write it: beside 'time', "
-             "and 'observable' if the model has several, each column is a dataset, whose id is its "
-             "name; if most are called like "
-             "wells (A1, H12), others are left out"},
-    {.name = "missing",
-     .kind = OPTION_LIST,
-     .metavar = "WORD[,...]",
-     .offset = FIELD(missing),
+             "readers write it: beside 'time', and 'observable' if the model has several, each "
+             "column is a dataset, whose id is its name; if most are called like wells (A1, "
+             "H12), others are left out"},
+    {.name = "missing", .kind = OPTION_LIST, .metavar = "WORD[,...]", .offset = FIELD(missing),
      .default_text = "an empty field, '.', NA and NaN",
      .help = "words that also mean a missing value, such as OVRFLW; may be "
-             "repeated"},
-    {.name = "units-row",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(units_row),
+     "repeated"},
+    {.name = "units-row", .kind = OPTION_FLAG, .offset = FIELD(units_row),
      .help = "the table of measurements has a row of units below its header, which is left out"},
-    {.name = "nonmem",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(nonmem),
+    {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
      .help = "the table is in NONMEM's style: rows of doses and measurements by ID and TIME"},
-    {.name = "cmt",
-     .kind = OPTION_LIST,
-     .metavar = "NUMBER=STATE",
-     .offset = FIELD(cmt),
+    {.name = "cmt", .kind = OPTION_LIST, .metavar = "NUMBER=STATE", .offset = FIELD(cmt),
      .default_text = "the order of states",
      .help = "with --nonmem: the state that CMT means by a number; may be repeated"},
-    {.name = "observables",
-     .kind = OPTION_LIST,
-     .metavar = "NUMBER=OBSERVABLE[,...]",
-     .offset = FIELD(observables),
-     .default_text = "the column DVID",
+    {.name = "observables", .kind = OPTION_LIST, .metavar = "NUMBER=OBSERVABLE[,...]",
+     .offset = FIELD(observables), .default_text = "the column DVID",
      .help = "with --nonmem: the observables that CMT means by numbers, in measurements"},
-    {.name = "ignore",
-     .kind = OPTION_LIST,
-     .metavar = "CHARACTER",
-     .offset = FIELD(ignore),
+    {.name = "ignore", .kind = OPTION_LIST, .metavar = "CHARACTER", .offset = FIELD(ignore),
      .default_text = "#, and words in a first column or a column C",
      .help = "with --nonmem: records that begin with this character are comments, as with "
-             "NM-TRAN's IGNORE; @: with any "
-             "letter; may be repeated"},
-    {.name = "locf",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(locf),
+             "NM-TRAN's IGNORE; @: with any letter; may be repeated"},
+    {.name = "locf", .kind = OPTION_FLAG, .offset = FIELD(locf),
      .help = "with --nonmem: an input keeps each value until the next one, instead of taking the "
              "next one backward"},
-    {.name = "parameters",
-     .letter = 'p',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(parameters),
-     .is_file = true,
+    {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(parameters), .is_file = true,
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and "
-             "optionally start, lower, upper, "
-             "scale, fixed, level (dataset, shared, random, or a column of groups), prior, "
-             "prior_location, "
-             "prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .is_output = true,
-     .default_text = "MEASUREMENTS.h5, MODEL.ode",
+             "optionally start, lower, upper, scale, fixed, level (dataset, shared, random, or a "
+             "column of groups), prior, prior_location, prior_scale, prior_lower, prior_upper "
+             "and prior_on; an empty field is the model's"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true,
+     .is_output = true, .default_text = "MEASUREMENTS.h5, MODEL.ode",
      .help = "the problem file, or with SBML the text, to write"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing file"},
-    {.name = "embed",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(embed),
+    {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
      .help = "copy a plugin into the problem file instead of its path; text is always copied"},
-    {.name = "start",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = FIELD(start),
-     .default_text = "the model's",
-     .help = "start of a parameter, natural scale; may be repeated"},
-    {.name = "lower",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = FIELD(lower),
-     .default_text = "the model's",
-     .help = "lower bound of a parameter; may be repeated"},
-    {.name = "upper",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = FIELD(upper),
-     .default_text = "the model's",
-     .help = "upper bound of a parameter; may be repeated"},
-    {.name = "scale",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=WORD",
-     .offset = FIELD(scale),
+    {.name = "start", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(start),
+     .default_text = "the model's", .help = "start of a parameter, natural scale; may be repeated"},
+    {.name = "lower", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(lower),
+     .default_text = "the model's", .help = "lower bound of a parameter; may be repeated"},
+    {.name = "upper", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(upper),
+     .default_text = "the model's", .help = "upper bound of a parameter; may be repeated"},
+    {.name = "scale", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(scale),
      .default_text = "the model's",
      .help = "scale on which the optimiser works: lin, log or log10; may be repeated"},
-    {.name = "fix",
-     .kind = OPTION_LIST,
-     .metavar = "NAME[=VALUE]",
-     .offset = FIELD(fix),
+    {.name = "fix", .kind = OPTION_LIST, .metavar = "NAME[=VALUE]", .offset = FIELD(fix),
      .help = "hold a parameter at its start, or at this value; may be repeated"},
-    {.name = "error",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=WORD",
-     .offset = FIELD(error),
+    {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error),
      .default_text = "the model's",
-     .help = "distribution of an observable's measurement errors: " ERROR_WORDS " or default (the "
-                                                                                "model's "
-                                                                                "distribution, "
-             "otherwise the run's --error); may be repeated"},
-    {.name = "estimate",
-     .kind = OPTION_LIST,
-     .metavar = "ID",
-     .offset = FIELD(estimate),
+     .help = "distribution of an observable's measurement errors: " ERROR_WORDS
+             " or default (the model's distribution, otherwise the run's --error); may be "
+             "repeated"},
+    {.name = "estimate", .kind = OPTION_LIST, .metavar = "ID", .offset = FIELD(estimate),
      .default_text = "all constants",
-     .help = "with SBML: a parameter of the model, and the others become constants; of a species, "
-             "its initial value; "
-             "may be repeated"},
-    {.name = "dataset-column",
-     .kind = OPTION_STRING,
-     .metavar = "COLUMN",
+     .help = "with SBML: a parameter of the model, and the others become constants; of a "
+             "species, its initial value; may be repeated"},
+    {.name = "dataset-column", .kind = OPTION_STRING, .metavar = "COLUMN",
      .offset = FIELD(dataset_column),
-     .help = "with PEtab: the column of its measurements, conditions or experiments that names the "
-             "dataset; without it the "
-             "problem is one dataset"},
-    {.name = "outside",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(outside),
+     .help = "with PEtab: the column of its measurements, conditions or experiments that names "
+             "the dataset; without it the problem is one dataset"},
+    {.name = "outside", .kind = OPTION_FLAG, .offset = FIELD(outside),
      .help = "with PEtab: read files outside of the problem's folder, too"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = FIELD(quiet),
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
      .help = "do not report what was written"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -352,44 +252,26 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_import = {.name = "import",
-                                       .synopsis = "MEASUREMENTS.csv|MODEL.xml|PROBLEM.yaml...",
-                                       .summary = "make a problem file from CSV tables, or model "
-                                                  "text from SBML",
-                                       .example = "stiffit import "
-                                                  "data/theophylline-measurements.csv --datasets "
-                                                  "data/theophylline-subjects.csv \\\n"
-                                                  "    --model "
-                                                  "models/theophylline/theophylline.ode -o "
-                                                  "theophylline.h5",
-                                       .needs = "table of measurements",
-                                       .description = "MEASUREMENTS.csv has a header line and a "
-                                                      "row per measurement, with the columns "
-                                                      "dataset, time, observable, value and "
-                                                      "optionally sigma, censored (1 or left: the "
-                                                      "measurement lies below its value; -1 or "
-                                                      "right: above it) and side (before "
-                                                      "or after: at the very time of a dose), in "
-                                                      "any order. Rows of a dataset need not be "
-                                                      "adjacent; datasets are written in "
-                                                      "order of their first row. Without a column "
-                                                      "'observable' the model must have a single "
-                                                      "observable; without 'dataset' "
-                                                      "all rows form one dataset. An empty value, "
-                                                      "'.', NA or NaN is a missing measurement. In "
-                                                      "wide form there is no column "
-                                                      "'value' but one for each observable, and "
-                                                      "optionally sigma_NAME and censored_NAME. "
-                                                      "Columns may be separated by "
-                                                      "semicolons, and numbers then have decimal "
-                                                      "commas. Names, starts, bounds, scales and "
-                                                      "priors of the parameters come from the "
-                                                      "model, unless the table of parameters or an "
-                                                      "option overrides them.\n"
-                                                      "MODEL.xml (or .sbml) is SBML, which becomes "
-                                                      "model text: MODEL.ode.\n"
-                                                      "PROBLEM.yaml is a PEtab problem; of several "
-                                                      "ones with the same model each becomes a "
-                                                      "dataset.",
-                                       .table = COMMAND_TABLE(table),
-                                       .run = run};
+const struct command command_import = {
+    .name = "import", .synopsis = "MEASUREMENTS.csv|MODEL.xml|PROBLEM.yaml...",
+    .summary = "make a problem file from CSV tables, or model text from SBML",
+    .example = "stiffit import data/theophylline-measurements.csv --datasets "
+               "data/theophylline-subjects.csv \\\n"
+               "    --model models/theophylline/theophylline.ode -o theophylline.h5",
+    .needs = "table of measurements",
+    .description =
+        "MEASUREMENTS.csv has a header line and a row per measurement, with the columns dataset, "
+        "time, observable, value and optionally sigma, censored (1 or left: the measurement lies "
+        "below its value; -1 or right: above it) and side (before or after: at the very time of a "
+        "dose), in any order. Rows of a dataset need not be adjacent; datasets are written in "
+        "order of their first row. Without a column 'observable' the model must have a single "
+        "observable; without 'dataset' all rows form one dataset. An empty value, '.', NA or NaN "
+        "is a missing measurement. In wide form there is no column 'value' but one for each "
+        "observable, and optionally sigma_NAME and censored_NAME. Columns may be separated by "
+        "semicolons, and numbers then have decimal commas. Names, starts, bounds, scales and "
+        "priors of the parameters come from the model, unless the table of parameters or an "
+        "option overrides them.\n"
+        "MODEL.xml (or .sbml) is SBML, which becomes model text: MODEL.ode.\n"
+        "PROBLEM.yaml is a PEtab problem; of several ones with the same model each becomes a "
+        "dataset.",
+    .table = COMMAND_TABLE(table), .run = run};

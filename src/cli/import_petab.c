@@ -31,8 +31,7 @@ static enum status write_problem(const struct import_options *options, const cha
     struct petab_report report = {.n_fault = 0};
     const struct petab_options how = {.model = options->model,
                                       .dataset_column = options->dataset_column,
-                                      .outside = options->outside,
-                                      .overwrite = options->overwrite};
+                                      .outside = options->outside, .overwrite = options->overwrite};
     enum status status = petab_import(options->petab, options->n_petab, path, &how, &report, error);
     for (size_t i = 0; report.n_fault > 1 && i < report.n_fault; i++)
         message_say("%s", report.fault[i]);
@@ -100,12 +99,8 @@ int import_petab(struct import_options *options)
 int import_petab_for_run(const char *yaml, char **problem, bool quiet, enum when color)
 {
     struct import_options options = {.measurements = yaml,
-                                     .petab = &yaml,
-                                     .n_petab = 1,
-                                     .overwrite = true,
-                                     .quiet = quiet,
-                                     .is_for_run = true,
-                                     .color = color};
+                                     .petab = &yaml, .n_petab = 1, .overwrite = true,
+                                     .quiet = quiet, .is_for_run = true, .color = color};
     struct error error = {.status = STATUS_OK};
     options.output = *problem = default_output(yaml, ".petab.h5");
     if (*problem)

@@ -23,49 +23,25 @@ struct merge_options {
 #define FIELD(name) offsetof(struct merge_options, name)
 
 static const struct option table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .default_text = "PROBLEM.result.h5",
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true, .default_text = "PROBLEM.result.h5",
      .help = "the merged result; needed if shards are named one by one"},
-    {.name = "shards",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_shard),
-     .min = 1,
+    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1,
      .max = SHARD_SET_MAX,
-     .default_text = "from the files next to the problem",
-     .help = "number of shards of PROBLEM"},
-    {.name = "partial",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(partial),
+     .default_text = "from the files next to the problem", .help = "number of shards of PROBLEM"},
+    {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial),
      .help = "merge the existing shards and report the missing ones"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing result"},
-    {.name = "accept-failed",
-     .kind = OPTION_COUNT_OR_PERCENT,
-     .offset = FIELD(shown.accept_failed),
-     .min = 0,
-     .max = 1.0 / 0.0,
-     .default_text = "0",
-     .help = "exit with 0 if no more than this many fits failed"},
-    {.name = "strict",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(shown.strict),
+    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed),
+     .min = 0, .max = 1.0 / 0.0,
+     .default_text = "0", .help = "exit with 0 if no more than this many fits failed"},
+    {.name = "strict", .kind = OPTION_FLAG, .offset = FIELD(shown.strict),
      .help = "converged fits that are doubtful (the notes poor_fit and all_at_bounds) count as "
              "failures"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(shown.json),
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json),
      .help = "print the summary as JSON on standard output"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = FIELD(shown.quiet),
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet),
      .help = "print only errors"},
     OPTION_COLOR(FIELD(shown.color)),
 };
@@ -214,21 +190,16 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_merge = {.name = "merge",
-                                      .synopsis = "PROBLEM.h5 | SHARD.result.h5...",
-                                      .summary = "merge the results of shards",
-                                      .example = "stiffit merge wells.h5\n"
-                                                 "stiffit merge wells.shard-*-of-8.result.h5 -o "
-                                                 "wells.result.h5",
-                                      .needs = "problem, or results of shards,",
-                                      .description = "Writes the rows of all shards in the "
-                                                     "problem's order: the result that one run of "
-                                                     "the whole problem would have given, "
-                                                     "with the same bits (except times). Shards "
-                                                     "that do not belong together, and missing "
-                                                     "ones, are refused.\n"
-                                                     "The exit code is that of a run: 0 if every "
-                                                     "fit has converged, 1 if not (see "
-                                                     "--accept-failed).",
-                                      .table = COMMAND_TABLE(table),
-                                      .run = run};
+const struct command command_merge = {
+    .name = "merge", .synopsis = "PROBLEM.h5 | SHARD.result.h5...",
+    .summary = "merge the results of shards",
+    .example = "stiffit merge wells.h5\n"
+               "stiffit merge wells.shard-*-of-8.result.h5 -o wells.result.h5",
+    .needs = "problem, or results of shards,",
+    .description =
+        "Writes the rows of all shards in the problem's order: the result that one run of the "
+        "whole problem would have given, with the same bits (except times). Shards that do not "
+        "belong together, and missing ones, are refused.\n"
+        "The exit code is that of a run: 0 if every fit has converged, 1 if not (see "
+        "--accept-failed).",
+    .table = COMMAND_TABLE(table), .run = run};

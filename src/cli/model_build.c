@@ -19,39 +19,19 @@ struct build_call {
 #define FIELD(name) offsetof(struct build_call, name)
 
 static const struct option table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .is_output = true,
-     .default_text = "MODEL.so",
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true, .is_output = true, .default_text = "MODEL.so",
      .help = "the plugin to write, or a folder for it; - is standard output"},
-    {.name = "portable",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(portable),
+    {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
      .help = "compile for any CPU of this architecture, not only for this CPU"},
-    {.name = "c",
-     .letter = 'c',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(c_source),
-     .is_file = true,
-     .is_output = true,
+    {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(c_source), .is_file = true, .is_output = true,
      .help = "write the generated C source (- is standard output); without -o nothing is compiled"},
-    {.name = "no-cache",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(no_cache),
+    {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache),
      .help = "compile even if the cache has the model"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(json),
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print errors, warnings and what was built as JSON"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = FIELD(quiet),
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
      .help = "print only errors"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -249,22 +229,14 @@ static int run(int argc, char **argv)
     return command_close_output(code);
 }
 
-const struct command command_model_build = {.name = "model build",
-                                            .synopsis = "MODEL.ode ...",
-                                            .summary = "compile model text into a plugin, or into "
-                                                       "C",
-                                            .example = "stiffit model build decay.ode\nstiffit "
-                                                       "model build decay.ode --c decay.c",
-                                            .needs = "model",
-                                            .description = "Compiles MODEL.ode into MODEL.so next "
-                                                           "to it: the equations and all their "
-                                                           "derivatives, by way of C and the "
-                                                           "system's "
-                                                           "compiler ($CC, otherwise cc). This is "
-                                                           "seldom needed: commands that take a "
-                                                           "plugin also take text, and cache what "
-                                                           "they "
-                                                           "compile. All errors in the text are "
-                                                           "shown at once, with their lines.",
-                                            .table = COMMAND_TABLE(table),
-                                            .run = run};
+const struct command command_model_build = {
+    .name = "model build", .synopsis = "MODEL.ode ...",
+    .summary = "compile model text into a plugin, or into C",
+    .example = "stiffit model build decay.ode\nstiffit model build decay.ode --c decay.c",
+    .needs = "model",
+    .description =
+        "Compiles MODEL.ode into MODEL.so next to it: the equations and all their derivatives, by "
+        "way of C and the system's compiler ($CC, otherwise cc). This is seldom needed: commands "
+        "that take a plugin also take text, and cache what they compile. All errors in the text "
+        "are shown at once, with their lines.",
+    .table = COMMAND_TABLE(table), .run = run};

@@ -27,59 +27,25 @@ struct check_call {
 #define FIELD(name) offsetof(struct check_call, name)
 
 static const struct option table[] = {
-    {.name = "points",
-     .letter = 'n',
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_point),
-     .min = 1,
+    {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1,
      .max = 1e6,
-     .default_text = "12",
-     .help = "number of random points at which the model is checked"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_thread),
-     .min = 1,
-     .max = 256,
-     .default_text = "4",
+     .default_text = "12", .help = "number of random points at which the model is checked"},
+    {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 1,
+     .max = 256, .default_text = "4",
      .help = "threads that check the model at the same time: all must get the same bits"},
-    {.name = "seed",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(seed),
-     .min = 0,
-     .max = INFINITY,
-     .default_text = "1",
-     .help = "seed of the random points"},
-    {.name = "span",
-     .kind = OPTION_NUMBER,
-     .metavar = "TIME",
-     .offset = FIELD(t_span),
-     .min = 0,
-     .max = 1e300,
-     .above_min = true,
-     .default_text = "guessed from the right-hand side",
+    {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY,
+     .default_text = "1", .help = "seed of the random points"},
+    {.name = "span", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t_span), .min = 0,
+     .max = 1e300, .above_min = true, .default_text = "guessed from the right-hand side",
      .help = "check at times from the initial time to this much later"},
-    {.name = "set",
-     .letter = 's',
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = FIELD(set),
-     .default_text = "the model's starts, otherwise 1",
+    {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE",
+     .offset = FIELD(set), .default_text = "the model's starts, otherwise 1",
      .help = "value of a parameter around which to check; may be repeated"},
-    {.name = "covariate",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = FIELD(covariate),
-     .default_text = "1",
-     .help = "value of a covariate; may be repeated"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(json),
+    {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate),
+     .default_text = "1", .help = "value of a covariate; may be repeated"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print the findings as JSON"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = FIELD(quiet),
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
      .help = "print only the faults"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -273,8 +239,7 @@ static int check(void *context)
                                        model.abi.n_parameter);
     if (!status) {
         const struct check_options options = {.seed = (uint64_t)call->seed,
-                                              .n_point = (size_t)call->n_point,
-                                              .p = p,
+                                              .n_point = (size_t)call->n_point, .p = p,
                                               .covariate = p + model.abi.n_parameter,
                                               .t_span = call->t_span};
         status = check_on_threads(call, &model, &options, &report, &n_thread, &error);
@@ -332,23 +297,14 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_model_check = {.name = "model check",
-                                            .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
-                                            .summary = "check a model's derivatives, purity and "
-                                                       "thread safety",
-                                            .example = "stiffit model check "
-                                                       "build/models/robertson.so",
-                                            .needs = "model",
-                                            .description = "Compares every derivative that the "
-                                                           "model has with extrapolated "
-                                                           "differences at random points and "
-                                                           "times, its masks and "
-                                                           "its sparse pattern with what its "
-                                                           "functions do, and each function with "
-                                                           "itself, on several threads at once. "
-                                                           "Says "
-                                                           "which entry of which derivative is "
-                                                           "wrong, and where. Exit code 0: no "
-                                                           "fault; 3: faults.",
-                                            .table = COMMAND_TABLE(table),
-                                            .run = run};
+const struct command command_model_check = {
+    .name = "model check", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
+    .summary = "check a model's derivatives, purity and thread safety",
+    .example = "stiffit model check build/models/robertson.so",
+    .needs = "model",
+    .description =
+        "Compares every derivative that the model has with extrapolated differences at random "
+        "points and times, its masks and its sparse pattern with what its functions do, and each "
+        "function with itself, on several threads at once. Says which entry of which derivative "
+        "is wrong, and where. Exit code 0: no fault; 3: faults.",
+    .table = COMMAND_TABLE(table), .run = run};

@@ -19,33 +19,17 @@ struct new_options {
 #define FIELD(name) offsetof(struct new_options, name)
 
 static const struct option table[] = {
-    {.name = "from",
-     .kind = OPTION_CHOICE,
-     .metavar = "TEMPLATE",
-     .offset = FIELD(from),
+    {.name = "from", .kind = OPTION_CHOICE, .metavar = "TEMPLATE", .offset = FIELD(from),
      .choice = model_template_name,
-     .default_text = "example",
-     .help = "the template to start from; --list names them"},
-    {.name = "list",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(list),
+     .default_text = "example", .help = "the template to start from; --list names them"},
+    {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list),
      .help = "list the templates and exit"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .default_text = "NAME.ode",
-     .help = "write to this file; - is standard output"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true,
+     .default_text = "NAME.ode", .help = "write to this file; - is standard output"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing file"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = FIELD(quiet),
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
      .help = "do not print the next steps"},
 };
 
@@ -172,18 +156,13 @@ static int run(int argc, char **argv)
                                                               : command_close_output(0);
 }
 
-const struct command command_model_new = {.name = "model new",
-                                          .synopsis = "NAME",
-                                          .summary = "write a commented model to start from",
-                                          .example = "stiffit model new wells\nstiffit model new "
-                                                     "--list\nstiffit model new subjects --from "
-                                                     "pk-oral-1",
-                                          .description = "Writes NAME.ode, a small model that can "
-                                                         "be run as it is: one of the library's "
-                                                         "templates, with units, starts, "
-                                                         "bounds and the commands that try it on "
-                                                         "simulated data, or without --from an "
-                                                         "example of each construct of the "
-                                                         "language. A file that exists is kept.",
-                                          .table = COMMAND_TABLE(table),
-                                          .run = run};
+const struct command command_model_new = {
+    .name = "model new", .synopsis = "NAME", .summary = "write a commented model to start from",
+    .example = "stiffit model new wells\n"
+               "stiffit model new --list\n"
+               "stiffit model new subjects --from pk-oral-1",
+    .description =
+        "Writes NAME.ode, a small model that can be run as it is: one of the library's templates, "
+        "with units, starts, bounds and the commands that try it on simulated data, or without "
+        "--from an example of each construct of the language. A file that exists is kept.",
+    .table = COMMAND_TABLE(table), .run = run};

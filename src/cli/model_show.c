@@ -18,36 +18,20 @@ struct show_call {
 #define FIELD(name) offsetof(struct show_call, name)
 
 static const struct option table[] = {
-    {.name = "equations",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(equations),
+    {.name = "equations", .kind = OPTION_FLAG, .offset = FIELD(equations),
      .help = "parameters, equations and observables"},
-    {.name = "sparsity",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(sparsity),
+    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity),
      .help = "picture of the Jacobian's pattern"},
-    {.name = "derivatives",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(derivatives),
+    {.name = "derivatives", .kind = OPTION_FLAG, .offset = FIELD(derivatives),
      .help = "all derivatives, however many"},
-    {.name = "cost",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(cost),
+    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost),
      .help = "operations of each generated function"},
-    {.name = "latex",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(latex),
+    {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(json),
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print everything as JSON"},
-    {.name = "color",
-     .kind = OPTION_CHOICE,
-     .offset = FIELD(color),
-     .choice = option_when_words,
-     .default_text = "auto",
-     .help = "colours of messages; overrides the environment's NO_COLOR"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words,
+     .default_text = "auto", .help = "colours of messages; overrides the environment's NO_COLOR"},
 };
 
 static enum status derive(struct shown_model *model, enum notation notation, struct error *error)
@@ -199,22 +183,14 @@ static int run(int argc, char **argv)
     return contained_run(show, &call, call.path, call.color);
 }
 
-const struct command command_model_show = {.name = "model show",
-                                           .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
-                                           .summary = "equations, derivatives, sparsity and cost "
-                                                      "of a model",
-                                           .example = "stiffit model show decay.ode\nstiffit model "
-                                                      "show --latex decay.ode",
-                                           .needs = "model",
-                                           .description = "For model text: its parameters, its "
-                                                          "equations as stiffit reads them, the "
-                                                          "pattern of the Jacobian, the "
-                                                          "derivatives, "
-                                                          "and the operations of each generated "
-                                                          "function; options select among these. A "
-                                                          "problem file that contains text may be "
-                                                          "given instead. For a compiled plugin: "
-                                                          "its names, and the derivatives that it "
-                                                          "has.",
-                                           .table = COMMAND_TABLE(table),
-                                           .run = run};
+const struct command command_model_show = {
+    .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
+    .summary = "equations, derivatives, sparsity and cost of a model",
+    .example = "stiffit model show decay.ode\nstiffit model show --latex decay.ode",
+    .needs = "model",
+    .description =
+        "For model text: its parameters, its equations as stiffit reads them, the pattern of the "
+        "Jacobian, the derivatives, and the operations of each generated function; options select "
+        "among these. A problem file that contains text may be given instead. For a compiled "
+        "plugin: its names, and the derivatives that it has.",
+    .table = COMMAND_TABLE(table), .run = run};

@@ -17,54 +17,29 @@ struct plot_call {
 #define FIELD(name) offsetof(struct plot_call, options.name)
 
 static const struct option table[] = {
-    {.name = "id",
-     .kind = OPTION_STRING,
-     .metavar = "ID",
-     .offset = FIELD(rows.id),
-     .default_text = "the worst fit",
-     .help = "the dataset to be drawn"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(rows.id),
+     .default_text = "the worst fit", .help = "the dataset to be drawn"},
     OPTION_ROWS(FIELD(rows)),
-    {.name = "observable",
-     .kind = OPTION_LIST,
-     .metavar = "NAME",
-     .offset = FIELD(observable),
+    {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable),
      .default_text = "those that were measured",
      .help = "draw this observable; may be given several times"},
-    {.name = "vpc",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct plot_call, vpc),
+    {.name = "vpc", .kind = OPTION_FLAG, .offset = offsetof(struct plot_call, vpc),
      .help = "draw a visual predictive check of a fit with random parameters instead: quantiles of "
              "the measurements over time, and of replicates of them"},
-    {.name = "prediction-corrected",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(corrects),
+    {.name = "prediction-corrected", .kind = OPTION_FLAG, .offset = FIELD(corrects),
      .help = "with --vpc: divide measurements and replicates by the population's prediction, and "
              "multiply them by its median in their bin: doses and covariates may differ"},
-    {.name = "replicates",
-     .kind = OPTION_INTEGER,
-     .metavar = "N",
-     .offset = FIELD(n_replicate),
-     .min = 20,
-     .max = CHECK_MOST_REPLICATE,
-     .default_text = "200",
+    {.name = "replicates", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(n_replicate),
+     .min = 20, .max = CHECK_MOST_REPLICATE, .default_text = "200",
      .help = "with --vpc: draw so many replicates of each dataset"},
-    {.name = "log",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(log_values),
+    {.name = "log", .kind = OPTION_FLAG, .offset = FIELD(log_values),
      .help = "a logarithmic axis of values"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(files.output),
-     .is_file = true,
-     .is_output = true,
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(files.output), .is_file = true, .is_output = true,
      .default_text = "a chart in characters on standard output",
      .help = "write a picture to this file, whose name ends in .svg, .png or .pdf; .txt: the chart "
              "in characters"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing file"},
     FITTED_OPTION_ROWS(FIELD(files)),
     OPTION_COLOR(offsetof(struct plot_call, color)),
@@ -130,21 +105,16 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_plot = {.name = "plot",
-                                     .synopsis = "RESULT.h5",
-                                     .summary = "draw a fit: its data, curve and residuals",
-                                     .example = "stiffit plot wells.result.h5\n"
-                                                "stiffit plot wells.result.h5 --id A7 -o A7.svg\n"
-                                                "stiffit plot wells.result.h5 --where 'k > 2' "
-                                                "--log\n"
-                                                "stiffit plot subjects.result.h5 --vpc -o vpc.svg\n"
-                                                "stiffit plot subjects.result.h5 --vpc "
-                                                "--prediction-corrected -o pcvpc.svg",
-                                     .needs = "result file",
-                                     .description = "Draws one dataset at its best fit: the "
-                                                    "measurements with error bars, the curve on a "
-                                                    "fine grid, and the residuals.\n"
-                                                    "It needs the problem and the model, which the "
-                                                    "result names, and gnuplot.",
-                                     .table = COMMAND_TABLE(table),
-                                     .run = run};
+const struct command command_plot = {
+    .name = "plot", .synopsis = "RESULT.h5", .summary = "draw a fit: its data, curve and residuals",
+    .example = "stiffit plot wells.result.h5\n"
+               "stiffit plot wells.result.h5 --id A7 -o A7.svg\n"
+               "stiffit plot wells.result.h5 --where 'k > 2' --log\n"
+               "stiffit plot subjects.result.h5 --vpc -o vpc.svg\n"
+               "stiffit plot subjects.result.h5 --vpc --prediction-corrected -o pcvpc.svg",
+    .needs = "result file",
+    .description =
+        "Draws one dataset at its best fit: the measurements with error bars, the curve on a fine "
+        "grid, and the residuals.\n"
+        "It needs the problem and the model, which the result names, and gnuplot.",
+    .table = COMMAND_TABLE(table), .run = run};

@@ -24,43 +24,22 @@ struct population_call {
 #define FIELD(name) offsetof(struct population_call, name)
 
 static const struct option table[] = {
-    {.name = "parameters",
-     .letter = 'p',
-     .kind = OPTION_STRING,
-     .metavar = "NAME[,NAME...]",
-     .offset = FIELD(options.parameters),
-     .default_text = "all that differ between the fits",
+    {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
+     .offset = FIELD(options.parameters), .default_text = "all that differ between the fits",
      .help = "only these parameters; fits without a covariance of all of them are left out"},
-    {.name = "pool-sigma",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(options.pools_sigma),
+    {.name = "pool-sigma", .kind = OPTION_FLAG, .offset = FIELD(options.pools_sigma),
      .help = "the unknown sigma is the same in all datasets: take its best estimate over all of "
-             "them instead of each one's "
-             "own"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .is_output = true,
-     .help = "write a CSV table with a row for each dataset, its shrunken estimates, to this file "
-             "(-: "
-             "standard output, instead of the summary)"},
-    {.name = "priors",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(priors),
-     .is_file = true,
-     .is_output = true,
+             "them instead of each one's own"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true, .is_output = true,
+     .help = "write a CSV table with a row for each dataset, its shrunken estimates, to this "
+             "file (-: standard output, instead of the summary)"},
+    {.name = "priors", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(priors),
+     .is_file = true, .is_output = true,
      .help = "write the population as priors to this file: a CSV table for import --parameters"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace existing files"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(json),
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print the summary as JSON instead of text"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -275,22 +254,15 @@ static int run(int argc, char **argv)
     return contained_read(population, &call, words.positional[0], call.color);
 }
 
-const struct command command_population = {.name = "population",
-                                           .synopsis = "RESULT.h5",
-                                           .summary = "spread of the parameters over the datasets, "
-                                                      "without errors of the fits",
-                                           .example = "stiffit population subjects.result.h5\n"
-                                                      "stiffit population subjects.result.h5 "
-                                                      "--parameters k,V -o shrunken.csv --priors "
-                                                      "population.csv",
-                                           .needs = "result file",
-                                           .description = "Estimates the distribution of the "
-                                                          "parameters from which the datasets come "
-                                                          "(normal on the optimiser's scale), from "
-                                                          "independent fits and their covariances; "
-                                                          "and what it says about each dataset: "
-                                                          "shrunken estimates, which help where "
-                                                          "the "
-                                                          "data are weak.",
-                                           .table = COMMAND_TABLE(table),
-                                           .run = run};
+const struct command command_population = {
+    .name = "population", .synopsis = "RESULT.h5",
+    .summary = "spread of the parameters over the datasets, without errors of the fits",
+    .example = "stiffit population subjects.result.h5\n"
+               "stiffit population subjects.result.h5 --parameters k,V -o shrunken.csv --priors "
+               "population.csv",
+    .needs = "result file",
+    .description =
+        "Estimates the distribution of the parameters from which the datasets come (normal on the "
+        "optimiser's scale), from independent fits and their covariances; and what it says about "
+        "each dataset: shrunken estimates, which help where the data are weak.",
+    .table = COMMAND_TABLE(table), .run = run};

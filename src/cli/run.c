@@ -54,13 +54,9 @@ static int run(int argc, char **argv)
     unsigned char *bytes = run_options_bytes(&options, &n_option);
     code = status_exit_code(run_options_paths(&options, &paths, &error));
     const struct run_request request = {.problem = options.problem,
-                                        .journal = paths.journal,
-                                        .compute = command_compute,
-                                        .finish = command_finish,
-                                        .argc = argc,
-                                        .argv = argv,
-                                        .options = bytes,
-                                        .n_option = n_option,
+                                        .journal = paths.journal, .compute = command_compute,
+                                        .finish = command_finish, .argc = argc, .argv = argv,
+                                        .options = bytes, .n_option = n_option,
                                         .time_limit_s = options.time_limit_s,
                                         .is_trace = options.trace != NULL,
                                         .is_alone = options.select.shard_text != NULL};
@@ -194,26 +190,20 @@ int command_finish(int argc, char **argv)
     return code;
 }
 
-const struct command command_run = {.name = "run",
-                                    .synopsis = "PROBLEM.h5|PROBLEM.yaml",
-                                    .summary = "fit every dataset of a problem file",
-                                    .example = "stiffit run wells.h5\nstiffit run wells.h5 "
-                                               "--starts 10 --accept-failed 1%",
-                                    .description = "Fits the model to every dataset of PROBLEM.h5 "
-                                                   "and writes one row per dataset to "
-                                                   "PROBLEM.result.h5. A dataset that "
-                                                   "cannot be fitted becomes a row with a status "
-                                                   "and does not stop the others. Finished fits "
-                                                   "are kept in a journal next "
-                                                   "to the result: if the run is stopped or "
-                                                   "killed, the same command resumes it.\n"
-                                                   "PROBLEM.yaml is a PEtab problem, which becomes "
-                                                   "PROBLEM.petab.h5 first; see stiffit-petab(7).\n"
-                                                   "Options may also be given as attributes of "
-                                                   "/options in the problem file; the command line "
-                                                   "overrides them.",
-                                    .run_table = run_options_table,
-                                    .run = run};
+const struct command command_run = {
+    .name = "run", .synopsis = "PROBLEM.h5|PROBLEM.yaml",
+    .summary = "fit every dataset of a problem file",
+    .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
+    .description =
+        "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to "
+        "PROBLEM.result.h5. A dataset that cannot be fitted becomes a row with a status and does "
+        "not stop the others. Finished fits are kept in a journal next to the result: if the run "
+        "is stopped or killed, the same command resumes it.\n"
+        "PROBLEM.yaml is a PEtab problem, which becomes PROBLEM.petab.h5 first; see "
+        "stiffit-petab(7).\n"
+        "Options may also be given as attributes of /options in the problem file; the command "
+        "line overrides them.",
+    .run_table = run_options_table, .run = run};
 
 /* Ids without the control characters that a terminal would obey. */
 static void print_examples(const struct digest_examples *fits)

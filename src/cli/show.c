@@ -19,21 +19,15 @@ struct show_options {
 };
 
 static const struct option table[] = {
-    {.name = "id",
-     .kind = OPTION_STRING,
-     .metavar = "ID",
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID",
      .offset = offsetof(struct show_options, id),
      .help = "details of this dataset of a result: standard errors, intervals, correlations, "
              "directions, criteria"},
     OPTION_ROWS(offsetof(struct show_options, rows)),
-    {.name = "ids",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct show_options, ids),
+    {.name = "ids", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, ids),
      .help = "print the ids of the datasets of a problem or a result, one on each line, and "
              "nothing else"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct show_options, json),
+    {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     OPTION_COLOR(offsetof(struct show_options, color)),
 };
@@ -192,22 +186,15 @@ static int run(int argc, char **argv)
     return contained_read(show, &options, options.path, options.color);
 }
 
-const struct command command_show = {.name = "show",
-                                     .synopsis = "FILE.h5",
-                                     .summary = "contents of a problem or result file; summary of "
-                                                "a run",
-                                     .example = "stiffit show wells.result.h5\nstiffit show "
-                                                "wells.result.h5 --id A7\n"
-                                                "stiffit show wells.result.h5 --where "
-                                                "'reduced_chi_square > 5'",
-                                     .needs = "file",
-                                     .description = "For a problem: its model, datasets, "
-                                                    "parameters and options. For a result: how "
-                                                    "many fits converged by which test, the "
-                                                    "others grouped by status and message with a "
-                                                    "few of their ids, the distribution of each "
-                                                    "parameter, what the data do "
-                                                    "not determine, the slowest datasets, and the "
-                                                    "provenance; or one dataset in detail.",
-                                     .table = COMMAND_TABLE(table),
-                                     .run = run};
+const struct command command_show = {
+    .name = "show", .synopsis = "FILE.h5",
+    .summary = "contents of a problem or result file; summary of a run",
+    .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7\n"
+               "stiffit show wells.result.h5 --where 'reduced_chi_square > 5'",
+    .needs = "file",
+    .description =
+        "For a problem: its model, datasets, parameters and options. For a result: how many fits "
+        "converged by which test, the others grouped by status and message with a few of their "
+        "ids, the distribution of each parameter, what the data do not determine, the slowest "
+        "datasets, and the provenance; or one dataset in detail.",
+    .table = COMMAND_TABLE(table), .run = run};

@@ -19,191 +19,87 @@ struct simulate_call {
 static const char *const method_words[] = {"residual", "parametric", NULL};
 
 static const struct option table[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = OPTION_STRING,
-     .metavar = "MODEL",
-     .offset = FIELD(files.model),
-     .is_file = true,
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL",
+     .offset = FIELD(files.model), .is_file = true,
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
-    {.name = "times",
-     .letter = 't',
-     .kind = OPTION_STRING,
-     .metavar = "TIMES",
+    {.name = "times", .letter = 't', .kind = OPTION_STRING, .metavar = "TIMES",
      .offset = FIELD(times),
      .help = "times of the predictions, separated by commas: single ones, A:B:STEP, or A:B:logN "
-             "for N times at equal "
-             "ratios"},
-    {.name = "t0",
-     .kind = OPTION_NUMBER,
-     .metavar = "TIME",
-     .offset = FIELD(t0),
-     .min = -INFINITY,
-     .max = INFINITY,
-     .default_text = "the model's",
-     .help = "initial time"},
-    {.name = "set",
-     .letter = 's',
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = FIELD(set),
-     .default_text = "the model's start values",
+             "for N times at equal ratios"},
+    {.name = "t0", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t0), .min = -INFINITY,
+     .max = INFINITY, .default_text = "the model's", .help = "initial time"},
+    {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE",
+     .offset = FIELD(set), .default_text = "the model's start values",
      .help = "value of a parameter, natural scale; may be repeated"},
-    {.name = "covariate",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUES",
-     .offset = FIELD(covariate),
-     .help = "value of a covariate; if there are several values, separated by commas, the datasets "
-             "take them in turn"},
-    {.name = "input",
-     .kind = OPTION_LIST,
-     .metavar = "NAME=VALUES",
-     .offset = FIELD(input),
+    {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUES", .offset = FIELD(covariate),
+     .help = "value of a covariate; if there are several values, separated by commas, the "
+             "datasets take them in turn"},
+    {.name = "input", .kind = OPTION_LIST, .metavar = "NAME=VALUES", .offset = FIELD(input),
      .help = "the same of an input, which keeps that value at all times"},
-    {.name = "observable",
-     .kind = OPTION_LIST,
-     .metavar = "NAME",
-     .offset = FIELD(observable),
-     .default_text = "all",
-     .help = "an observable to predict; may be repeated"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(files.output),
-     .is_file = true,
-     .is_output = true,
-     .default_text = "standard output",
+    {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable),
+     .default_text = "all", .help = "an observable to predict; may be repeated"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(files.output), .is_file = true,
+     .is_output = true, .default_text = "standard output",
      .help = "write to this file: CSV, or with --datasets, --bootstrap or --population a problem "
              "file"},
-    {.name = "overwrite",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(overwrite),
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace existing files"},
-    {.name = "datasets",
-     .letter = 'n',
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_dataset),
-     .min = 0,
-     .max = 4e9,
-     .help = "make a problem file of N synthetic datasets"},
-    {.name = "spread",
-     .kind = OPTION_NUMBER,
-     .offset = FIELD(spread),
-     .min = 0,
-     .max = 100,
+    {.name = "datasets", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_dataset),
+     .min = 0, .max = 4e9, .help = "make a problem file of N synthetic datasets"},
+    {.name = "spread", .kind = OPTION_NUMBER, .offset = FIELD(spread), .min = 0, .max = 100,
      .default_text = "0",
-     .help = "spread of the true parameters: standard deviation of their natural logarithm, or for "
-             "parameters of scale lin "
-             "relative to their value; the parameters stay within the model's bounds"},
-    {.name = "noise",
-     .kind = OPTION_NUMBER,
-     .offset = FIELD(noise),
-     .min = 0,
-     .max = 1e300,
+     .help = "spread of the true parameters: standard deviation of their natural logarithm, or "
+             "for parameters of scale lin relative to their value; the parameters stay within "
+             "the model's bounds"},
+    {.name = "noise", .kind = OPTION_NUMBER, .offset = FIELD(noise), .min = 0, .max = 1e300,
      .default_text = "the model's noise, if it has any",
      .help = "relative standard deviation of the measurements; at least 0.001 of that of the "
              "largest prediction"},
-    {.name = "noise-absolute",
-     .kind = OPTION_NUMBER,
-     .offset = FIELD(noise_absolute),
-     .min = 0,
+    {.name = "noise-absolute", .kind = OPTION_NUMBER, .offset = FIELD(noise_absolute), .min = 0,
      .max = 1e300,
      .help = "absolute standard deviation of the measurements; with --noise the squares are added"},
-    {.name = "no-sigma",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(no_sigma),
+    {.name = "no-sigma", .kind = OPTION_FLAG, .offset = FIELD(no_sigma),
      .help = "do not write the measurements' standard deviations into the problem file"},
-    {.name = "truth",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(truth),
-     .is_file = true,
-     .is_output = true,
+    {.name = "truth", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(truth),
+     .is_file = true, .is_output = true,
      .help = "write the true parameters of the synthetic datasets to this CSV file"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
-    {.name = "bootstrap",
-     .letter = 'b',
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_bootstrap),
-     .min = 0,
-     .max = 4e9,
+    {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap),
+     .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap "
              "replicates of it"},
-    {.name = "population",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_population),
-     .min = 1,
+    {.name = "population", .kind = OPTION_INTEGER, .offset = FIELD(n_population), .min = 1,
      .max = 4e9,
      .help = "make a problem file of N replicates of each dataset of RESULT.h5, a fit with random "
              "parameters: these and the measurements are drawn anew"},
-    {.name = "method",
-     .kind = OPTION_CHOICE,
-     .offset = FIELD(method),
-     .choice = method_words,
+    {.name = "method", .kind = OPTION_CHOICE, .offset = FIELD(method), .choice = method_words,
      .default_text = "residual",
      .help = "bootstrap replicates from the residuals, drawn within each observable of an "
-             "experiment, or from the fitted "
-             "distribution"},
-    {.name = "id",
-     .kind = OPTION_STRING,
-     .metavar = "ID",
-     .offset = FIELD(id),
+             "experiment, or from the fitted distribution"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
      .help = "the dataset of RESULT.h5; needed if there are several"},
-    {.name = "problem",
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(files.problem),
-     .is_file = true,
-     .default_text = "the problem that RESULT.h5 names",
+    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem),
+     .is_file = true, .default_text = "the problem that RESULT.h5 names",
      .help = "the problem that RESULT.h5 was made from"},
-    {.name = "trust",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(files.trust),
+    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
      .help = "run the native code that RESULT.h5 or its problem names or embeds"},
-    {.name = "embed",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(embed),
+    {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
      .help = "copy a plugin into the problem file instead of its path; text is always copied"},
-    {.name = "seed",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(seed),
-     .min = 0,
-     .max = INFINITY,
-     .default_text = "1",
-     .help = "seed of all random numbers"},
-    {.name = "rtol",
-     .kind = OPTION_NUMBER,
-     .offset = FIELD(ode.rtol),
-     .min = 1e-14,
-     .max = 0.1,
-     .default_text = "1e-8, or that of the result",
-     .help = "relative tolerance of the integrator"},
-    {.name = "atol",
-     .kind = OPTION_NUMBER,
-     .metavar = "VALUE|auto",
-     .offset = FIELD(ode.atol),
-     .min = 0,
-     .max = 1e300,
-     .above_min = true,
-     .zero = "auto",
-     .default_text = "auto, or that of the result",
+    {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY,
+     .default_text = "1", .help = "seed of all random numbers"},
+    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
+     .default_text = "1e-8, or that of the result", .help = "relative tolerance of the integrator"},
+    {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol),
+     .min = 0, .max = 1e300,
+     .above_min = true, .zero = "auto", .default_text = "auto, or that of the result",
      .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
-    {.name = "max-step",
-     .kind = OPTION_NUMBER,
-     .metavar = "H",
-     .offset = FIELD(ode.max_step),
-     .min = 0,
-     .max = 1e300,
-     .above_min = true,
-     .zero = "auto",
-     .default_text = "auto, or that of the result",
+    {.name = "max-step", .kind = OPTION_NUMBER, .metavar = "H", .offset = FIELD(ode.max_step),
+     .min = 0, .max = 1e300,
+     .above_min = true, .zero = "auto", .default_text = "auto, or that of the result",
      .help = "longest step of the integrator; auto: the model's, if it declares one"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct simulate_call, quiet),
-     .help = "do not report what was written"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG,
+     .offset = offsetof(struct simulate_call, quiet), .help = "do not report what was written"},
     OPTION_COLOR(offsetof(struct simulate_call, color)),
 };
 
@@ -344,33 +240,20 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_simulate = {.name = "simulate",
-                                         .synopsis = "[RESULT.h5]",
-                                         .summary = "print predictions; make synthetic and "
-                                                    "bootstrap problem files",
-                                         .example = "stiffit simulate --model decay.so --times "
-                                                    "0:10:0.5 --set k=0.3\n"
-                                                    "stiffit simulate --model decay.so --times "
-                                                    "1,2,5 --datasets 1000 --spread 0.3 --noise "
-                                                    "0.05 -o synthetic.h5\n"
-                                                    "stiffit simulate --bootstrap 1000 "
-                                                    "wells.result.h5 --id A1 --trust -o "
-                                                    "bootstrap.h5\n"
-                                                    "stiffit simulate --population 200 "
-                                                    "subjects.result.h5 -o vpc.h5",
-                                         .description = "Prints predictions as CSV in long form "
-                                                        "(dataset, time, observable, value): of a "
-                                                        "model at given parameters, or with "
-                                                        "RESULT.h5 of its datasets at their best "
-                                                        "fits.\n"
-                                                        "With --datasets it makes a problem file "
-                                                        "of synthetic datasets instead, with "
-                                                        "--bootstrap one that holds a dataset of "
-                                                        "RESULT.h5 as it is, followed by bootstrap "
-                                                        "replicates of it, and with --population "
-                                                        "one of new "
-                                                        "datasets from the population of "
-                                                        "RESULT.h5. The same seed gives the same "
-                                                        "numbers.",
-                                         .table = COMMAND_TABLE(table),
-                                         .run = run};
+const struct command command_simulate = {
+    .name = "simulate", .synopsis = "[RESULT.h5]",
+    .summary = "print predictions; make synthetic and bootstrap problem files",
+    .example = "stiffit simulate --model decay.so --times 0:10:0.5 --set k=0.3\n"
+               "stiffit simulate --model decay.so --times 1,2,5 --datasets 1000 --spread 0.3 "
+               "--noise 0.05 -o synthetic.h5\n"
+               "stiffit simulate --bootstrap 1000 wells.result.h5 --id A1 --trust -o "
+               "bootstrap.h5\n"
+               "stiffit simulate --population 200 subjects.result.h5 -o vpc.h5",
+    .description =
+        "Prints predictions as CSV in long form (dataset, time, observable, value): of a model at "
+        "given parameters, or with RESULT.h5 of its datasets at their best fits.\n"
+        "With --datasets it makes a problem file of synthetic datasets instead, with --bootstrap "
+        "one that holds a dataset of RESULT.h5 as it is, followed by bootstrap replicates of it, "
+        "and with --population one of new datasets from the population of RESULT.h5. The same "
+        "seed gives the same numbers.",
+    .table = COMMAND_TABLE(table), .run = run};

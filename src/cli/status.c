@@ -22,29 +22,15 @@ struct status_options {
 #define FIELD(name) offsetof(struct status_options, name)
 
 static const struct option table[] = {
-    {.name = "shards",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_shard),
-     .min = 1,
+    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1,
      .max = SHARD_SET_MAX,
-     .default_text = "from the files next to the problem",
-     .help = "number of shards"},
-    {.name = "shard",
-     .kind = OPTION_STRING,
-     .metavar = "k/K|slurm",
-     .offset = FIELD(shard_text),
+     .default_text = "from the files next to the problem", .help = "number of shards"},
+    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text),
      .help = "only this shard"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .default_text = "PROBLEM.result.h5",
-     .help = "the result of the run: what its --output was"},
-    {.name = "fits",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(fits),
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true,
+     .default_text = "PROBLEM.result.h5", .help = "the result of the run: what its --output was"},
+    {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
      .help = "print only the number of finished fits, counting each start and refit"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
     OPTION_COLOR(FIELD(color)),
@@ -239,23 +225,16 @@ static int run(int argc, char **argv)
     return contained_read(show, &options, options.problem, options.color);
 }
 
-const struct command command_status = {.name = "status",
-                                       .synopsis = "PROBLEM.h5",
-                                       .summary = "progress of a run or of its shards",
-                                       .example = "stiffit status wells.h5\nstiffit status "
-                                                  "wells.h5 --shard 3/8 --fits",
-                                       .needs = "problem file",
-                                       .description = "Counts finished datasets in the journals "
-                                                      "and results next to PROBLEM.h5: of all its "
-                                                      "shards, or of its run if there "
-                                                      "are none. A dataset is finished when all "
-                                                      "its starts and refits are. It reads only, "
-                                                      "so it may be called at any time, "
-                                                      "from any machine that sees the files.\n"
-                                                      "'stopped' means that there is a journal but "
-                                                      "no process that appends to it: the run was "
-                                                      "stopped or killed, and the "
-                                                      "same command resumes it. The last column "
-                                                      "shows when the journal was last written to.",
-                                       .table = COMMAND_TABLE(table),
-                                       .run = run};
+const struct command command_status = {
+    .name = "status", .synopsis = "PROBLEM.h5", .summary = "progress of a run or of its shards",
+    .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
+    .needs = "problem file",
+    .description =
+        "Counts finished datasets in the journals and results next to PROBLEM.h5: of all its "
+        "shards, or of its run if there are none. A dataset is finished when all its starts and "
+        "refits are. It reads only, so it may be called at any time, from any machine that sees "
+        "the files.\n"
+        "'stopped' means that there is a journal but no process that appends to it: the run was "
+        "stopped or killed, and the same command resumes it. The last column shows when the "
+        "journal was last written to.",
+    .table = COMMAND_TABLE(table), .run = run};

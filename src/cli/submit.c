@@ -30,37 +30,17 @@ struct submit_options {
 
 /* What help shows: those of `run` have a page of their own. */
 static const struct option own[OWN] = {
-    {.name = "shards",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_shard),
-     .min = 1,
-     .max = MAX_SHARD,
-     .default_text = "8",
-     .help = "number of shards, each a task of the job array"},
-    {.name = "ranks",
-     .kind = OPTION_INTEGER,
-     .offset = FIELD(n_rank),
-     .min = 1,
-     .max = MAX_SHARD,
+    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = MAX_SHARD,
+     .default_text = "8", .help = "number of shards, each a task of the job array"},
+    {.name = "ranks", .kind = OPTION_INTEGER, .offset = FIELD(n_rank), .min = 1, .max = MAX_SHARD,
      .help = "of a fit with shared parameters: number of MPI ranks, all tasks of one job; instead "
              "of shards"},
-    {.name = "mpi",
-     .kind = OPTION_STRING,
-     .metavar = "TYPE",
-     .offset = FIELD(mpi),
-     .default_text = "pmix",
-     .help = "with --ranks: what srun --mpi is told"},
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(dry_run),
+    {.name = "mpi", .kind = OPTION_STRING, .metavar = "TYPE", .offset = FIELD(mpi),
+     .default_text = "pmix", .help = "with --ranks: what srun --mpi is told"},
+    {.name = "dry-run", .kind = OPTION_FLAG, .offset = FIELD(dry_run),
      .help = "print the batch scripts and the commands; write and submit nothing"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .metavar = "FILE",
-     .offset = FIELD(output),
-     .is_file = true,
-     .default_text = "PROBLEM.result.h5",
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true, .default_text = "PROBLEM.result.h5",
      .help = "the result, of the merge or of the ranks"},
 };
 
@@ -422,31 +402,22 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_submit = {.name = "submit",
-                                       .synopsis = "PROBLEM.h5 [RUN OPTIONS] [-- SBATCH OPTIONS]",
-                                       .summary = "fit a problem on a SLURM cluster: shards and "
-                                                  "their merge, or ranks",
-                                       .example = "stiffit submit wells.h5 --shards 16 --starts 10 "
-                                                  "-- --cpus-per-task=8 --time=4:00:00\n"
-                                                  "stiffit submit wells.h5 --shards 16 --dry-run\n"
-                                                  "stiffit submit wells.h5 --share ka --ranks 4 -- "
-                                                  "--cpus-per-task=8",
-                                       .description = "Writes two batch scripts into PROBLEM.slurm "
-                                                      "and submits them: a job array that fits one "
-                                                      "shard in each task, and a "
-                                                      "job that merges their results when all have "
-                                                      "ended, successfully or not. Prints the "
-                                                      "numbers of both jobs. A shard "
-                                                      "that reaches its time limit requeues itself "
-                                                      "and resumes.\n"
-                                                      "Shards that have a result already are not "
-                                                      "run again: after a failure the same command "
-                                                      "fits what is missing.\n"
-                                                      "A fit with shared parameters (--share) is "
-                                                      "one job, whose tasks are MPI ranks: --ranks "
-                                                      "N. It requeues itself, too.\n"
-                                                      "All options of stiffit run that make sense "
-                                                      "for a shard may be given, too; what follows "
-                                                      "a lone -- goes to sbatch.",
-                                       .table = COMMAND_TABLE(own),
-                                       .run = run};
+const struct command command_submit = {
+    .name = "submit", .synopsis = "PROBLEM.h5 [RUN OPTIONS] [-- SBATCH OPTIONS]",
+    .summary = "fit a problem on a SLURM cluster: shards and their merge, or ranks",
+    .example = "stiffit submit wells.h5 --shards 16 --starts 10 -- --cpus-per-task=8 "
+               "--time=4:00:00\n"
+               "stiffit submit wells.h5 --shards 16 --dry-run\n"
+               "stiffit submit wells.h5 --share ka --ranks 4 -- --cpus-per-task=8",
+    .description =
+        "Writes two batch scripts into PROBLEM.slurm and submits them: a job array that fits one "
+        "shard in each task, and a job that merges their results when all have ended, "
+        "successfully or not. Prints the numbers of both jobs. A shard that reaches its time "
+        "limit requeues itself and resumes.\n"
+        "Shards that have a result already are not run again: after a failure the same command "
+        "fits what is missing.\n"
+        "A fit with shared parameters (--share) is one job, whose tasks are MPI ranks: --ranks N. "
+        "It requeues itself, too.\n"
+        "All options of stiffit run that make sense for a shard may be given, too; what follows a "
+        "lone -- goes to sbatch.",
+    .table = COMMAND_TABLE(own), .run = run};

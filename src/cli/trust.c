@@ -22,13 +22,9 @@ struct trust_call {
 #define FIELD(name) offsetof(struct trust_call, name)
 
 static const struct option table[] = {
-    {.name = "list",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(list),
+    {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list),
      .help = "print the list: SHA-256, date, file"},
-    {.name = "remove",
-     .kind = OPTION_FLAG,
-     .offset = FIELD(remove),
+    {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
      .help = "remove it from the list; FILE may also be a SHA-256 of the list, or at least its "
              "first eight digits"},
     OPTION_COLOR(FIELD(color)),
@@ -292,17 +288,12 @@ static int run(int argc, char **argv)
     return contained_run(call.remove ? remove_it : add, &call, call.what, call.color);
 }
 
-const struct command command_trust = {.name = "trust",
-                                      .synopsis = "FILE",
-                                      .summary = "allow a plugin that data files name to run",
-                                      .example = "stiffit trust wells.h5\nstiffit trust --list",
-                                      .description = "A data file may name or embed a plugin, "
-                                                     "which is native code and runs only with your "
-                                                     "permission. FILE is such a "
-                                                     "problem or result file, or a plugin. Shows "
-                                                     "what the code is and adds its SHA-256 to a "
-                                                     "list: from then on exactly "
-                                                     "these bytes run, whichever file names them. "
-                                                     "Model text needs no trust.",
-                                      .table = COMMAND_TABLE(table),
-                                      .run = run};
+const struct command command_trust = {
+    .name = "trust", .synopsis = "FILE", .summary = "allow a plugin that data files name to run",
+    .example = "stiffit trust wells.h5\nstiffit trust --list",
+    .description =
+        "A data file may name or embed a plugin, which is native code and runs only with your "
+        "permission. FILE is such a problem or result file, or a plugin. Shows what the code is "
+        "and adds its SHA-256 to a list: from then on exactly these bytes run, whichever file "
+        "names them. Model text needs no trust.",
+    .table = COMMAND_TABLE(table), .run = run};

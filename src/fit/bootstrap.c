@@ -143,8 +143,7 @@ static struct evaluation **request(const struct fit_problem *problem, int64_t ma
             return NULL;
         fit_binding_numbers(&binding, problem->start, number);
         evaluation[e] = (struct evaluation){.task = &problem->task[e],
-                                            .named = problem->start,
-                                            .max_steps = max_steps,
+                                            .named = problem->start, .max_steps = max_steps,
                                             .deadline_ns = INT64_MAX,
                                             .prediction = prediction + row,
                                             .noise = noise ? noise + row : NULL};
@@ -214,15 +213,10 @@ enum outcome fit_bootstrap_values(const struct fit_problem *problem,
         return OUTCOME_out_of_memory;
     }
     struct fit_bootstrap bootstrap = {.n_row = n,
-                                      .n_group = n_group,
-                                      .group = group,
-                                      .measured = problem->measured,
-                                      .prediction = numbers,
-                                      .scale = numbers + n,
-                                      .residual = numbers + 2 * n,
-                                      .first = first,
-                                      .kind = kind,
-                                      .loss = problem->loss,
+                                      .n_group = n_group, .group = group,
+                                      .measured = problem->measured, .prediction = numbers,
+                                      .scale = numbers + n, .residual = numbers + 2 * n,
+                                      .first = first, .kind = kind, .loss = problem->loss,
                                       .n_noise = problem->n_noise,
                                       .n_loose =
                                           fit_bootstrap_count_loose(problem->n_parameter,

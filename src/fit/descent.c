@@ -328,15 +328,10 @@ static enum outcome run_rounds(struct descent *descent)
         if (!descent->ended && descent->factor && (*met = find_met(descent)) != STOP_none)
             break;
         struct lbfgs_search search = {.n = descent->n_loose,
-                                      .origin = descent->origin,
-                                      .gradient = descent->slope,
-                                      .f = before,
-                                      .factor = descent->factor,
-                                      .diagonal = descent->diagonal,
-                                      .trial = try_point,
-                                      .accepted = accept,
-                                      .context = descent,
-                                      .memory = MEMORY,
+                                      .origin = descent->origin, .gradient = descent->slope,
+                                      .f = before, .factor = descent->factor,
+                                      .diagonal = descent->diagonal, .trial = try_point,
+                                      .accepted = accept, .context = descent, .memory = MEMORY,
                                       .scratch = descent->scratch};
         if (!descent->ended && lbfgs_search_run(&search) == LBFGS_NO_MEMORY)
             return OUTCOME_out_of_memory;

@@ -277,12 +277,9 @@ static void sum_in(const void *context, const struct joint_block *block, size_t 
     unsigned moves = (unsigned)arrays.moves[column];
     const struct column_sum sum =
         {.squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
-         .beyond = arrays.beyond[column],
-         .size = block->findings.size * block->findings.size,
-         .n_row = (double)block->n_row,
-         .n_prediction = (moves & MOVES_PREDICTION) != 0,
-         .n_noise = (moves & MOVES_NOISE) != 0,
-         .n_block = 1,
+         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size,
+         .n_row = (double)block->n_row, .n_prediction = (moves & MOVES_PREDICTION) != 0,
+         .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
          .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
     memcpy(number, &sum, sizeof sum);
 }
@@ -363,10 +360,8 @@ static bool count(struct joint *joint)
         (struct fit_whole){.options = joint->options,
                            .n_row = joint_count_up(joint, n_row),
                            .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
-                           .n_noise = joint_count_up(joint, n_noise),
-                           .prediction_error = NAN,
-                           .is_sigma_known = joint->asker.is_sigma_known,
-                           .is_observed = true};
+                           .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
+                           .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
     errors->has_excess = facts.any & EXCESS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
@@ -619,9 +614,7 @@ static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *a
     struct arena *arena = &joint->errors->arena;
     size_t all = block->n + joint->above.s_block;
     *map = (struct fit_map){.n_free = all,
-                            .size = arrays->size,
-                            .lower = arrays->lower,
-                            .upper = arrays->upper,
+                            .size = arrays->size, .lower = arrays->lower, .upper = arrays->upper,
                             .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
                             .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
     if (!map->file_index || !map->scale || !ARENA_DOUBLES(arena, {chain, all, 1}))
@@ -713,16 +706,11 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         || !find_spectrum(joint, i, &row, &map, &arrays, &spectrum))
         return false;
     struct fit_portion part =
-        {.map = &map,
-         .n_parameter = joint->n_parameter,
-         .theta = arrays.theta,
-         .chain = chain,
+        {.map = &map, .n_parameter = joint->n_parameter, .theta = arrays.theta, .chain = chain,
          .spectrum = &spectrum,
          .censored = {findings->n_censored, arrays.slope, arrays.factor, arrays.curvature},
-         .criteria = findings->criteria,
-         .n_row = (double)block->n_row,
-         .n_alone = (double)row.n_own,
-         .can_test = findings->can_test,
+         .criteria = findings->criteria, .n_row = (double)block->n_row,
+         .n_alone = (double)row.n_own, .can_test = findings->can_test,
          .has_prior = findings->has_prior,
          .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
          .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->part.n_all == 1};

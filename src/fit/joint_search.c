@@ -32,20 +32,13 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
 {
     bool descends = options->optimizer == OPTIMIZER_lbfgs;
     *joint = (struct joint){.options = options,
-                            .model = model,
-                            .n_block = n_block,
-                            .n_parameter = n_parameter,
-                            .levels = *levels,
-                            .scale = scale,
-                            .descends = descends,
-                            .end = {.culprit = n_block},
-                            .ranks = {.n = 1, .n_block = n_block}};
+                            .model = model, .n_block = n_block, .n_parameter = n_parameter,
+                            .levels = *levels, .scale = scale, .descends = descends,
+                            .end = {.culprit = n_block}, .ranks = {.n = 1, .n_block = n_block}};
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker =
         (struct fit_asker){.problem = &joint->problem,
-                           .options = options,
-                           .start_f = NAN,
-                           .prediction_error = NAN,
+                           .options = options, .start_f = NAN, .prediction_error = NAN,
                            .accuracy = {.tighter = 1,
                                         .engine = options->engine,
                                         .gradient = options->gradient == GRADIENT_differences

@@ -281,15 +281,10 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker,
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point)
 {
     return (struct fit_answer){.n = asker->map.n_free,
-                               .prediction = point->prediction,
-                               .d_prediction = point->d_prediction,
-                               .noise = point->noise,
-                               .d_noise = point->d_noise,
-                               .chain = point->chain,
-                               .weight = point->weight,
-                               .residual = point->residual,
-                               .theta = point->theta,
-                               .p = point->p};
+                               .prediction = point->prediction, .d_prediction = point->d_prediction,
+                               .noise = point->noise, .d_noise = point->d_noise,
+                               .chain = point->chain, .weight = point->weight,
+                               .residual = point->residual, .theta = point->theta, .p = point->p};
 }
 
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point)
@@ -408,8 +403,7 @@ static void fill_evaluations(const struct fit_asker *asker, const double *p, con
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
         const struct fit_binding *binding = fit_map_binding(map, e);
         evaluation[e] = (struct evaluation){.task = &asker->problem->task[e],
-                                            .named = p,
-                                            .outcome = EVALUATION_MODEL_FAILED,
+                                            .named = p, .outcome = EVALUATION_MODEL_FAILED,
                                             .prediction = prediction + asker->first_row[e],
                                             .noise = noise ? noise + asker->first_row[e] : NULL};
         fit_binding_set(binding, of_model + binding->offset, &evaluation[e]);

@@ -28,12 +28,10 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     bool has_noise = problem->model->abi.noise != NULL;
     *objective =
         (struct fit_objective){.n_row = fit_problem_n_row(problem),
-                               .measured = problem->measured,
-                               .has_noise = has_noise,
+                               .measured = problem->measured, .has_noise = has_noise,
                                .likelihood = has_noise || problem->mixes ||
                                              (problem->measured.censored && asker->is_sigma_known),
-                               .loss = problem->loss,
-                               .prior = terms};
+                               .loss = problem->loss, .prior = terms};
     objective->is_plain = fit_objective_is_plain(objective);
     objective->has_offset = objective->likelihood;
     asker->scale = has_noise ? (double)NAN : fit_objective_scale(objective, NULL);

@@ -588,9 +588,7 @@ static void follow(const struct fit_subject *subject, const struct fit_options *
                    struct fit_record *record)
 {
     struct walk walk = {.subject = subject,
-                        .options = options,
-                        .request = request,
-                        .result = record};
+                        .options = options, .request = request, .result = record};
     fit_clear(record, subject->n_parameter, 0);
     record->outcome = OUTCOME_converged;
     walk_side(&walk, arena);

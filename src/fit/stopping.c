@@ -31,10 +31,8 @@ static const double SLOWEST = 0.9;
 void stopping_init(struct stopping *stopping, struct fit_asker *asker)
 {
     *stopping = (struct stopping){.asker = asker,
-                                  .noise = INFINITY,
-                                  .least_promise = INFINITY,
-                                  .last_promise = INFINITY,
-                                  .slowness = 1};
+                                  .noise = INFINITY, .least_promise = INFINITY,
+                                  .last_promise = INFINITY, .slowness = 1};
     stopping->accuracy = fit_asker_rtol(asker, asker->accuracy.tighter);
 }
 

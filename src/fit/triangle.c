@@ -60,13 +60,9 @@ void fit_triangle_take(struct fit_triangle *triangle, const struct fit_answer *a
         size_t first = k * size, last = k + 1 < n_part ? first + size : objective->n_row;
         double *to = triangle->parts + k * n * (n + 1);
         part[k] = (struct part){.objective = objective,
-                                .answer = answer,
-                                .first = first,
-                                .last = last,
-                                .rows = triangle->rows + n_row * n,
-                                .rhs = triangle->rhs + n_row,
-                                .r = n_part > 1 ? to : r,
-                                .q = n_part > 1 ? to + n * n : q};
+                                .answer = answer, .first = first, .last = last,
+                                .rows = triangle->rows + n_row * n, .rhs = triangle->rhs + n_row,
+                                .r = n_part > 1 ? to : r, .q = n_part > 1 ? to + n * n : q};
         n_row += fit_objective_n_row_of(objective, first, last);
     }
     bool is_shared =

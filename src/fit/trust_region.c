@@ -381,13 +381,9 @@ static enum asked look_back(struct fit_search *search)
 }
 
 static const struct fit_search_method method = {.begin = begin,
-                                                .leap = leap,
-                                                .look = look,
-                                                .step = step,
-                                                .land = land,
-                                                .look_back = look_back,
-                                                .has_budget = has_budget,
-                                                .go_on = go_on};
+                                                .leap = leap, .look = look, .step = step,
+                                                .land = land, .look_back = look_back,
+                                                .has_budget = has_budget, .go_on = go_on};
 
 static enum outcome run(struct trust_region *region)
 {

@@ -268,11 +268,8 @@ bool two_stage_fit(struct two_stage *t)
         for (size_t i = 0; i < 2; i++) {
             double *at = block + i * n_point, *after = at + 3 * kk + k;
             point[i] = (struct point){.factor = at,
-                                      .covariance = at + kk,
-                                      .mean_covariance = at + 2 * kk,
-                                      .mean = at + 3 * kk,
-                                      .gradient = after,
-                                      .damping = after + q,
+                                      .covariance = at + kk, .mean_covariance = at + 2 * kk,
+                                      .mean = at + 3 * kk, .gradient = after, .damping = after + q,
                                       .information = after + 2 * q};
         }
         double *at = block + 2 * n_point, *after = at + 6 * kk + 2 * k;

@@ -628,12 +628,8 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
                           struct error *error)
 {
     struct nonmem nonmem = {.path = options->measurements,
-                            .model = model,
-                            .options = options,
-                            .rows = rows,
-                            .subjects = subjects,
-                            .happenings = happenings,
-                            .time = NAN};
+                            .model = model, .options = options, .rows = rows, .subjects = subjects,
+                            .happenings = happenings, .time = NAN};
     bool more = true;
     subjects->has_t0 = true;
     subjects->n_covariate = model->abi.n_covariate;

@@ -193,9 +193,7 @@ void answers_begin(struct answers *answers, const struct answers_folder *folder,
     size_t capacity = answers->capacity;
     *answers =
         (struct answers){.folder = folder,
-                         .fit = fit,
-                         .buffer = buffer,
-                         .capacity = capacity,
+                         .fit = fit, .buffer = buffer, .capacity = capacity,
                          .max_payload = max_payload < ANSWERS_LIMIT ? max_payload : ANSWERS_LIMIT};
     answers->is_reading =
         folder && folder->n &&

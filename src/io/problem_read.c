@@ -150,9 +150,7 @@ static enum status read_sources(struct problem *problem, const struct problem_bl
     int64_t *within = arena_calloc(block->arena, PIECE, sizeof *within);
     const struct problem_numbers numbers = {.column = &problem->steady,
                                             .names = &problem->owners[1].names_within,
-                                            .is_row = true,
-                                            .has_none = true,
-                                            .within = within};
+                                            .is_row = true, .has_none = true, .within = within};
     if (!number || !within)
         return problem_no_memory(problem, error);
     for (size_t d = 0, begin = 0, e; begin < block->n_experiment; begin = e) {

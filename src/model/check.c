@@ -464,9 +464,7 @@ enum status model_check(const struct model *model, const struct check_options *o
 {
     *report = (struct check_report){0};
     struct check check = {.abi = &model->abi,
-                          .options = options,
-                          .report = report,
-                          .span = options->t_span};
+                          .options = options, .report = report, .span = options->t_span};
     size_t n_point = options->n_point ? options->n_point : DEFAULT_POINTS;
     enum status status = make_room(&check);
     if (status != STATUS_OK) {

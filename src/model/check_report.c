@@ -181,12 +181,8 @@ void check_add(struct check_report *report, const struct stiffit_model *abi, enu
 {
     const struct check_shape *shape = &shapes[function];
     struct check_finding finding = {.kind = kind,
-                                    .function = function,
-                                    .t = t,
-                                    .got = got,
-                                    .expected = expected,
-                                    .error = error,
-                                    .row = axis_name(abi, shape->row, row)};
+                                    .function = function, .t = t, .got = got, .expected = expected,
+                                    .error = error, .row = axis_name(abi, shape->row, row)};
     finding.column = axis_name(abi, kind == CHECK_MASK ? AXIS_PARAMETER : shape->column, column);
     for (size_t i = 0; i < report->n_finding; i++) {
         struct check_finding *old = &report->finding[i];

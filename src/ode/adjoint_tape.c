@@ -178,11 +178,8 @@ bool tape_step(struct tape *tape, const double *y)
         return false;
     struct tape_step *step = &tape->steps[tape->n_step];
     *step = (struct tape_step){.t = tape->t,
-                               .gamma = tape->gamma,
-                               .rl1 = tape->rl1,
-                               .vectors = tape->n_term,
-                               .state = tape->n_number,
-                               .kept = SIZE_MAX};
+                               .gamma = tape->gamma, .rl1 = tape->rl1, .vectors = tape->n_term,
+                               .state = tape->n_number, .kept = SIZE_MAX};
     if (!add_state(tape, y))
         return false;
     for (size_t i = 0; i < tape->n_vector; i++)

@@ -497,13 +497,10 @@ static bool look_for_steady_state(struct batch *b, int k)
 {
     struct workspace *ws = workspace_of(b);
     struct look look = {.ws = ws,
-                        .f = vector_new(ws->bank),
-                        .ahead = vector_new(ws->bank),
+                        .f = vector_new(ws->bank), .ahead = vector_new(ws->bank),
                         .weights = vector_new(ws->bank)};
     const struct steady_solver solver = {.linear = ws->linear,
-                                         .rhs = rhs,
-                                         .context = &look,
-                                         .is_sparse = ws->sparse,
+                                         .rhs = rhs, .context = &look, .is_sparse = ws->sparse,
                                          .change = vector_data(look.ahead),
                                          .weight = vector_data(look.weights)};
     bool has_arrived = steady_look(b->seat[k], ws->sim.y, &solver);

@@ -472,9 +472,7 @@ void derivatives_swap(struct derivatives *d)
 static struct quotient rhs_quotient(const struct derivatives *d)
 {
     return (struct quotient){.function = d->abi->rhs,
-                             .where = "rhs",
-                             .n_out = d->abi->n_state,
-                             .rows = ROWS_ALL};
+                             .where = "rhs", .n_out = d->abi->n_state, .rows = ROWS_ALL};
 }
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
@@ -590,9 +588,7 @@ int derivatives_initial_parameter(struct derivatives *d, double *out)
         return model_call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL,
                                        out, abi->n_state);
     const struct quotient q = {.function = abi->initial,
-                               .where = "initial",
-                               .n_out = abi->n_state,
-                               .rows = ROWS_ALL};
+                               .where = "initial", .n_out = abi->n_state, .rows = ROWS_ALL};
     return quotient_by_parameter(d, q, STIFFIT_USE_INITIAL, out);
 }
 

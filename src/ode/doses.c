@@ -157,8 +157,7 @@ static bool begin_infusion(struct simulation *sim, const struct course *course, 
 {
     struct stops *s = sim->stops;
     double *numbers = pending_add(sim, (struct pending_item){.t = since + course->length,
-                                                             .is_end = true,
-                                                             .index = state,
+                                                             .is_end = true, .index = state,
                                                              .rate = course->rate});
     for (size_t k = 0; numbers && k < sim->blocks.n; k++) {
         numbers[k] = s->jump.dt[k] + s->doses.by_length[k];

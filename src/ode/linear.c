@@ -171,17 +171,14 @@ static void lapack_multiply(const struct linear *linear, const double *x, double
 }
 
 const struct linear_solver dense_solver = {.new = dense_new,
-                                           .factor = own_factor,
-                                           .solve = own_solve,
+                                           .factor = own_factor, .solve = own_solve,
                                            .solve_transposed = own_solve_transposed,
                                            .multiply = own_multiply,
                                            .multiply_transposed = own_multiply_transposed};
 
 const struct linear_solver lapack_solver = {.suits = lapack_suits,
-                                            .plan = lapack_plan,
-                                            .plan_fini = lapack_plan_fini,
-                                            .new = dense_new,
-                                            .factor = lapack_factor,
+                                            .plan = lapack_plan, .plan_fini = lapack_plan_fini,
+                                            .new = dense_new, .factor = lapack_factor,
                                             .solve = lapack_solve,
                                             .solve_transposed = lapack_solve_transposed,
                                             .multiply = lapack_multiply,

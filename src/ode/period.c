@@ -134,14 +134,10 @@ static bool pass(struct simulation *sim, bool is_first)
         p->begin[(1 + p->n_own + i) * n + i] = 1;
     p->inner =
         (struct evaluation){.engine = outer->engine,
-                            .task = &p->task,
-                            .p = outer->p,
-                            .sens = p->sens,
+                            .task = &p->task, .p = outer->p, .sens = p->sens,
                             .n_sens = p->n_own + (is_first ? 0 : n),
-                            .begin = is_first ? NULL : p->begin,
-                            .end = p->end,
-                            .max_steps = outer->max_steps - p->n_step,
-                            .deadline_ns = INT64_MAX,
+                            .begin = is_first ? NULL : p->begin, .end = p->end,
+                            .max_steps = outer->max_steps - p->n_step, .deadline_ns = INT64_MAX,
                             .tighter = tighter *
                                        fmax(1, fmin(TIGHTER, sim->options.rtol / tighter / LEAST)),
                             .named = outer->named};
@@ -188,10 +184,7 @@ static bool next_period(struct simulation *sim)
         hold_inputs(p, sim->abi, task->input);
         p->end_time = p->time - doses_slack(&p->dose);
         p->task = (struct ode_task){.covariate = task->covariate,
-                                    .n_dose = 1,
-                                    .dose = &p->dose,
-                                    .input = p->input,
-                                    .n_time = 1,
+                                    .n_dose = 1, .dose = &p->dose, .input = p->input, .n_time = 1,
                                     .time = &p->end_time};
         p->n_pass = 0;
         p->n_interval = 1;

@@ -86,8 +86,7 @@ static enum status plan_init(struct linear_plan *linear_plan, const struct stiff
         goto out_of_memory;
     size_t n = abi->n_state, n_nonzero = abi->n_nonzero;
     *plan = (struct sparse_plan){.n = n,
-                                 .n_jacobian = n_nonzero,
-                                 .jacobian_start = abi->column_start,
+                                 .n_jacobian = n_nonzero, .jacobian_start = abi->column_start,
                                  .jacobian_row = abi->row_index};
     plan->start = malloc((n + 1) * sizeof(int));
     plan->row = malloc((n + n_nonzero) * sizeof(int));
@@ -229,15 +228,9 @@ static void multiply_transposed(const struct linear *linear, const double *x, do
 }
 
 const struct linear_solver klu_solver = {.is_sparse = true,
-                                         .suits = suits,
-                                         .plan = plan_init,
-                                         .pays = pays,
-                                         .plan_fini = plan_fini,
-                                         .new = sparse_new,
-                                         .fini = sparse_fini,
-                                         .begin = begin,
-                                         .factor = factor,
-                                         .solve = solve,
-                                         .solve_transposed = solve_transposed,
+                                         .suits = suits, .plan = plan_init, .pays = pays,
+                                         .plan_fini = plan_fini, .new = sparse_new,
+                                         .fini = sparse_fini, .begin = begin, .factor = factor,
+                                         .solve = solve, .solve_transposed = solve_transposed,
                                          .multiply = multiply,
                                          .multiply_transposed = multiply_transposed};

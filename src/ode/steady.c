@@ -55,11 +55,8 @@ static bool slow_modes_rest(struct simulation *sim, const double *y,
             dense[(solver->is_sparse ? (size_t)abi->row_index[k] : k - j * n) + j * n] =
                 jacobian[k];
     const struct slow_point point = {.n = n,
-                                     .n_column = 1 + sim->blocks.n,
-                                     .jacobian = dense,
-                                     .y = y,
-                                     .f = f,
-                                     .weight = solver->weight,
+                                     .n_column = 1 + sim->blocks.n, .jacobian = dense, .y = y,
+                                     .f = f, .weight = solver->weight,
                                      .accuracy = abi->jacobian || abi->jacobian_sparse
                                                      ? ACCURACY
                                                      : ACCURACY_DIFFERENCES};

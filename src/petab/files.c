@@ -316,9 +316,7 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
                       const char *model, bool outside)
 {
     struct document document = {.reader = reader,
-                                .files = files,
-                                .model = model,
-                                .outside = outside};
+                                .files = files, .model = model, .outside = outside};
     char *resolved = realpath(yaml, NULL), *slash = resolved ? strrchr(resolved, '/') : NULL;
     struct stat about;
     /* a pipe would be waited for */

@@ -199,13 +199,11 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
                                     : "petab",
          .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
          .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
-         .t0 = run->is_before ? 0 : run->t0,
-         .covariate = covariate,
+         .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
          .n_row = writing->first_row[r + 1] - writing->first_row[r],
          .measured = measurements_from(&writing->measured, writing->first_row[r]),
          .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
-         .n_substitute = writing->n_substitute,
-         .substitute = writing->substitute};
+         .n_substitute = writing->n_substitute, .substitute = writing->substitute};
     if (problem_writer_add(writer, &row, &it->reader->error))
         petab_leave_with(it->reader);
 }
@@ -278,20 +276,13 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
         origin[k] = petab_absolute(reader, yaml[k]);
     struct problem_header header =
         {.model_source = petab_format(reader, "%s%s", it->model.text, it->text.text),
-         .model_name = "petab",
-         .n_covariate = writing->covariates.n,
-         .covariate_name = writing->covariates.key,
-         .n_observable = it->n_variant,
-         .observable_name = observable,
-         .has_t0 = true,
-         .has_experiments = true,
-         .has_steady = true,
-         .n_substituted = writing->substituted.n,
-         .substituted_name = writing->substituted.key,
+         .model_name = "petab", .n_covariate = writing->covariates.n,
+         .covariate_name = writing->covariates.key, .n_observable = it->n_variant,
+         .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
+         .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
          .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
          .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL,
-                   .n = n_yaml == 1 ? 0 : n_yaml,
-                   .of = origin,
+                   .n = n_yaml == 1 ? 0 : n_yaml, .of = origin,
                    .dataset_column = options->dataset_column,
                    .sha256 = petab_hash(reader, yaml, n_yaml, options->model, options->outside),
                    .model = options->model ? petab_absolute(reader, options->model) : NULL}};

@@ -147,9 +147,7 @@ static const struct petab_math *call(struct parser *parser, const struct petab_f
         if (!(copy[i] = argument[i]))
             return NULL;
     return make(parser, (struct petab_math){.kind = MATH_CALL,
-                                            .function = function,
-                                            .n = n,
-                                            .argument = copy});
+                                            .function = function, .n = n, .argument = copy});
 }
 
 static const struct petab_math *parse_level(struct parser *parser, int level);

@@ -116,8 +116,7 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
     petab_check_id(reader, table, row, ID);
     *observable = (struct petab_observable){.id = cell[ID],
                                             .place = petab_cell_place(table, row, SIZE_MAX),
-                                            .error = "normal",
-                                            .noise_factor = 1};
+                                            .error = "normal", .noise_factor = 1};
     observable->formula =
         petab_math_parse(reader, petab_cell_place(table, row, FORMULA), cell[FORMULA]);
     observable->noise = petab_math_parse(reader, petab_cell_place(table, row, NOISE),

@@ -41,9 +41,7 @@ static void add_experiment(struct lowering *it, size_t e, struct petab_keys *bef
         size_t first = it->first_run[it->n_dataset], seen = 0;
         if (is_new)
             add_run(it, (struct lower_run){.experiment = e,
-                                           .is_before = true,
-                                           .steady = SIZE_MAX,
-                                           .n_period = 1,
+                                           .is_before = true, .steady = SIZE_MAX, .n_period = 1,
                                            .period = experiment->period});
         for (run.steady = first; !it->run[run.steady].is_before || seen++ < number; run.steady++)
             ;

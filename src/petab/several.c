@@ -169,8 +169,7 @@ void petab_problems_read(struct petab_reader *reader, struct petab_problem *prob
         struct petab_problem other = {.n_observable = problem->n_observable,
                                       .observable = problem->observable,
                                       .observables = problem->observables,
-                                      .mapping = problem->mapping,
-                                      .mapped = problem->mapped,
+                                      .mapping = problem->mapping, .mapped = problem->mapped,
                                       .placeholders = problem->placeholders};
         petab_files_read(reader, &other.files, yaml[k], model, outside);
         if (other.files.version != problem->files.version)

@@ -78,10 +78,8 @@ static bool add_name(struct sbml_model *model, struct document *document, const 
     bool complete = true;
     model->names[model->n_name++] =
         (struct sbml_name){.id = copy(id, &complete),
-                           .name = copy(item->name, &complete),
-                           .kind = kind_of(item),
-                           .value = value_of(item),
-                           .initial = copy(item->given_name, &complete),
+                           .name = copy(item->name, &complete), .kind = kind_of(item),
+                           .value = value_of(item), .initial = copy(item->given_name, &complete),
                            .is_given = copy(item->is_given_name, &complete),
                            .state = copy(item->state, &complete),
                            .factor =

@@ -39,8 +39,7 @@ static void fill_point(struct curve_point *point, const struct residual_kind *er
          is_log = errors->loss[measured->observable[i]].is_log;
     double value = measured->value[i], sigma = has_sigma ? residual.sigma : (double)NAN;
     *point = (struct curve_point){.time = measured->time[i],
-                                  .value = value,
-                                  .censored = measured->censored[i],
+                                  .value = value, .censored = measured->censored[i],
                                   .prediction = prediction,
                                   .low = is_log ? value * exp(-sigma) : value - sigma,
                                   .high = is_log ? value * exp(sigma) : value + sigma,

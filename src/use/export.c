@@ -295,12 +295,9 @@ static enum status put_petab(struct petab_export *petab, const struct fitted *fi
     const struct petab_fit fit = {.id = dataset->id,
                                   .number = (size_t)block->dataset[dataset->row],
                                   .n_parameter = problem_n_parameter(fitted->problem),
-                                  .parameter = dataset->p,
-                                  .n = n,
-                                  .value = block->measured.value + first,
-                                  .simulation = prediction,
-                                  .llh = dataset->record->log_likelihood,
-                                  .chi2 = squares,
+                                  .parameter = dataset->p, .n = n,
+                                  .value = block->measured.value + first, .simulation = prediction,
+                                  .llh = dataset->record->log_likelihood, .chi2 = squares,
                                   .log_prior = dataset->record->log_prior};
     return petab_export_put(petab, &fit, error);
 }

@@ -175,10 +175,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
                                   : ENGINE_REFERENCE;
     fitted->engine = engine_refusal(engine, &fitted->model.abi) ? ENGINE_REFERENCE : engine;
     const struct ode_options ode = {.rtol = recipe->ode.rtol,
-                                    .atol = recipe->ode.atol,
-                                    .max_step = recipe->ode.max_step,
-                                    .linear_solver = LINEAR_AUTO,
-                                    .engine = fitted->engine,
+                                    .atol = recipe->ode.atol, .max_step = recipe->ode.max_step,
+                                    .linear_solver = LINEAR_AUTO, .engine = fitted->engine,
                                     .n_none = problem_n_none(fitted->problem) +
                                               (info->has_periods ? fitted->model.abi.n_state : 0)};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
@@ -246,8 +244,7 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
     *dataset = (struct fitted_dataset){.id = fitted->data.id[fitted->i_data],
                                        .fault = fitted->data.fault[fitted->i_data],
                                        .record = &fitted->fits.record[fitted->i_fit],
-                                       .block = &fitted->data,
-                                       .row = fitted->i_data,
+                                       .block = &fitted->data, .row = fitted->i_data,
                                        .first = fitted->data.first_experiment[fitted->i_data],
                                        .end = fitted->data.first_experiment[fitted->i_data + 1],
                                        .p = fitted->fits.record[fitted->i_fit].parameter};
@@ -329,9 +326,7 @@ static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_
                                       block->first_substitute[e + 1] - block->first_substitute[e],
                                   .substitute = block->substitute + block->first_substitute[e],
                                   .input = block->input + e * fitted->model.abi.n_input,
-                                  .goes_to_rest = goes_to_rest(dataset, e),
-                                  .n = n,
-                                  .n_measured = n,
+                                  .goes_to_rest = goes_to_rest(dataset, e), .n = n, .n_measured = n,
                                   .measured = measurements_from(&block->measured, first),
                                   .error = problem_errors(fitted->problem),
                                   .rtol = dataset->record->rtol,

@@ -45,11 +45,8 @@ static bool begin(struct predictor *predictor, const struct predictor_rows *rows
     struct measurements given = rows->measured;
     given.value = NULL;
     *task = (struct ode_task){.t0 = rows->t0,
-                              .covariate = rows->covariate,
-                              .n_dose = rows->n_dose,
-                              .dose = rows->dose,
-                              .input = rows->input,
-                              .n_call = rows->n_call,
+                              .covariate = rows->covariate, .n_dose = rows->n_dose,
+                              .dose = rows->dose, .input = rows->input, .n_call = rows->n_call,
                               .call = rows->call};
     bool is_sorted =
         rows->p &&
@@ -60,18 +57,11 @@ static bool begin(struct predictor *predictor, const struct predictor_rows *rows
     double *noise = arena_alloc(arena, (rows->n + 1) * sizeof *noise);
     *evaluation =
         (struct evaluation){.engine = rows->engine,
-                            .task = task,
-                            .p = rows->p,
-                            .own = rows->own,
-                            .n_sens = rows->n_sens,
-                            .sens = rows->sens,
-                            .own_sens = rows->own_sens,
-                            .column = rows->column,
+                            .task = task, .p = rows->p, .own = rows->own, .n_sens = rows->n_sens,
+                            .sens = rows->sens, .own_sens = rows->own_sens, .column = rows->column,
                             .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
-                            .max_steps = predictor->max_steps,
-                            .deadline_ns = INT64_MAX,
-                            .lenient = true,
-                            .prediction = answer,
+                            .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
+                            .lenient = true, .prediction = answer,
                             .noise = predictor->model->abi.noise ? noise : NULL};
     return is_sorted && answer && noise;
 }
@@ -99,8 +89,7 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     struct evaluation evaluation[2], *asked[] = {&evaluation[0], &evaluation[1]};
     size_t own = rows->before != NULL; /* behind the one at whose steady state it begins */
     const struct fit_problem problem = {.model = predictor->model,
-                                        .n_experiment = 1 + own,
-                                        .task = task,
+                                        .n_experiment = 1 + own, .task = task,
                                         .preequilibration = own ? source : NULL};
     const struct fit_map map = {.n_free = rows->n_fitted};
     bool has_noise = noise && predictor->model->abi.noise;
@@ -141,14 +130,9 @@ struct residual residual_of(const struct residual_kind *kind, const struct measu
     const struct fit_objective objective = {.n_row = 1, .measured = row, .has_noise = !isnan(noise),
                                             .likelihood = kind->likelihood, .loss = kind->loss};
     const struct fit_answer answer = {.prediction = &prediction,
-                                      .noise = &noise,
-                                      .weight = &weight,
-                                      .residual = &right};
+                                      .noise = &noise, .weight = &weight, .residual = &right};
     struct residual out = {.sigma = fit_objective_sigma(&objective, &answer, 0) / unit,
-                           .residual = NAN,
-                           .weighted = NAN,
-                           .weight = NAN,
-                           .loss = NAN};
+                           .residual = NAN, .weighted = NAN, .weight = NAN, .loss = NAN};
     if (isnan(value) || isnan(prediction))
         return out;
     out.loss = fit_objective_value(&objective, &answer) * unit;

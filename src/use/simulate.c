@@ -252,10 +252,8 @@ enum status simulate_table(const struct simulate_options *options, const struct 
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
         const struct predictor_rows rows = {.t0 = grid.t0,
-                                            .p = p,
-                                            .covariate = covariate,
-                                            .input = covariates.input,
-                                            .n = grid.n,
+                                            .p = p, .covariate = covariate,
+                                            .input = covariates.input, .n = grid.n,
                                             .measured = {.time = grid.time,
                                                          .side = grid.side,
                                                          .observable = grid.observable}};

@@ -132,10 +132,8 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
     simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
     const struct predictor_rows rows = {.t0 = grid->t0,
-                                        .p = synthetic->p,
-                                        .covariate = synthetic->covariate,
-                                        .input = synthetic->covariates.input,
-                                        .n = grid->n,
+                                        .p = synthetic->p, .covariate = synthetic->covariate,
+                                        .input = synthetic->covariates.input, .n = grid->n,
                                         .measured = {.time = grid->time,
                                                      .observable = grid->observable}};
     bool good = false;
@@ -204,17 +202,13 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
                                     .parameter_name = abi->parameter_name,
                                     .start = abi->parameter_start ? abi->parameter_start
                                                                   : synthetic->center,
-                                    .lower = abi->parameter_lower,
-                                    .upper = abi->parameter_upper,
+                                    .lower = abi->parameter_lower, .upper = abi->parameter_upper,
                                     .scale = abi->parameter_scale,
-                                    .from_model = synthetic->from_model,
-                                    .n_input = abi->n_input,
-                                    .input_name = abi->input_name,
-                                    .n_covariate = abi->n_covariate,
+                                    .from_model = synthetic->from_model, .n_input = abi->n_input,
+                                    .input_name = abi->input_name, .n_covariate = abi->n_covariate,
                                     .covariate_name = abi->covariate_name,
                                     .n_observable = abi->n_observable,
-                                    .observable_name = abi->observable_name,
-                                    .has_t0 = true};
+                                    .observable_name = abi->observable_name, .has_t0 = true};
     plugin_reference_use(&synthetic->reference, &header);
     enum status status = problem_writer_open(&synthetic->writer, options->files.output,
                                              options->overwrite, &header, error);

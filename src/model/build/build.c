@@ -138,8 +138,7 @@ static enum status compile(struct making *making, const struct compiler *compile
     if (status)
         return status;
     const struct compile_request request = {.source = source,
-                                            .n_byte = n_source,
-                                            .origin = making->origin,
+                                            .n_byte = n_source, .origin = making->origin,
                                             .portable = making->options->portable};
     status = compile_plugin(compiler, &request, &making->wait, built, error);
     free(source);
@@ -178,9 +177,7 @@ static void making_init(struct making *making, const char *text, size_t n_byte, 
                         const struct build_options *options, struct text_messages *messages)
 {
     *making = (struct making){.text = text,
-                              .n_byte = n_byte,
-                              .origin = origin,
-                              .options = options,
+                              .n_byte = n_byte, .origin = origin, .options = options,
                               .lock = {.file = -1}};
     making->messages = messages ? messages : &making->own_messages;
 }

@@ -293,8 +293,7 @@ static enum status put_event_function(const struct emitter *e, int f, struct err
         snprintf(name, sizeof name, "%s_%u", info->name, (unsigned)i);
         status = c_function(&printer,
                             &(struct c_function){.name = name,
-                                                 .n_out = n_out,
-                                                 .row = info->row,
+                                                 .n_out = n_out, .row = info->row,
                                                  .column = info->column},
                             error);
     }
@@ -327,8 +326,7 @@ static enum status put_functions(const struct emitter *e, struct error *error)
             continue;
         const struct model_function_info *info = &model_functions[f];
         struct c_function function = {.name = sparse ? "jacobian_sparse" : info->name,
-                                      .row = info->row,
-                                      .column = info->column,
+                                      .row = info->row, .column = info->column,
                                       .n_out = sparse ? matrix->n_entry
                                                       : matrix->n_row * matrix->n_column,
                                       .quotes = f < FUNCTION_switching};

@@ -169,9 +169,7 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
          {"observe_parameter_start", "observe_parameter_row",
           &functions->of[FUNCTION_observe_parameter]}};
     struct c_printer printer = {.values = &programs->values,
-                                .lines = lines,
-                                .out = out,
-                                .form = C_LANES};
+                                .lines = lines, .out = out, .form = C_LANES};
     enum status status = STATUS_OK;
     uint64_t helpers = 0;
     fputs(prelude, out);

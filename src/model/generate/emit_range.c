@@ -170,10 +170,7 @@ enum status c_ranges(const struct programs *programs, const struct functions *fu
     }
     putc('\n', out);
     struct c_printer printer = {.values = &programs->values,
-                                .program = program,
-                                .lines = lines,
-                                .out = out,
-                                .form = C_RANGE};
+                                .program = program, .lines = lines, .out = out, .form = C_RANGE};
     const struct c_function function = {.name = "forcing_ranges", .n_out = program->n_output};
     enum status status = c_function(&printer, &function, error);
     fprintf(out,

@@ -303,8 +303,7 @@ enum status program_build(const struct values *values, struct program_output *ou
     size_t n = VALUE_FAMILIES * (size_t)values->n_node;
     const uint32_t n_work[] = {0, values->n_scalar_work, values->n_work};
     struct builder b = {.values = values,
-                        .program = program,
-                        .n_work = n_work[kind],
+                        .program = program, .n_work = n_work[kind],
                         .is_prepare = kind == PROGRAM_PREPARE};
     struct arena scratch = {0};
     program->output = output;
@@ -406,8 +405,7 @@ static enum status build_event(struct programs *programs, const struct functions
                 !graph_is_constant(programs->values.graph, matrix->entry[k], 0)) {
                 uint32_t row = (uint32_t)(matrix->row[k] % n);
                 output[n_output++] = (struct program_output){.slot = row + j * n,
-                                                             .row = row,
-                                                             .column = (uint32_t)j,
+                                                             .row = row, .column = (uint32_t)j,
                                                              .value = matrix->entry[k]};
             }
     struct program *program = &programs->event[i_event * N_EVENT_FUNCTION + (size_t)f];

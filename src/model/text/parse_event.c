@@ -28,9 +28,7 @@ void parser_dosing(struct parser *parser, enum dosing_kind kind)
     struct token name = parser_take(parser);
     parser_take(parser);
     struct stated_dosing read = {.symbol = symbol_of(reading, name.span),
-                                 .formula = NONE,
-                                 .line = word.line,
-                                 .kind = kind,
+                                 .formula = NONE, .line = word.line, .kind = kind,
                                  .place = name.span};
     bool good = read.symbol != NONE && parser_equal(parser) &&
                 read_formula(parser, &read.formula, ROLE_DOSE);
@@ -154,11 +152,8 @@ void parser_event(struct parser *parser)
     parser_take(parser);
     struct token name = parser_take(parser);
     struct stated_event read = {.symbol = symbol_of(reading, name.span),
-                                .when = NONE,
-                                .delay = NONE,
-                                .priority = NONE,
-                                .first = reading->assignments.n,
-                                .line = name.line};
+                                .when = NONE, .delay = NONE, .priority = NONE,
+                                .first = reading->assignments.n, .line = name.line};
     bool good = read.symbol != NONE &&
                 symbol_define(reading, read.symbol, SYMBOL_EVENT, name.span, name.line);
     good = read_event(parser, &read) && good;

@@ -492,8 +492,7 @@ static uint32_t new_formula(struct parser *parser, enum formula_role role)
     if (!formula)
         return NONE;
     *formula = (struct formula){.first = reading->code.n,
-                                .offset = token->offset,
-                                .line = token->line,
+                                .offset = token->offset, .line = token->line,
                                 .role = (uint8_t)role};
     return reading->formulas.n - 1;
 }

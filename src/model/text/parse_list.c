@@ -228,10 +228,8 @@ void parser_parameters(struct parser *parser)
         good = read.symbol != NONE && parser_equal(parser);
         good = good && read_formula(parser, ROLE_START, &read.start);
         struct attributes attributes = {.unit = &read.unit,
-                                        .scale = &read.scale,
-                                        .lower = &read.lower,
-                                        .upper = &read.upper,
-                                        .prior = &read.prior};
+                                        .scale = &read.scale, .lower = &read.lower,
+                                        .upper = &read.upper, .prior = &read.prior};
         good = good && parser_attributes(parser, &attributes);
         if (defined && KEEP(reading, &reading->parameters, read))
             reading->symbols.item[read.symbol].index = reading->parameters.n - 1;
@@ -337,9 +335,7 @@ void parser_observables(struct parser *parser)
             message_fault(&reading->source, name.span,
                           "an expression that is observed needs a name: `observe NAME = EXPR`");
         struct stated_observable read = {.symbol = NONE,
-                                         .sd = NONE,
-                                         .line = name.line,
-                                         .place = name.span};
+                                         .sd = NONE, .line = name.line, .place = name.span};
         read.symbol = good ? symbol_of(reading, name.span) : NONE;
         good = read.symbol != NONE;
         if (good && (next == TOKEN_EQUAL || next == TOKEN_COLON_EQUAL || next == TOKEN_LESS)) {

@@ -223,18 +223,13 @@ static void columns_stage(const struct lanes_room *room, const struct attempt *n
     EACH_PART(room)
         combine(i, &now[h], n_number, block->sens, block->stage, argument, scratch->right, h);
     const struct stiffit_lanes_columns stage =
-        {.derived = (const double *)scratch->derived[i],
-         .factor = (const double *)scratch->factor,
-         .entry = (const double *)scratch->entry[i],
-         .sens = (const double *)block->sens,
-         .argument = (const double *)argument,
-         .right = (double *)scratch->right,
+        {.derived = (const double *)scratch->derived[i], .factor = (const double *)scratch->factor,
+         .entry = (const double *)scratch->entry[i], .sens = (const double *)block->sens,
+         .argument = (const double *)argument, .right = (double *)scratch->right,
          .out = (double *)block->stage[i],
          .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
-         .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL,
-         .place = block->entry,
-         .n_place = (int32_t)block->n_entry,
-         .n_column = (int32_t)block->width,
+         .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry,
+         .n_place = (int32_t)block->n_entry, .n_column = (int32_t)block->width,
          .n_lane = room->n_lane};
     room->plan->algebra.columns(&stage);
 }
@@ -316,21 +311,14 @@ static void states_stage(const struct lanes_room *room, const lanes *inverse,
 {
     const struct lanes_scratch *scratch = &room->scratch;
     const struct stiffit_lanes_states stage =
-        {.at = at,
-         .base = base,
-         .inverse = i == 0 ? (const double *)inverse : NULL,
+        {.at = at, .base = base, .inverse = i == 0 ? (const double *)inverse : NULL,
          .direct = (const double *)(scratch->stage[i] + room->plan->n),
          .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
-         .first = (const double *)scratch->derived[0],
-         .right = (double *)scratch->right,
-         .derived = (double *)scratch->derived[i],
-         .curved = (double *)scratch->curved[i],
-         .entry = (double *)scratch->entry[i],
-         .factor = (double *)scratch->factor,
-         .correction = (double *)scratch->base,
-         .out = (double *)scratch->stage[i],
-         .n_lane = room->n_lane,
-         .has_columns = room->n_column > 0};
+         .first = (const double *)scratch->derived[0], .right = (double *)scratch->right,
+         .derived = (double *)scratch->derived[i], .curved = (double *)scratch->curved[i],
+         .entry = (double *)scratch->entry[i], .factor = (double *)scratch->factor,
+         .correction = (double *)scratch->base, .out = (double *)scratch->stage[i],
+         .n_lane = room->n_lane, .has_columns = room->n_column > 0};
     room->plan->algebra.states(&stage);
 }
 
@@ -345,8 +333,7 @@ static void set_points(const struct lanes_room *room, struct points *points)
 {
     points->base =
         (struct stiffit_lanes_point){.t = (const double *)&points->t,
-                                     .y = (const double *)room->y,
-                                     .p = (const double *)room->p,
+                                     .y = (const double *)room->y, .p = (const double *)room->p,
                                      .covariate = (const double *)room->covariate,
                                      .work = (const double *)room->work,
                                      .input = (const double *)room->scratch.input,
@@ -528,20 +515,17 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
     const struct lanes_scratch *scratch = &room->scratch;
     size_t n = room->plan->n;
     struct stages stages = {.room = room,
-                            .now = now,
-                            .points = points,
+                            .now = now, .points = points,
                             .states = {.at = &points->stage,
                                        .base = &points->base,
                                        .first = (const double *)scratch->derived[0],
                                        .minus_rate = room->outside.infused
                                                          ? (const double *)room->outside.minus_rate
-                                                         : NULL,
-                                       .right = (double *)scratch->right,
+                                                         : NULL, .right = (double *)scratch->right,
                                        .derived = (double *)scratch->derived[0],
                                        .factor = (double *)scratch->factor,
                                        .correction = (double *)scratch->base,
-                                       .n_lane = room->n_lane,
-                                       .has_columns = room->n_column > 0}};
+                                       .n_lane = room->n_lane, .has_columns = room->n_column > 0}};
     for (size_t b = 0; b < room->n_block; b++) {
         const struct lanes_block *block = &room->block[b];
         room->columns[b] =
@@ -553,8 +537,7 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
                                                              : NULL,
                                            .of_rank = room->n_share > 1
                                                           ? (const double *)room->of_rank
-                                                          : NULL,
-                                           .place = block->entry,
+                                                          : NULL, .place = block->entry,
                                            .which = block->which,
                                            .right = (double *)(room->right + n * block->first),
                                            .n_place = (int32_t)block->n_entry,
@@ -562,10 +545,8 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
                                            .n_lane = room->n_lane};
     }
     const struct stiffit_lanes_stages all = {.begin = begin_stage,
-                                             .context = &stages,
-                                             .states = &stages.states,
-                                             .block = room->columns,
-                                             .n_stage = METHOD.n_stage,
+                                             .context = &stages, .states = &stages.states,
+                                             .block = room->columns, .n_stage = METHOD.n_stage,
                                              .n_block = (int32_t)room->n_block};
     room->plan->algebra.stages(&all);
     find_safe(room, now, scratch->stage[0], scratch->base);

@@ -106,8 +106,7 @@ static void *plan_new(const struct stiffit_model *abi, const struct ode_options 
         return NULL;
     *plan = (struct plan){.abi = abi,
                           .n_id = abi->n_parameter + options->n_none,
-                          .follows_sizes = options->atol == 0,
-                          .kernel = kernel};
+                          .follows_sizes = options->atol == 0, .kernel = kernel};
     plan->lanes = lanes_plan_new(abi, &is_wrong);
     plan->linear = linear_plan_new(abi, LINEAR_DENSE, error);
     if (plan->lanes && plan->linear)
@@ -841,19 +840,14 @@ static const struct integrator_seats lane_seats = {
     .take_back = take_back,
     .saw_step = saw_step, .attend = attend, .cost = cost};
 static const struct integrator lanes_integrator = {.name = "lanes",
-                                                   .width = N_SEAT,
-                                                   .closest = LANES_CLOSEST,
-                                                   .plan_new = plan_new,
-                                                   .plan_free = plan_free,
+                                                   .width = N_SEAT, .closest = LANES_CLOSEST,
+                                                   .plan_new = plan_new, .plan_free = plan_free,
                                                    .linear_solver = linear_solver,
                                                    .simulation_new = lane_new,
-                                                   .simulation_free = lane_free,
-                                                   .start = start,
-                                                   .attempt = attempt,
-                                                   .inside = inside,
+                                                   .simulation_free = lane_free, .start = start,
+                                                   .attempt = attempt, .inside = inside,
                                                    .look_for_steady_state = look_for_steady_state,
-                                                   .may_be_sizes = may_be_sizes,
-                                                   .fail = fail,
+                                                   .may_be_sizes = may_be_sizes, .fail = fail,
                                                    .seats = &lane_seats};
 const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true,
                                                          suits);

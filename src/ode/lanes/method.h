@@ -50,12 +50,7 @@ struct lanes_method {
  * Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia Differential
  * Equations package, BIT Numerical Mathematics 63, 2023). */
 static const struct lanes_method lanes_method =
-    {.name = "Rodas5P",
-     .n_stage = 8,
-     .n_dense = 3,
-     .chain = 6,
-     .order = 5,
-     .order_error = 4,
+    {.name = "Rodas5P", .n_stage = 8, .n_dense = 3, .chain = 6, .order = 5, .order_error = 4,
      .gamma = 0.21193756319429014,
      .alpha = {0.0, 0.6358126895828704, 0.4095798393397535, 0.9769306725060716, 0.4288403609558664,
                1.0, 1.0, 1.0},

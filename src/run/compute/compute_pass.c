@@ -422,12 +422,9 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
     struct campaign *campaign = &compute->campaign;
     struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
     const struct schedule_client client = {.context = compute,
-                                           .refill = client_refill,
-                                           .start = client_start,
-                                           .resume = client_resume,
-                                           .finish = client_finish,
-                                           .begin = client_begin,
-                                           .end = client_end};
+                                           .refill = client_refill, .start = client_start,
+                                           .resume = client_resume, .finish = client_finish,
+                                           .begin = client_begin, .end = client_end};
     compute->pass.stage = *stage;
     replays_look(&compute->replays, campaign->plan.paths.journal, &campaign->plan.identity);
     counter_set(&compute->pass.n_done, 0);

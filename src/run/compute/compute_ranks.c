@@ -60,8 +60,7 @@ enum status compute_join(struct compute *compute, struct error *error)
     if ((status = compare(compute, error)))
         return status;
     campaign->ranks = (struct joint_ranks){.n = (size_t)n,
-                                           .rank = (size_t)rank,
-                                           .gather = rank_link_gather,
+                                           .rank = (size_t)rank, .gather = rank_link_gather,
                                            .context = link};
     return link->is_lost ? compute_lost(error) : STATUS_OK;
 }

@@ -69,9 +69,7 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
                              block->start + spot->row * campaign->n_parameter,
                              block->first_substitute[e + 1] - first, block->substitute + first, p);
     const struct check_options options = {.seed = spot->row,
-                                          .n_point = N_POINT,
-                                          .p = p,
-                                          .max_column = MAX_COLUMN,
+                                          .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN,
                                           .only_certain = true,
                                           .covariate = block->covariate + e * abi->n_covariate};
     if (report && p && !model_check(&campaign->model, &options, report, &ignored))

@@ -38,9 +38,7 @@ static void run_refit(const struct task *task)
     const struct refit refit =
         refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
     struct fit_single single = {.problem = *task->problem,
-                                .host = task->host,
-                                .arena = task->arena,
-                                .scratch = task->scratch,
+                                .host = task->host, .arena = task->arena, .scratch = task->scratch,
                                 .kind = campaign->plan.refits.bootstrap_kind};
     const struct fit_subject subject = fit_subject_single(&single, &campaign->fit);
     task_refit(campaign, &subject, &refit, task->profile_end, task->arena, task->record);

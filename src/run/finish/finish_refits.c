@@ -90,10 +90,8 @@ static bool make_fits(struct finish_refits *refits)
     uint8_t *words = (uint8_t *)(held_by + refits->n_fit * n_limit);
     for (size_t c = 0; c < refits->n_fit; c++, next += each, held_by += n_limit, words += n_limit)
         refits->fit[c] = (struct finish_fit){.sum = share && n_start > 1 ? next : NULL,
-                                             .chosen = BY_OBJECTIVE,
-                                             .limit = next + n_start,
-                                             .limit_word = words,
-                                             .held_by = held_by,
+                                             .chosen = BY_OBJECTIVE, .limit = next + n_start,
+                                             .limit_word = words, .held_by = held_by,
                                              .same = next + n_start + n_limit};
     return true;
 }

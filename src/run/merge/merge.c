@@ -85,9 +85,7 @@ static enum status merge_fits(const struct merge_shards *shards, struct result_w
 {
     static const struct merge_kind kind = {"/fits/dataset", load_fits, dataset_of_fit, take_fit};
     struct fits fits = {.shards = shards,
-                        .writer = writer,
-                        .summary = summary,
-                        .partial = shards->missing[0]};
+                        .writer = writer, .summary = summary, .partial = shards->missing[0]};
     fits.n_at_once =
         merge_rows_at_once(shards, sizeof(struct fit_record) +
                                        fit_record_array_bytes(shards->info->n_parameter));
@@ -236,8 +234,7 @@ static struct result_header header_of(const struct merge_shards *shards)
                                    .parameter_scale = info->parameter_scale,
                                    .parameter_unit = info->parameter_unit,
                                    .objective_kind = info->objective_kind,
-                                   .identity = info->identity,
-                                   .n_row = shards->n_row,
+                                   .identity = info->identity, .n_row = shards->n_row,
                                    .parts = shards->parts | (partial ? FIT_PART_SELECTION : 0),
                                    .provenance = merge_facts_provenance(&shards->facts)};
     header.identity.selection[0] = '\0';

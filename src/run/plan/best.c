@@ -55,8 +55,7 @@ enum status refit_starts_init(struct refit_starts *starts, struct journal_reader
 {
     size_t bytes = (fit_record_array_bytes(identity->n_parameter) + 7) / 8 * 8;
     *starts = (struct refit_starts){.journal = journal,
-                                    .identity = identity,
-                                    .chosen = BY_OBJECTIVE,
+                                    .identity = identity, .chosen = BY_OBJECTIVE,
                                     .arrays = calloc(2, bytes)};
     if (!starts->arrays)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters",

@@ -110,8 +110,7 @@ size_t campaign_sample_size(const struct campaign *campaign)
                        share_levels_make(&made, &campaign->share, c, &n_value);
          c++) {
         const struct joint bare = {.options = &campaign->fit,
-                                   .n_parameter = campaign->n_parameter,
-                                   .levels = made.levels,
+                                   .n_parameter = campaign->n_parameter, .levels = made.levels,
                                    .has_pilots = campaign->plan.recipe.warm_start != 0,
                                    .seed = (uint64_t)campaign->plan.recipe.seed,
                                    .ranks = {.n = 1,
