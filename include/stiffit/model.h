@@ -218,8 +218,8 @@ struct stiffit_lanes {
     uint32_t n_lane;
     stiffit_lanes_function *rhs;     /* out: n_state, dy/dt */
     /* out: rhs (n_state numbers); then the entries of by_state, d rhs_i / d y_j, whose column
-     * n_state is d rhs_i / d t with inputs that move along; then those of by_parameter, d rhs_i
-     * / d p_j, which include the effect through `work`. */
+     * n_state is d rhs_i / d t with inputs that move along; then those of by_parameter,
+     * d rhs_i / d p_j, which include the effect through `work`. */
     stiffit_lanes_function *derive;
     /* The second derivatives in one direction. With g = (d rhs / d y) v + (d rhs / d t) w, where
      * v and w are at->direction, out: the entries of curve_state, d g_i / d y_j; then those of

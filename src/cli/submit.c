@@ -36,7 +36,7 @@ static const struct option own[OWN] = {
      .help = "of a fit with shared parameters: number of MPI ranks, all tasks of one job; instead "
              "of shards"},
     {.name = "mpi", .kind = OPTION_STRING, .metavar = "TYPE", .offset = FIELD(mpi),
-     .default_text = "pmix", .help = "with --ranks: what srun --mpi is told"},
+     .default_text = "pmix", .help = "with --ranks: the value of srun --mpi"},
     {.name = "dry-run", .kind = OPTION_FLAG, .offset = FIELD(dry_run),
      .help = "print the batch scripts and the commands; write and submit nothing"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE",

@@ -19,7 +19,7 @@ struct submission {
     char *folder;               /* for scripts and logs, next to the result */
     const char *name;           /* of the jobs */
     int64_t n_rank;             /* 0: shards */
-    const char *mpi;            /* what srun --mpi is told */
+    const char *mpi;            /* the value of srun --mpi */
     int64_t n_shard;
     bool *wanted;               /* n_shard: it has no result yet */
     int64_t n_wanted;

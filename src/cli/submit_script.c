@@ -174,7 +174,7 @@ void submit_merge_script(FILE *out, const struct submission *submission)
 }
 
 /* srun passes the signal on to all ranks: each stops with exit code 75. Since SLURM 22.05 a step
- * has no CPUs of the job's --cpus-per-task unless it is told so. */
+ * does not inherit the job's --cpus-per-task: srun must repeat it. */
 static const char ranks_end[] = "code=$?\n"
                                 "if { [ \"$code\" = 75 ] || [ \"$code\" -gt 128 ]; } && [ "
                                 "\"${SLURM_RESTART_COUNT:-0}\" -lt 20 ]; then\n"

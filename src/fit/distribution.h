@@ -1,8 +1,6 @@
 /* Quantiles of the distributions used for intervals and tests, with relative errors below 1e-9
- * for probabilities from 1e-6 to 1
- * - 1e-6 and 1 to 1e6 degrees of freedom; and confidence intervals from bootstrap replicates,
- *   one parameter at a time. Pure
- * functions.
+ * for probabilities from 1e-6 to 1 - 1e-6 and 1 to 1e6 degrees of freedom; and confidence
+ * intervals from bootstrap replicates, one parameter at a time. Pure functions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -20,8 +20,8 @@ static const double MOST_DAMPING = 1e12;
  * that is 0. */
 static const double LEAST_SPREAD = 1e-3;
 
-/* A point with its derivatives by the entries of L's lower triangle, column by column: q = k (k
- * + 1) / 2. */
+/* A point with its derivatives by the entries of L's lower triangle, column by column:
+ * q = k (k + 1) / 2. */
 struct point {
     double *factor, *covariance; /* k x k: L (zeros above), L L' */
     double *mean, *mean_covariance, log_likelihood;

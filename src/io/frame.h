@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The letters. A new kind of what is kept is one more row here, and journal_keep. */
+/* What a frame holds. A new kind is one more row here; journal_keep writes it. */
 enum frame_type {
     FRAME_RUN = 'J',       /* whose file it is (io/run_identity.h), and the run's plan */
     FRAME_RECORD = 'R',    /* of a fit: io/record_frame.h */

@@ -289,9 +289,8 @@ WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, con
 }
 
 /* y = prediction + correction solves y - gamma f(t, y, p) = prediction - rl1 zn1. With mu the
- * adjoint of the correction and (I
- * - gamma J)^T w = mu, this adds w - mu to the prediction's adjoint, -rl1 w to zn1's, and gamma
- *   (df/dp)^T w to the gradient. */
+ * adjoint of the correction and (I - gamma J)^T w = mu, this adds w - mu to the prediction's
+ * adjoint, -rl1 w to zn1's, and gamma (df/dp)^T w to the gradient. */
 static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint,
                             const struct tape_step *step)
 {

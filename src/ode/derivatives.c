@@ -135,8 +135,7 @@ static void take_signs(struct derivatives *d)
 }
 
 /* Calls the function of a difference quotient at a moved point. A point beyond a switch has
- * another right-hand side and fails.
- * */
+ * another right-hand side and fails. */
 static int call_moved(struct derivatives *d, const struct quotient *q, double *out)
 {
     size_t n = minds_switches(d, q) ? d->abi->n_switching : 0;

@@ -3,8 +3,8 @@
  *
  * The gradient is that of the steps taken, so these must also resolve how the states depend on
  * the parameters. States alone do not always require that: where they are at rest (initial
- * values in equilibrium), steps grow without limit while a sensitivity may still be changing (y'
- * = c - k y, y(0) = c/k: 36 % error without the probe, below 3 rtol with it). On the example
+ * values in equilibrium), steps grow without limit while a sensitivity may still be changing
+ * (y' = c - k y, y(0) = c/k: 36 % error without the probe, below 3 rtol with it). On the example
  * models, gradients at the same rtol become up to 20 times more accurate, as accurate as forward
  * sensitivities, and an evaluation costs 1.2 to 1.9 times as much.
  *

@@ -16,8 +16,8 @@ struct csv_reader;
 enum { PETAB_MAX_FAULT = 100 };
 
 /* Everything that is read lives in the arena. Faults of the problem are collected, so that one
- * call reports all of them; a fault that hides others, and lack of memory, jump to `out`, which
- * whoever zero-initialised the reader must have set. */
+ * call reports all of them; a fault that hides others, and lack of memory, jump to `out`. The
+ * function that zero-initialises the reader must set `out` before it reads. */
 struct petab_reader {
     struct arena arena;
     jmp_buf out;

@@ -36,7 +36,7 @@ struct check_options {
     uint64_t seed;
     size_t n_replicate;
 };
-/* Replicates if a command is told no other number. */
+/* The number of replicates if no option gives another one. */
 enum { CHECK_N_REPLICATE = 200, CHECK_MOST_REPLICATE = 100000 };
 
 struct population_check {
