@@ -167,7 +167,8 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits",
                          (unsigned long long)report->info->n_fit);
     enum status status = row_filter_init(&choice->filter, &words, report->fitted.result, error);
-    return status ? status : row_filter_init(&choice->named, &options->rows, report->fitted.result, error);
+    return status ? status : row_filter_init(&choice->named, &options->rows, report->fitted.result,
+                                             error);
 }
 
 static int compare_picks(const void *left, const void *right)
