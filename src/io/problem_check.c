@@ -48,10 +48,10 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
         return FAULT(message, "t0 is +inf, which is reserved for steady state");
     if (!isfinite(t0))
         return FAULT(message, "t0 is %g", t0);
-    for (size_t i = 0; i < problem->n_model_covariate; i++) {
-        double covariate = block->covariate[e * problem->n_model_covariate + i];
+    for (size_t i = 0; i < problem->model.n_covariate; i++) {
+        double covariate = block->covariate[e * problem->model.n_covariate + i];
         if (!isfinite(covariate))
-            return FAULT(message, "covariate %.60s is %g", problem->model_covariate_name[i],
+            return FAULT(message, "covariate %.60s is %g", problem->model.covariate_name[i],
                          covariate);
     }
     return false;
@@ -62,8 +62,8 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
 static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block,
                                    size_t first, size_t end)
 {
-    if (problem->has_noise || problem->errors.sigma_for)
-        return problem->has_noise ? NULL : problem->errors.sigma_for;
+    if (problem->model.has_noise || problem->errors.sigma_for)
+        return problem->model.has_noise ? NULL : problem->errors.sigma_for;
     const struct measurements *measured = &block->measured;
     for (size_t i = first; i < end; i++)
         if (measured->censored[i] && !isnan(measured->value[i]))
@@ -117,7 +117,7 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             return FAULT(message,
                          "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
                          place(problem, row, at), value,
-                         problem->errors.observable_name[observable]);
+                         problem->model.observable_name[observable]);
     }
     return false;
 }

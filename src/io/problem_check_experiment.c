@@ -16,12 +16,13 @@ static bool infusion_fault(const struct problem *problem, const struct dose *dos
     bool is_rate = dose->rate == DOSE_OF_MODEL;
     if (!is_rate && dose->duration != DOSE_OF_MODEL)
         return false;
+    const struct problem_expectation *model = &problem->model;
     uint8_t kind =
-        problem->infusion_kind ? problem->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
+        model->infusion_kind ? model->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
     const char *const what = is_rate ? "rate" : "duration";
     return kind != (is_rate ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION) &&
            FAULT(message, "dose in row %" PRIu64 ": %s is -1, but the model has no %s(%.60s)", row,
-                 what, what, problem->state_name[dose->target]);
+                 what, what, model->state_name[dose->target]);
 }
 
 static bool dose_fault(const struct problem *problem, const struct problem_block *block, size_t e,
@@ -80,11 +81,11 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
                         const struct problem_message *message)
 {
     const size_t *first = block->room->offset[GROUP_INPUTS];
-    for (size_t i = 0; i < problem->n_model_input; i++)
+    for (size_t i = 0; i < problem->model.n_input; i++)
         problem->last_knot[i] = NAN;
     for (size_t k = first[e]; k < first[e + 1]; k++) {
         const struct knot *knot = &block->room->knot[k];
-        const char *name = problem->model_input_name[knot->input];
+        const char *name = problem->model.input_name[knot->input];
         double *last = &problem->last_knot[knot->input];
         uint64_t row = block->room->place[GROUP_INPUTS][e] + (k - first[e]);
         if (!isfinite(knot->time) || !isfinite(knot->value))
@@ -98,9 +99,9 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
                          name, row, knot->time, knot->time == *last ? "again" : "after", *last);
         *last = knot->time;
     }
-    for (size_t i = 0; i < problem->n_model_input && block->row[e + 1] > block->row[e]; i++)
+    for (size_t i = 0; i < problem->model.n_input && block->row[e + 1] > block->row[e]; i++)
         if (isnan(problem->last_knot[i]))
-            return FAULT(message, "input %.60s has no value", problem->model_input_name[i]);
+            return FAULT(message, "input %.60s has no value", problem->model.input_name[i]);
     return false;
 }
 
@@ -129,7 +130,7 @@ static bool part_fault(const struct problem *problem, const struct problem_block
                        const struct substitute *substitute, uint64_t row,
                        const struct problem_message *message)
 {
-    const char *name = problem->model_parameter_name[substitute->parameter];
+    const char *name = problem->model.parameter_name[substitute->parameter];
     size_t n_row = block->row[e + 1] - block->row[e];
     if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
         return FAULT(message,
@@ -188,7 +189,7 @@ static bool repeats(const struct problem *problem, const struct problem_block *b
     for (size_t i = 1; i < n && !found; i++)
         if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
             found = FAULT(message, "%.60s is substituted twice %s",
-                          problem->model_parameter_name[sorted[i].parameter],
+                          problem->model.parameter_name[sorted[i].parameter],
                           sorted[i].row == EXPERIMENT_NONE ? "from the same time on"
                                                            : "for the same measurement");
     free(sorted);
@@ -202,7 +203,7 @@ static bool substitute_fault(const struct problem *problem, const struct problem
     size_t first = block->first_substitute[e], end = block->first_substitute[e + 1];
     for (size_t i = first; i < end && !found; i++) {
         const struct substitute *substitute = &block->substitute[i];
-        const char *name = problem->model_parameter_name[substitute->parameter];
+        const char *name = problem->model.parameter_name[substitute->parameter];
         uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + (i - first);
         bool is_plain = substitute->row == EXPERIMENT_NONE && substitute->time == -INFINITY;
         if (!is_plain)
@@ -216,12 +217,12 @@ static bool substitute_fault(const struct problem *problem, const struct problem
             found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row,
                           name, substitute->value);
     }
-    for (size_t j = 0; j < problem->n_model_parameter && !found; j++)
+    for (size_t j = 0; j < problem->model.n_parameter && !found; j++)
         if (problem->must_substitute[j] && !problem->seen[j])
             found = FAULT(message,
                           "parameter %.60s has no value: it is neither in /parameters nor "
                           "substituted",
-                          problem->model_parameter_name[j]);
+                          problem->model.parameter_name[j]);
     for (size_t i = first; i < end; i++)
         problem->seen[block->substitute[i].parameter] = 0;
     return found || repeats(problem, block, e, message);

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -208,6 +209,12 @@ def summary(done):
     return json.loads(done.stdout)
 
 
+def cpu_seconds():
+    """Of this process and its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 def main():
     module = inspect.getmodule(inspect.stack()[1].frame)
     tests = [(getattr(test, "line", None) or test.__code__.co_firstlineno, name, test)
@@ -218,10 +225,10 @@ def main():
         if wanted and not any(word in name for word in wanted):
             continue
         tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-"))
-        began = time.monotonic()
+        began, cpu_before = time.monotonic(), cpu_seconds()
         try:
             test(tmp)
-            print(f"ok {name}  {time.monotonic() - began:.1f} s")
+            print(f"ok {name}  {time.monotonic() - began:.1f} s, {cpu_seconds() - cpu_before:.1f} s of CPU")
         except Skip as reason:
             print(f"skip {name}: {reason}")
         except Exception as fault:  # pylint: disable=broad-except
