@@ -227,7 +227,7 @@ def test_none_waits(tmp):
     """While a dataset of one plate hangs, the others end and are in the journal; a signal then says so; and
     what has ended is not computed again."""
     h.let_models_crash()
-    path = test_crash.problem(tmp / "p.h5", 12, {5: "loop"})
+    path = test_crash.problem(tmp / "p.h5", 12, {5: "sleep"})
     with h5py.File(path, "a") as f:
         covariates = f["datasets/covariates"][()]
         del f["datasets/covariates"], f["datasets/covariate_names"]
