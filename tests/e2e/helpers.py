@@ -28,6 +28,7 @@ ENGINE = os.environ.get("STIFFIT_ENGINE", "")
 ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once (tests/engine)
 SLOW = os.environ.get("STIFFIT_SLOW") == "1"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
+QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE)
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
 
@@ -60,12 +61,20 @@ def zoo(name):
     return BUILD / "tests" / "zoo" / f"{name}.so"
 
 
+def compile_as_users_do():
+    """For tests about compiling, vectors or rounding: the default compiler and its optimisation (see tests/quick-cc)."""
+    global QUICK_COMPILER  # pylint: disable=global-statement
+    QUICK_COMPILER = False
+
+
 def environment(**changes):
     """Without what would change the program's words or colours."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "NO_COLOR", "STIFFIT_"))}
     # Compiled models and trusted code of the tests' own, not the user's.
     env.setdefault("XDG_CACHE_HOME", str(BUILD / "tests" / "cache"))
     env.setdefault("XDG_CONFIG_HOME", str(BUILD / "tests" / "config"))
+    if QUICK_COMPILER:
+        env.setdefault("CC", str(ROOT / "tests" / "quick-cc"))
     env.update({k: str(v) for k, v in changes.items()})
     return env
 
