@@ -45,21 +45,18 @@ static const char *who_says(const struct problem *problem, size_t k, char who[WH
     return who;
 }
 
-/* Squares determine their scale; losses that are not squares, and sums of different ones, depend
- * on it. */
 static enum status find_sigma_for(struct problem *problem, struct error *error)
 {
-    size_t n = problem->model.n_observable, i = 0;
-    while (i < n && error_row[problem->errors.kind[i]].growth != GROWTH_OTHER)
-        i++;
-    if (i == n && error_kinds_mix(problem->errors.kind, n))
-        problem->errors.sigma_for = "a sum of losses that are not all squares";
-    if (i == n)
+    size_t n = problem->model.n_observable;
+    int i = error_kinds_need_sigma(problem->errors.kind, n);
+    if (i == (int)n)
+        problem->errors.sigma_for = ERROR_KINDS_MIXED;
+    if (i < 0 || i == (int)n)
         return STATUS_OK;
     char *who = arena_calloc(&problem->arena, WHO, 1);
     if (!who)
         return problem_no_memory(problem, error);
-    problem->errors.sigma_for = who_says(problem, i, who);
+    problem->errors.sigma_for = who_says(problem, (size_t)i, who);
     return STATUS_OK;
 }
 
