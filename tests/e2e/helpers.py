@@ -28,7 +28,7 @@ ENGINE = os.environ.get("STIFFIT_ENGINE", "")
 ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once (tests/engine)
 SLOW = os.environ.get("STIFFIT_SLOW") == "1"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
-QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE)
+QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE) and shutil.which("cc")
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
 
