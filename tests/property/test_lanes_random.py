@@ -22,6 +22,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import helpers  # noqa: E402
 from ode_random import RandomModel  # noqa: E402
 
+helpers.compile_as_users_do()
+
 TOOLS = helpers.BUILD / "tests" / "property"
 FIRST_SEED = 30_000_000
 N_WANTED = (20_000 if helpers.SLOW else 700) // (20 if helpers.SANITIZE else 1)
