@@ -5,19 +5,14 @@
 #include "base/error.h"
 #include "base/error_kind.h"
 #include "io/problem_block.h"
+#include "io/problem_model.h"
 
 struct problem; /* an open file; holds HDF5 handles and the small tables, never the datasets */
 
 /* The small tables, valid while the problem is open. NULL: the file has no such part. */
 struct problem_info {
     const char *path;
-    const char *model_plugin;       /* /model@plugin, as written; resolve with problem_model_path */
-    const unsigned char *model_bytes; /* /model/plugin */
-    size_t n_model_byte;
-    const char *model_source;       /* /model/source */
-    /* /model@name: the name of a text that has no name of its own */
-    const char *model_name;
-    const char *model_sha256;
+    struct problem_model model;
     /* 0: no /parameters/name, the model's own parameters are meant */
     size_t n_parameter;
     const char *const *parameter_name;

@@ -19,6 +19,8 @@ import h5py
 import helpers as h
 import test_same_bits
 
+h.compile_as_users_do()
+
 MANY = h.BUILD / "tests/property/evaluate_many"
 # Text, times (how many, first, last), spread of the parameters in decades.
 MODELS = {

@@ -16,6 +16,8 @@ import numpy as np
 import helpers as h
 import test_same_bits
 
+h.compile_as_users_do()
+
 # Kernel, how the compiler calls it, what the CPU must have.
 WIDTHS = (("plain", "x86-64", "sse2"), ("x86-64-v3", "x86-64-v3", "avx2"), ("x86-64-v4", "x86-64-v4", "avx512dq"))
 CALLS = """parameter a = 1 in [0.05, 20] scale log, b = 0.5 in [0.05, 20] scale log

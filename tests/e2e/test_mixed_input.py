@@ -183,7 +183,7 @@ def test_crash(tmp):
     h.let_models_crash()
     env = h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED)
     words = ("--random", "k,A")
-    for word, status in (("segfault", "crashed"), ("loop", "timeout")) if h.SLOW else (("segfault", "crashed"),):
+    for word, status in (("segfault", "crashed"), ("sleep", "timeout")) if h.SLOW else (("segfault", "crashed"),):
         path = crash_problem(tmp / f"{word}.h5", 12, {5: word})
         with h5py.File(path, "a") as f:
             value = f["measurements/value"][()]
