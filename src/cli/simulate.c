@@ -32,18 +32,18 @@ static const struct option table[] = {
      .offset = FIELD(set), .default_text = "the model's start values",
      .help = "value of a parameter, natural scale; may be repeated"},
     {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE",
-     .offset = FIELD(parameters), .is_file = true,
+     .offset = FIELD(tables.parameters), .is_file = true,
      .help = "a CSV table with one row per dataset to simulate: its id in a column 'dataset', and "
              "columns for parameters, covariates and 't0'; an empty cell, or a parameter without "
              "a column, is the model's start or that of --set"},
-    {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments),
-     .is_file = true,
+    {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(tables.experiments), .is_file = true,
      .help = "a CSV table of the experiments of these datasets, as stiffit import reads it"},
-    {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses),
+    {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(tables.doses),
      .is_file = true, .help = "likewise of their doses"},
-    {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs),
+    {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(tables.inputs),
      .is_file = true, .help = "likewise of their inputs"},
-    {.name = "events", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(events),
+    {.name = "events", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(tables.events),
      .is_file = true, .help = "likewise of their events"},
     {.name = "replicates", .kind = OPTION_INTEGER, .offset = FIELD(n_replicate), .min = 1,
      .max = 1e9, .default_text = "1, or 1000 with --bands",
@@ -94,6 +94,7 @@ static const struct option table[] = {
      .help = "write the true parameters of the synthetic datasets, or the drawn ones of "
              "replicates, to this CSV file"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
+    OPTION_TYPES_ROW(FIELD(types_row)),
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap),
      .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap "
@@ -143,11 +144,11 @@ static bool is_given(const struct simulate_call *call, const char *name)
 /* The first table of data; NULL: there is none. */
 static const char *first_table(const struct simulate_options *options)
 {
-    return options->parameters    ? "parameters"
-           : options->experiments ? "experiments"
-           : options->doses       ? "doses"
-           : options->inputs      ? "inputs"
-           : options->events      ? "events"
+    return options->tables.parameters    ? "parameters"
+           : options->tables.experiments ? "experiments"
+           : options->tables.doses       ? "doses"
+           : options->tables.inputs      ? "inputs"
+           : options->tables.events      ? "events"
                                   : NULL;
 }
 

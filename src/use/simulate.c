@@ -175,19 +175,22 @@ void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t d
 void simulate_put_head(struct csv_writer *writer, bool has_experiments,
                        const struct simulate_grid *grid, size_t n_band, const double *band)
 {
-    const char *const head[] = {"dataset",    has_experiments ? "experiment" : NULL,
-                                "time",       grid->side ? "side" : NULL,
-                                "observable", "value"};
     char name[NUMBER_SIZE + 1];
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-        if (head[i])
-            csv_put_text(writer, head[i]);
-    for (size_t i = 0; i < n_band; i++) {
-        name[0] = 'q';
-        number_text(name + 1, band[i]);
-        csv_put_text(writer, name);
+    while (csv_head(writer)) {
+        csv_put_column(writer, "dataset", CSV_TEXT);
+        if (has_experiments)
+            csv_put_column(writer, "experiment", CSV_TEXT);
+        csv_put_column(writer, "time", CSV_NUMBER);
+        if (grid->side)
+            csv_put_column(writer, "side", CSV_TEXT);
+        csv_put_column(writer, "observable", CSV_TEXT);
+        csv_put_column(writer, "value", CSV_NUMBER);
+        for (size_t i = 0; i < n_band; i++) {
+            name[0] = 'q';
+            number_text(name + 1, band[i]);
+            csv_put_column(writer, name, CSV_NUMBER);
+        }
     }
-    csv_end_row(writer);
 }
 
 bool simulate_can_jump(const struct stiffit_model *abi)
@@ -271,7 +274,8 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
         for (size_t i = 0; i < grid.n; i++)
             made->n_lost += isnan(prediction[i]);
-        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma};
+        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma,
+                                    .types_row = options->types_row};
         const struct simulate_rows rows = {
             .id = "simulated", .prediction = prediction, .value = prediction};
         simulate_put_head(&writer, false, &grid, 0, NULL);

@@ -15,12 +15,16 @@ enum simulate_method { METHOD_RESIDUAL, METHOD_PARAMETRIC };
 /* Where the parameters of replicates come from: those given, the fit's covariance, priors. */
 enum simulate_source { SOURCE_GIVEN, SOURCE_COVARIANCE, SOURCE_PRIOR };
 
+/* Tables of a simulation without a fit; NULL: none. */
+struct simulate_tables {
+    const char *parameters, *experiments, *doses, *inputs, *events;
+};
+
 struct simulate_options {
     struct fitted_options files; /* result: or NULL */
     const char *times, *id, *truth, *bands;
-    /* tables of a simulation without a fit; NULL: none */
-    const char *parameters, *experiments, *doses, *inputs, *events;
-    bool overwrite, embed, no_sigma, decimal_comma, with_noise, quiet;
+    struct simulate_tables tables;
+    bool overwrite, embed, no_sigma, decimal_comma, types_row, with_noise, quiet;
     struct option_list set, covariate, input, observable;
     int64_t n_dataset, n_bootstrap, n_population, n_replicate, seed;
     double spread, noise, noise_absolute, t0;

@@ -332,7 +332,7 @@ static enum status put_all(struct drawing *drawing, FILE *file, struct error *er
         status = put_dataset(drawing, &dataset, error);
     }
     const char *path = drawing->fitted.result ? drawing->options->files.result
-                                              : drawing->options->parameters;
+                                              : drawing->options->tables.parameters;
     if (!status && !found && id)
         status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
                            path ? path : "the simulation", id);
@@ -443,6 +443,7 @@ static enum status simulate_all(struct drawing *drawing, struct output *output, 
         status = output_open(output, options->files.output, options->overwrite, error);
     drawing->rows.file = output->file;
     drawing->rows.decimal_comma = drawing->truth.decimal_comma = options->decimal_comma;
+    drawing->rows.types_row = options->types_row;
     if (!status)
         status = put_all(drawing, output->file, error);
     if (!status && drawing->truth_file.file)
@@ -483,11 +484,11 @@ static enum status open_tables(struct drawing *drawing, struct model *model, dou
         return error_system(error, errno, "cannot make a folder like %s", path);
     snprintf(file, sizeof file, "%s/simulated.h5", path);
     const struct import_options import = {.last_time = last_time,
-                                          .datasets = options->parameters,
-                                          .experiments = options->experiments,
-                                          .doses = options->doses,
-                                          .inputs = options->inputs,
-                                          .events = options->events,
+                                          .datasets = options->tables.parameters,
+                                          .experiments = options->tables.experiments,
+                                          .doses = options->tables.doses,
+                                          .inputs = options->tables.inputs,
+                                          .events = options->tables.events,
                                           .model = options->files.model,
                                           .quiet = options->quiet,
                                           .fix = options->set,
@@ -514,14 +515,15 @@ static enum status check_given(const struct simulate_options *options, const str
     *last_time = -INFINITY;
     for (size_t i = 0; i < grid.n; i++)
         *last_time = fmax(*last_time, grid.time[i]);
-    if (!status && !options->parameters)
+    if (!status && !options->tables.parameters)
         status = simulate_parameters(options, model, p, error);
-    if (!status && model->abi.n_covariate && !options->parameters && !options->experiments)
+    if (!status && model->abi.n_covariate && !options->tables.parameters &&
+        !options->tables.experiments)
         status = error_set(error, STATUS_USAGE,
                            "the model has covariates (%s%s): give a table of them with "
                            "--parameters",
                            model->abi.covariate_name[0], model->abi.n_covariate > 1 ? ", ..." : "");
-    if (!status && model->abi.n_input && !options->inputs)
+    if (!status && model->abi.n_input && !options->tables.inputs)
         status = error_set(error, STATUS_USAGE,
                            "the model has inputs (%s%s): give a table of them with --inputs",
                            model->abi.input_name[0], model->abi.n_input > 1 ? ", ..." : "");

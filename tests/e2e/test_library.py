@@ -15,6 +15,8 @@ import numpy as np
 
 import helpers as h
 
+h.compile_as_users_do()
+
 EXAMPLES = h.ROOT / "scripts/examples"
 MODELS = h.ROOT / "models"
 PINENE = MODELS / "alpha-pinene/alpha-pinene.ode", h.ROOT / "data/alpha-pinene.csv"
@@ -394,7 +396,7 @@ def evaluate_file(stiffit, problem, dataset, experiment, times, p, n_observable)
         (len(times), n_observable, len(p))
     )
     size = ctypes.c_size_t
-    stiffit._call(
+    stiffit.memory._call(
         "stiffit_evaluate",
         problem.pointer,
         size(dataset),
@@ -411,8 +413,8 @@ def test_experiments_of_a_file(tmp):
 
     stiffit = load()
     path = str(steady.write(tmp / "p.h5")).encode()
-    problem = stiffit._Handle(
-        "stiffit_problem_free", lambda to: stiffit._call("stiffit_problem_open", to, path, None)
+    problem = stiffit.memory._Handle(
+        "stiffit_problem_free", lambda to: stiffit.memory._call("stiffit_problem_open", to, path, None)
     )
     truth, times = steady.TRUTH, steady.TIMES[::-1]
     h_rel = 1e-5
