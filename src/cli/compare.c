@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "base/json.h"
-#include "cli/compare.h"
+#include "cli/compare_population.h"
 #include "cli/show.h"
 
 #include <math.h>

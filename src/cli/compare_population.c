@@ -1,6 +1,6 @@
 /* What `stiffit compare` prints of fits with random parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/compare.h"
+#include "cli/compare_population.h"
 
 #include <math.h>
 #include <string.h>

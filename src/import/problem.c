@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "import/plugin_reference.h"
 #include "io/problem.h"
+#include "io/problem_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,16 +147,22 @@ static enum status write_problem(const struct import_options *options, const cha
     struct problem_writer *writer = NULL;
     const char *written;
     struct problem_header header = {
-        .n_parameter = abi->n_parameter,
-        .parameter_name = abi->parameter_name,
-        .start = subjects->has_start ? NULL : parameters->start,
-        .lower = parameters->lower,
-        .upper = parameters->upper,
-        .start_per_dataset = subjects->has_start,
-        .fixed_per_dataset = subjects->has_fixed,
-        .scale = parameters->scale,
-        .fixed = parameters->fixed,
-        .from_model = parameters->from_model,
+        .parameters =
+            {.n = abi->n_parameter,
+             .name = abi->parameter_name,
+             .start = subjects->has_start ? NULL : parameters->start,
+             .lower = parameters->lower,
+             .upper = parameters->upper,
+             .start_per_dataset = subjects->has_start,
+             .fixed_per_dataset = subjects->has_fixed,
+             .scale = parameters->scale,
+             .fixed = parameters->fixed,
+             .level = (const char *const *)parameters->level,
+             .from_model = parameters->from_model,
+             .prior = parameters->has_prior ? parameters->prior : NULL,
+             .prior_on = parameters->prior_on,
+             .prior_number = {parameters->prior_number[0], parameters->prior_number[1],
+                              parameters->prior_number[2], parameters->prior_number[3]}},
         .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name,
         .n_observable = abi->n_observable,
@@ -173,16 +180,11 @@ static enum status write_problem(const struct import_options *options, const cha
         .n_substituted = model->abi.n_parameter,
         .substituted_name = model->abi.parameter_name,
         .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements)
-                                                        : "standard input",
-        .level = (const char *const *)parameters->level,
-        .prior = parameters->has_prior ? parameters->prior : NULL,
-        .prior_on = parameters->prior_on,
-        .prior_number = {parameters->prior_number[0], parameters->prior_number[1],
-                         parameters->prior_number[2], parameters->prior_number[3]}};
+                                                        : "standard input"};
     enum status status =
         plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
-        plugin_reference_use(&reference, &header);
+        header.model = plugin_reference_model(&reference);
         status = problem_writer_open(&writer, path, options->overwrite, &header, error);
     }
     if (!status)

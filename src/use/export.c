@@ -456,7 +456,7 @@ static enum status export_diagnostics(struct sheet *sheet, struct error *error)
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
             break;
-        if (dataset.fault || !row_filter_takes(&sheet->filter, dataset.id, dataset.record))
+        if (!row_filter_takes(&sheet->filter, dataset.id, dataset.record) || dataset.fault)
             continue;
         status = population_view_dataset(&view, &dataset, error);
         if (!status)

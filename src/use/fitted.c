@@ -49,7 +49,7 @@ static enum status spare_named(const struct fitted *fitted, const struct fitted_
 static enum status spare_plugin(const struct fitted *fitted, const struct fitted_options *options,
                                 struct error *error)
 {
-    bool has_plugin = problem_info(fitted->problem)->model_plugin != NULL;
+    bool has_plugin = problem_info(fitted->problem)->model.plugin != NULL;
     char *path = has_plugin ? problem_model_path(fitted->problem) : NULL;
     enum status status = spare_file(options->output, path, error);
     free(path);
@@ -99,7 +99,7 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     if (!options->model && text && path)
         return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build,
                                error);
-    if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
+    if (options->model || info->model.plugin || info->model.bytes || info->model.source || !path)
         return campaign_load_model(&fitted->model, fitted->problem, &choice, error);
     char who[1400];
     snprintf(who, sizeof who, "%.600s was made with the plugin %.600s", options->result, path);

@@ -198,18 +198,15 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         from[FROM_MODEL_SCALE] =
             problem_scale_number(abi->parameter_scale ? abi->parameter_scale[i] : "lin");
     }
-    struct problem_header header = {.n_parameter = abi->n_parameter,
-                                    .parameter_name = abi->parameter_name,
-                                    .start = abi->parameter_start ? abi->parameter_start
-                                                                  : synthetic->center,
-                                    .lower = abi->parameter_lower, .upper = abi->parameter_upper,
-                                    .scale = abi->parameter_scale,
-                                    .from_model = synthetic->from_model, .n_input = abi->n_input,
-                                    .input_name = abi->input_name, .n_covariate = abi->n_covariate,
-                                    .covariate_name = abi->covariate_name,
-                                    .n_observable = abi->n_observable,
-                                    .observable_name = abi->observable_name, .has_t0 = true};
-    plugin_reference_use(&synthetic->reference, &header);
+    struct problem_header header = {
+        .model = plugin_reference_model(&synthetic->reference),
+        .parameters = {.n = abi->n_parameter, .name = abi->parameter_name,
+                       .start = abi->parameter_start ? abi->parameter_start : synthetic->center,
+                       .lower = abi->parameter_lower, .upper = abi->parameter_upper,
+                       .scale = abi->parameter_scale, .from_model = synthetic->from_model},
+        .n_input = abi->n_input, .input_name = abi->input_name, .n_covariate = abi->n_covariate,
+        .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
+        .observable_name = abi->observable_name, .has_t0 = true};
     enum status status = problem_writer_open(&synthetic->writer, options->files.output,
                                              options->overwrite, &header, error);
     if (status || !options->truth)

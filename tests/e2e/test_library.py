@@ -15,6 +15,8 @@ import numpy as np
 
 import helpers as h
 
+h.compile_as_users_do()
+
 EXAMPLES = h.ROOT / "scripts/examples"
 MODELS = h.ROOT / "models"
 PINENE = MODELS / "alpha-pinene/alpha-pinene.ode", h.ROOT / "data/alpha-pinene.csv"

@@ -431,9 +431,9 @@ static enum status load_path(struct model *model, const struct problem *problem,
     if (!path)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's path");
     snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path,
-             info->model_plugin);
+             info->model.plugin);
     enum status status =
-        campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
+        campaign_load_named(model, path, info->model.sha256, choice, who, info->path, error);
     if (status && access(path, R_OK))
         error_context(error,
                       "%.600s: its /model@plugin cannot be read; give a copy with --model, or make "
@@ -451,18 +451,18 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
     char origin[700], who[800];
     if (choice->given)
         return model_load_with(model, choice->given, NULL, &choice->build, error);
-    if (info->model_plugin)
+    if (info->model.plugin)
         return load_path(model, problem, choice, error);
-    if (info->model_source) {
+    if (info->model.source) {
         char *source = problem_source_origin(problem);
         enum status status =
-            source ? model_load_text(model, info->model_source, strlen(info->model_source), source,
-                                     info->model_sha256, &choice->build, error)
+            source ? model_load_text(model, info->model.source, strlen(info->model.source), source,
+                                     info->model.sha256, &choice->build, error)
                    : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's name");
         free(source);
         return status;
     }
-    if (!info->model_bytes)
+    if (!info->model.bytes)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s: the file names no model (/model/source, /model@plugin or "
                          "/model/plugin); give one with --model MODEL.ode",
@@ -470,10 +470,10 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
     snprintf(origin, sizeof origin, "%.600s:/model/plugin", info->path);
     snprintf(who, sizeof who, "%.600s: /model/plugin holds native code", info->path);
     enum status status =
-        admit(info->model_bytes, info->n_model_byte, choice, who, info->path, error);
+        admit(info->model.bytes, info->model.n_byte, choice, who, info->path, error);
     return status ? status
-                  : model_load_bytes(model, info->model_bytes, info->n_model_byte, origin,
-                                     info->model_sha256, error);
+                  : model_load_bytes(model, info->model.bytes, info->model.n_byte, origin,
+                                     info->model.sha256, error);
 }
 
 /* Sizes of the text for the observables of one kind, and for all kinds. */
