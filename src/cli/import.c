@@ -129,12 +129,8 @@ static char *default_output(const char *measurements)
     size_t n = strlen(measurements);
     if (n > 4 && !strcmp(measurements + n - 4, ".csv"))
         n -= 4;
-    char *path = malloc(n + sizeof ".h5");
-    if (path) {
-        memcpy(path, measurements, n);
-        strcpy(path + n, ".h5");
-    }
-    return path;
+    char *path = NULL;
+    return asprintf(&path, "%.*s.h5", (int)n, measurements) < 0 ? NULL : path;
 }
 
 static enum status import_all(const struct import_options *options, const char *path,
