@@ -65,6 +65,7 @@ static const struct option table[] = {
      .is_file = true, .is_output = true,
      .help = "write the true parameters of the synthetic datasets to this CSV file"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
+    OPTION_TYPES_ROW(FIELD(types_row)),
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap),
      .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap "

@@ -174,7 +174,7 @@ static void open_rows(struct problem *problem)
 
 static enum status read_contents(struct problem *problem, struct error *error)
 {
-    enum status status = problem_check_kind(problem, error);
+    enum status status = problem_check_kind(&problem->file, error);
     if (status)
         return status;
     problem_check_names(problem);
@@ -190,7 +190,7 @@ static enum status read_contents(struct problem *problem, struct error *error)
 
 static enum status read_ids_alone(struct problem *problem, struct error *error)
 {
-    enum status status = problem_check_kind(problem, error);
+    enum status status = problem_check_kind(&problem->file, error);
     if (status)
         return status;
     problem_open_datasets(problem);

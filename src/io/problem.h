@@ -64,8 +64,13 @@ struct problem_expectation {
     enum error_kind error;  /* of observables for which neither the file nor the model names one */
 };
 struct stiffit_model;
+struct hdf5_file;
 /* Of this model, to which the pointers point; error: normal. */
 struct problem_expectation problem_expectation_of(const struct stiffit_model *abi);
+
+/* STATUS_BAD_PROBLEM: the file is no problem, but a result, say, or has another format. Reads
+ * attributes only. */
+enum status problem_check_kind(struct hdf5_file *file, struct error *error);
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20
  * faults, one per line. STATUS_SYSTEM: the file does not exist or cannot be read. */

@@ -82,9 +82,8 @@ struct problem {
 };
 
 enum status problem_no_memory(const struct problem *problem, struct error *error);
-/* problem_schema.c: the file's kind, names in our groups that are not ours, and the attributes
- * of /options as text. */
-enum status problem_check_kind(struct problem *problem, struct error *error);
+/* problem_schema.c: names in our groups that are not ours, and the attributes of /options as
+ * text. */
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 

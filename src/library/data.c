@@ -83,10 +83,12 @@ int stiffit_set_parameter(struct stiffit_problem *problem,
                           const struct stiffit_parameter *parameter, struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
-    const char *scale = parameter->scale ? parameter->scale : scales[0];
     enum status status = begin_change(problem, "stiffit_set_parameter", &e);
+    if (!status && !parameter)
+        status = error_set(&e, STATUS_USAGE, "no parameter is given: NULL");
     if (status)
         return library_give(status, &e, error);
+    const char *scale = parameter->scale ? parameter->scale : scales[0];
     int i = find(parameter->name, "parameter", abi_of(problem)->parameter_name,
                  abi_of(problem)->n_parameter, &e);
     int k = words_find(scale, scales, N_SCALE);
@@ -221,7 +223,9 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
 {
     struct error e = {.status = STATUS_OK};
     struct library_data *data = &problem->data;
-    if (begin_change(problem, "stiffit_add_dose", &e))
+    if (!begin_change(problem, "stiffit_add_dose", &e) && !given)
+        error_set(&e, STATUS_USAGE, "no dose is given: NULL");
+    if (e.status)
         return library_give(e.status, &e, error);
     const struct stiffit_model *abi = abi_of(problem);
     int i = find(given->target, "state", abi->state_name, abi->n_state, &e);

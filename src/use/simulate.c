@@ -176,13 +176,16 @@ void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t d
 static void put_head(struct csv_writer *writer, bool has_experiments,
                      const struct simulate_grid *grid)
 {
-    const char *const head[] = {"dataset",    has_experiments ? "experiment" : NULL,
-                                "time",       grid->side ? "side" : NULL,
-                                "observable", "value"};
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-        if (head[i])
-            csv_put_text(writer, head[i]);
-    csv_end_row(writer);
+    while (csv_head(writer)) {
+        csv_put_column(writer, "dataset", CSV_TEXT);
+        if (has_experiments)
+            csv_put_column(writer, "experiment", CSV_TEXT);
+        csv_put_column(writer, "time", CSV_NUMBER);
+        if (grid->side)
+            csv_put_column(writer, "side", CSV_TEXT);
+        csv_put_column(writer, "observable", CSV_TEXT);
+        csv_put_column(writer, "value", CSV_NUMBER);
+    }
 }
 
 /* Whether states or observables can jump. */
@@ -265,7 +268,8 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
         for (size_t i = 0; i < grid.n; i++)
             made->n_lost += isnan(prediction[i]);
-        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma};
+        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma,
+                                    .types_row = options->types_row};
         put_head(&writer, false, &grid);
         put_rows(&writer, "simulated", NULL, model, &grid, prediction);
     }
@@ -302,7 +306,8 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
                               const struct simulate_grid *grid, double *prediction, FILE *file,
                               struct error *error)
 {
-    struct csv_writer writer = {.file = file, .decimal_comma = options->decimal_comma};
+    struct csv_writer writer = {.file = file, .decimal_comma = options->decimal_comma,
+                                .types_row = options->types_row};
     struct fitted_dataset dataset;
     bool more, found = false, has_experiments = problem_info(fitted->problem)->has_experiments;
     for (;;) {

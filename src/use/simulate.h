@@ -15,7 +15,7 @@ enum simulate_method { METHOD_RESIDUAL, METHOD_PARAMETRIC };
 struct simulate_options {
     struct fitted_options files; /* result: or NULL */
     const char *times, *id, *truth;
-    bool overwrite, embed, no_sigma, decimal_comma;
+    bool overwrite, embed, no_sigma, decimal_comma, types_row;
     struct option_list set, covariate, input, observable;
     int64_t n_dataset, n_bootstrap, n_population, seed;
     double spread, noise, noise_absolute, t0;

@@ -165,8 +165,7 @@ def test_a_crash_in_a_lane(tmp):
     h.stiffit("model", "build", tmp / "m.ode", "--c", source)
     before = "void lanes_derive_at("
     text = source.read_text()
-    assert text.count(before) == 1
-    at = text.index("{", text.index(before)) + 1
+    at = text.index("{", text.index(before)) + 1  # the first one; the text for GPUs has another
     text = text[:at] + "\n    for (int k = 0; k < WIDTH; k++)\n        if (at->covariate[k] == 9.0)\n" \
         "            *(volatile int *)8 = 1;\n" + text[at:]
     plugin = h.compile_plugin(text, tmp / "m.so")

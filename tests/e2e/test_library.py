@@ -483,7 +483,7 @@ def evaluate_file(stiffit, problem, dataset, experiment, times, p, n_observable)
         (len(times), n_observable, len(p))
     )
     size = ctypes.c_size_t
-    stiffit._call(
+    stiffit.memory._call(
         "stiffit_evaluate",
         problem.pointer,
         size(dataset),
@@ -500,8 +500,8 @@ def test_experiments_of_a_file(tmp):
 
     stiffit = load()
     path = str(steady.write(tmp / "p.h5")).encode()
-    problem = stiffit._Handle(
-        "stiffit_problem_free", lambda to: stiffit._call("stiffit_problem_open", to, path, None)
+    problem = stiffit.memory._Handle(
+        "stiffit_problem_free", lambda to: stiffit.memory._call("stiffit_problem_open", to, path, None)
     )
     truth, times = steady.TRUTH, steady.TIMES[::-1]
     h_rel = 1e-5

@@ -197,6 +197,15 @@ def test_crash(tmp):
         assert np.max(off) < 1e-3, (word, off)
 
 
+def test_start_that_cannot_be_evaluated(tmp):
+    """The dataset that ends the search says so itself; it has been run."""
+    problem = linear.Data(6, 5, seed=31).write(tmp / "p.h5", linear.FORMULA)
+    h.stiffit("run", *problem, *WORDS, "--random-deviation", "k=1e300", code=1)
+    fits = h.read_fits(h.result_path(problem[0]))
+    assert list(fits["status"]) == ["model_failed"] + ["other_failed"] * 5, fits["status"]
+    assert all("too large" in message for message in fits["message"]), fits["message"]
+
+
 def test_all_left_out(tmp):
     """No dataset can be used."""
     data = linear.Data(4, 4, seed=35)
