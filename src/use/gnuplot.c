@@ -90,8 +90,9 @@ void gnuplot_margins(FILE *file, const struct gnuplot_layout *layout, size_t pan
            right = layout->is_text ? 2 : 18;
     double width = layout->width / (double)layout->n_column,
            height = (layout->height - title) / (double)layout->n_row;
-    double x = width * (double)(panel % layout->n_column);
-    double y = layout->height - title - height * (double)(panel / layout->n_column);
+    size_t row = panel / layout->n_column, column = panel % layout->n_column;
+    double x = width * (double)column;
+    double y = layout->height - title - height * (double)row;
     fprintf(file, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
             (x + left) / layout->width, (x + width - right) / layout->width);
     fprintf(file, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
