@@ -228,8 +228,7 @@ static int run(int argc, char **argv)
         else if (words.n_positional > 1 && !is_petab)
             error_set(&error, STATUS_USAGE,
                       "'%s': only one table of measurements is expected; several files are for "
-                      "PEtab "
-                      "(.yaml)",
+                      "PEtab (.yaml)",
                       words.positional[1]);
         else if (!options.output && !strcmp(options.measurements, "-"))
             error_set(&error, STATUS_USAGE,

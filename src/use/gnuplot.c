@@ -141,10 +141,9 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
     if (failure == ENOENT)
         return error_set(error, STATUS_SYSTEM,
                          "gnuplot, which draws the plots, was not found\nInstall it (Debian: "
-                         "apt-get "
-                         "install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take the "
-                         "numbers from `stiffit export "
-                         "--what residuals` and `stiffit simulate`.");
+                         "apt-get install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take "
+                         "the numbers from `stiffit export --what residuals` and `stiffit "
+                         "simulate`.");
     if (failure)
         return error_system(error, failure, "cannot run gnuplot");
     while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
@@ -152,8 +151,7 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
     if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status))
         return error_set(error, STATUS_SYSTEM,
                          "gnuplot failed; its message is above (without its cairo terminals it "
-                         "writes no "
-                         ".png and .pdf)");
+                         "writes no .png and .pdf)");
     return STATUS_OK;
 }
 

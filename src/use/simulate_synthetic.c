@@ -145,8 +145,7 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     if (!good)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s cannot be simulated, with any of the parameters drawn around the "
-                         "given "
-                         "ones: %s",
+                         "given ones: %s",
                          id, reason);
     add_noise(synthetic, dataset);
     print_truth(synthetic, id);

@@ -42,8 +42,8 @@ static void say_unbounded(struct compute *compute)
     if (n)
         compute_say(compute,
                     "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are "
-                    "drawn within a "
-                    "decade of the given one, or |start| (1 if that is 0) on scale lin",
+                    "drawn within a decade of the given one, or |start| (1 if that is 0) on scale "
+                    "lin",
                     n, n == 1 ? "" : "s", n == 1 ? "is" : "are", names);
 }
 
