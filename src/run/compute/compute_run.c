@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Lanes that a worker of an engine with many has at least, of few fits. */
+/* With few fits, a worker of an engine with lanes gets at least this many of them. */
 enum { FEWEST_LANES = 8 };
 
 /* Reports parameters without bounds: their starts are drawn from a default range. */
