@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "base/values.h"
 #include "base/words.h"
+#include "fit/digest.h"
 #include "fit/prior.h"
 #include "fit/start.h"
 #include "import/import.h"
@@ -208,14 +209,7 @@ static void put_rows(struct drawing *drawing, const struct fitted_dataset *datas
         drawing->made->n_lost += isnan(value[i]);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Quantiles of the n replicates of each row, linear between order statistics (type 7 of Hyndman &
- * Fan 1996); replicates that cannot be computed are left out. */
+/* Quantiles of the n replicates of each row; replicates that cannot be computed are left out. */
 static void find_quantiles(struct drawing *drawing)
 {
     size_t n_row = drawing->grid.n, n = drawing->n_replicate;
@@ -226,14 +220,10 @@ static void find_quantiles(struct drawing *drawing)
             if (!isnan(drawing->value[k * n_row + i]))
                 sorted[m++] = drawing->value[k * n_row + i];
         drawing->made->n_out += n - m;
-        qsort(sorted, m, sizeof *sorted, by_size);
-        for (size_t b = 0; b < drawing->n_band; b++) {
-            double at = m ? (double)(m - 1) * drawing->band[b] : 0;
-            size_t low = (size_t)at, high = low + 1 < m ? low + 1 : low;
-            double part = at - (double)low;
+        digest_sort(sorted, m);
+        for (size_t b = 0; b < drawing->n_band; b++)
             drawing->quantile[b * n_row + i] =
-                m ? sorted[low] * (1 - part) + sorted[high] * part : (double)NAN;
-        }
+                m ? digest_sorted_quantile(sorted, m, drawing->band[b]) : (double)NAN;
     }
 }
 
