@@ -92,24 +92,14 @@ static void put_facts(FILE *file, const struct digest *digest)
     end_table(file);
 }
 
-static void put_health(FILE *file, const struct report *report)
+static void put_goodness(FILE *file, const struct report *report)
 {
     const struct show_summary *summary = &report->summary;
-    uint64_t n_failed = summary->digest.n_fit - summary->n_success;
-    fputs("<section id=health><h2>Health</h2>\n", file);
-    bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
-    fprintf(file,
-            "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> %s, <b>%llu</b> failed; "
-            "<b>%llu</b> with a curve that does not describe the data.</p>\n",
-            count(summary->digest.n_fit), summary->digest.n_fit == 1 ? "" : "s",
-            count(summary->n_success),
-            outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
-            count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
-    put_facts(file, &summary->digest);
     bool is_one = summary->digest.n_fit == 1;
     if (isfinite(summary->reduced.median) && is_one)
         fprintf(file,
-                "<p>Reduced chi-square: %.4g. It is near 1 for a good model with right sigmas.</p>\n",
+                "<p>Reduced chi-square: %.4g. It is near 1 for a good model with right "
+                "sigmas.</p>\n",
                 summary->reduced.median);
     else if (isfinite(summary->reduced.median))
         fprintf(file,
@@ -142,6 +132,23 @@ static void put_health(FILE *file, const struct report *report)
                 "%llu; all others failed in %llu.</p>\n",
                 count(refits->n_same), count(refits->n_some), count(refits->alone.n),
                 count(refits->only.n));
+}
+
+static void put_health(FILE *file, const struct report *report)
+{
+    const struct show_summary *summary = &report->summary;
+    uint64_t n_failed = summary->digest.n_fit - summary->n_success;
+    fputs("<section id=health><h2>Health</h2>\n", file);
+    bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
+    fprintf(file,
+            "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> %s, <b>%llu</b> failed; "
+            "<b>%llu</b> with a curve that does not describe the data.</p>\n",
+            count(summary->digest.n_fit), summary->digest.n_fit == 1 ? "" : "s",
+            count(summary->n_success),
+            outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
+            count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
+    put_facts(file, &summary->digest);
+    put_goodness(file, report);
     if (n_failed) {
         begin_table(file, "Failures", "status|fits|message of the first|examples|what to do");
         for (size_t i = 0; i < summary->n_group; i++) {

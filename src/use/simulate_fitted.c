@@ -13,6 +13,7 @@
 #include "import/import.h"
 #include "io/problem_prior.h"
 #include "use/population_draw.h"
+#include "use/row_filter.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -307,13 +308,14 @@ static enum status put_dataset(struct drawing *drawing, struct fitted_dataset *d
 /* Writes the wanted rows of all datasets, or of one. */
 static enum status put_all(struct drawing *drawing, FILE *file, struct error *error)
 {
-    const char *id = drawing->options->id;
+    const struct row_words words = {.id = drawing->options->id};
+    struct row_filter filter;
     struct fitted_dataset dataset;
     bool more = true, found = false;
     bool has_experiments = problem_info(drawing->fitted.problem)->has_experiments;
-    enum status status = STATUS_OK;
+    enum status status = row_filter_init(&filter, &words, drawing->fitted.result, error);
     while (!status && !(status = fitted_next(&drawing->fitted, &dataset, &more, error)) && more) {
-        if ((id && strcmp(id, dataset.id)) || ferror(file))
+        if (!row_filter_takes(&filter, dataset.id, dataset.record) || ferror(file))
             continue;
         if (!found)
             simulate_put_head(&drawing->rows, has_experiments, &drawing->grid, drawing->n_band,
@@ -321,11 +323,9 @@ static enum status put_all(struct drawing *drawing, FILE *file, struct error *er
         found = true;
         status = put_dataset(drawing, &dataset, error);
     }
-    const char *path = drawing->fitted.result ? drawing->options->files.result
-                                              : drawing->options->tables.parameters;
-    if (!status && !found && id)
-        status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
-                           path ? path : "the simulation", id);
+    if (!status)
+        status = row_filter_end(&filter, &words, error);
+    row_filter_fini(&filter);
     return status;
 }
 

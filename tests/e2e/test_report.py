@@ -319,7 +319,8 @@ def clicked(page, tmp, name, clicks):
     source = re.sub(r"<meta http-equiv=Content-Security-Policy[^>]*>", "", page.source)
     assert source.count("showTable();\n})();") == 1
     clicks = ("const said = {}, all = selector => [...document.querySelectorAll(selector)], words = selector => "
-              f"all(selector).map(one => one.textContent);{clicks};add(document.body, 'pre', JSON.stringify(said), {{id: 'said'}});")
+              f"all(selector).map(one => one.textContent);{clicks};"
+              "add(document.body, 'pre', JSON.stringify(said), {id: 'said'});")
     (tmp / name).write_text(source.replace("showTable();\n})();", "showTable();" + clicks + "})();"), encoding="utf-8")
     shown = []
     assert browser_says(tmp / name, shown) == []
@@ -373,7 +374,7 @@ def test_a_report_of_one_fit_is_about_that_fit(tmp):
     k, volume = fits["parameters"][0]
     for experiment, dose in zip(fit["experiments"], (100, 300)):
         points = np.array(experiment["data"], float)
-        assert np.allclose(points[:, 7], dose / volume * np.exp(-k * points[:, 1]), rtol=1e-4)  # the run's rtol 1e-6, six digits
+        assert np.allclose(points[:, 7], dose / volume * np.exp(-k * points[:, 1]), rtol=1e-4)  # the run's rtol
     with h5py.File(path) as f:
         close([start[0] for start in fit["starts"]], f["starts/objective"][()])
     assert len(fit["starts"]) == 6 and "observe conc = drug/(V*wt/70)" in html.unescape(page.source.split("<h2>Model</h2>")[1])
@@ -383,9 +384,10 @@ def test_a_report_of_one_fit_is_about_that_fit(tmp):
         said.tables = words("#dataset-box caption"); said.charts = all("#dataset-box canvas").map(c => c.ariaLabel);
         said.empty = all(".charts").filter(box => box.id === "parameter-charts" && box.children.length).length""")
     assert said["heads"] == ["Health", "Dataset one", "Parameters", "Residuals", "Costs", "Fits", "Model", "Provenance"]
-    assert set(said["links"]) <= set(said["heads"]) and "quartiles" not in page.source.split("<script")[0] and said["tables"] == ["Experiments", "Doses"] and said["empty"] == 0
-    assert [chart.split(" of ")[0] for chart in said["charts"]] == ["Data and curve", "Residuals", "Measurements over predictions",
-                                                                  "Waterfall"]
+    assert set(said["links"]) <= set(said["heads"]) and "quartiles" not in page.source.split("<script")[0]
+    assert said["tables"] == ["Experiments", "Doses"] and said["empty"] == 0
+    assert [chart.split(" of ")[0] for chart in said["charts"]] == ["Data and curve", "Residuals",
+                                                                  "Measurements over predictions", "Waterfall"]
 
 
 def test_notes_lead_to_their_rows(tmp):
