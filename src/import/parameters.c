@@ -295,8 +295,7 @@ static enum status check_kept_priors(const struct import_parameters *parameters,
             strcmp(parameters->scale[i], scale))
             return error_set(error, STATUS_USAGE,
                              "parameter '%s': the model's prior refers to scale %s, but the scale "
-                             "here "
-                             "is %s: keep the scale, or give the parameter a new prior",
+                             "here is %s: keep the scale, or give the parameter a new prior",
                              abi->parameter_name[i], scale, parameters->scale[i]);
     }
     return STATUS_OK;

@@ -113,8 +113,7 @@ static enum status check_same(const struct fitted *fitted, const unsigned char p
     if (memcmp(problem, info->identity.problem, 32))
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s does not hold the data that %s was made from: they have changed "
-                         "since, "
-                         "or it is another problem (--problem names it)",
+                         "since, or it is another problem (--problem names it)",
                          problem_info(fitted->problem)->path, info->path);
     if (info->n_parameter != problem_n_parameter(fitted->problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path,

@@ -96,8 +96,7 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     if (!good)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s cannot be simulated, with any of the parameters drawn around the "
-                         "given "
-                         "ones: %s",
+                         "given ones: %s",
                          id, reason);
     simulate_errors_add(&synthetic->errors, synthetic->prediction, synthetic->noise,
                         random_stream(dataset, PURPOSE_NOISE), synthetic->value);
