@@ -299,8 +299,11 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
         tasks->fail(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
         job = take_job(compute, &compute->workers.lanes[lane]);
+        /* The pass of a search ends with the last of its datasets. Setting long ones aside would
+         * gain nothing, and keep the memory of all of them. */
+        bool yields = !stage->apart && !tasks->serve;
         if (!job ||
-            !job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
+            !job_begin(job, block, row, task, yields ? YIELDS_TO_OTHERS : YIELDS_TO_STOP)) {
             job_free(job);
             job = NULL;
             tasks->fail(compute, dataset, task, OUTCOME_out_of_memory,
