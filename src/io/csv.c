@@ -586,7 +586,7 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
     for (size_t i = 0; i < reader->n_column && strlen(names) < sizeof names - 1; i++)
         words_add(names, sizeof names, "%s%.100s", i ? ", " : "", reader->name[i]);
     return error_set(error, STATUS_BAD_PROBLEM,
-                     "%s: there is no column '%s'; the first line has: %s", reader->path, name,
+                     "%s: there is no column '%s'; the columns are: %s", reader->path, name,
                      names);
 }
 
@@ -779,6 +779,22 @@ void csv_put_text(struct csv_writer *writer, const char *text)
         }
     }
     putc('"', writer->file);
+}
+
+bool csv_head(struct csv_writer *writer)
+{
+    if (writer->part != CSV_BODY)
+        csv_end_row(writer);
+    writer->part = writer->part == CSV_BODY                       ? CSV_NAMES
+                   : writer->part == CSV_NAMES && writer->types_row ? CSV_TYPES
+                                                                  : CSV_BODY;
+    return writer->part != CSV_BODY;
+}
+
+void csv_put_column(struct csv_writer *writer, const char *name, enum csv_type type)
+{
+    static const char *const word[] = {"text", "integer", "number"};
+    csv_put_text(writer, writer->part == CSV_TYPES ? word[type] : name);
 }
 
 void csv_put_number(struct csv_writer *writer, double value)

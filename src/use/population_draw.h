@@ -43,3 +43,6 @@ bool population_draw_predict(struct population_draw *draw, const struct fitted_d
  * next call of these functions. */
 const double *population_draw_each(struct population_draw *draw, const struct fitted_dataset *data,
                                    const double *p, const double *effect);
+/* Lower L (r x r, column-major, its upper triangle is left) with LL' = covariance; a variance of 0
+ * has a row and column of zeros, and so has a direction in which there is no spread. */
+void population_draw_factor(const double *covariance, size_t r, double *factor);

@@ -282,6 +282,36 @@ def test_export_of_fits_equals_the_file(tmp):
     assert shown["failures"][0]["examples"] == ["d1"] and shown["failures"][0]["fits"] == 1
 
 
+def test_types_of_columns_are_those_of_the_file(tmp):
+    """Columns of whole numbers that are texts or doubles in the file show whether the values are looked at."""
+    decay_problem(tmp / "p.h5", 2, known_sigma=True)
+    with h5py.File(tmp / "p.h5", "a") as f:
+        del f["datasets/id"]
+        f["datasets/id"] = ["1", "2"]
+        f["parameters/name"] = ["k", "A"]
+        f["parameters/start"] = [0.25, 2.0]
+    stiffit("run", tmp / "p.h5", "--trust", "--evaluate")
+    result = result_path(tmp / "p.h5")
+    for words in (("--columns", "all"), (), ("--columns", "A,at_bound_A,error_missing_k")):
+        plain = stiffit("export", result, *words).stdout.splitlines()
+        head, types, *rows = stiffit("export", result, "--types-row", *words).stdout.splitlines()
+        assert [head, *rows] == plain
+        with h5py.File(result) as f:
+            names = strings(f["parameters/name"])
+            for name, type_ in zip(head.split(","), types.split(",")):
+                column = f["fits/parameters"] if name in names else next(
+                    f["fits"][stem] for stem in (name, name.rpartition("_")[0]) if stem in f["fits"])
+                is_text = name in ("notes", "at_bound") or h5py.check_string_dtype(column.dtype) or h5py.check_enum_dtype(
+                    column.dtype)
+                assert type_ == ("text" if is_text else "number" if column.dtype.kind == "f" else "integer"), (name, type_)
+    texts = {"dataset", "id", "observable", "censored", "status_1", "status_2"}
+    for words in (("export", result, "--trust", "--what", "residuals"), ("simulate", result, "--trust", "--times", "0,1"),
+                  ("compare", result, result, "-o", "-")):
+        head, types = (line.split(",") for line in stiffit(*words, "--types-row").stdout.splitlines()[:2])
+        assert types == ["text" if name in texts else "number" for name in head], (head, types)
+    assert "--types-row" in stiffit("export", result, "--json", "--types-row", code=2).stderr
+
+
 def test_residuals_are_those_of_the_objective(tmp):
     problem = tmp / "p.h5"
     decay_problem(problem, 10)

@@ -62,8 +62,8 @@ def peak_for_subjects(tmp, plugin, n):
 
 @h.slow
 def test_random_parameters(tmp):
-    """A dataset keeps some 3 KiB and its state is written three times at most, of 1 KiB; datasets that are evaluated, with
-    stacks and arrays, are no more than lanes."""
+    """A dataset keeps some 3 KiB, its state of 1 KiB is there three times at most, and up to 4,096 datasets are in the
+    reader's blocks, of 2 KiB each, four times. Stacks and arrays, 25 KiB, are those of lanes, not of datasets."""
     if h.SANITIZE:
         h.skip("a sanitizer's own memory grows")
     model, plugin = tmp / "model.ode", tmp / "model.so"
@@ -73,7 +73,7 @@ def test_random_parameters(tmp):
     h.stiffit("model", "build", model, "-o", plugin)
     small, large = (peak_for_subjects(tmp, plugin, n) for n in (500, 2000))
     print(f"{small:.1f} MiB, then {large:.1f} MiB")
-    assert (large - small)*1024/1500 < 8, (small, large)
+    assert (large - small)*1024/1500 < 16, (small, large)
 
 
 def write_experiments(path, n_dataset, n_each):
