@@ -3,6 +3,7 @@ h5py, NumPy and closed forms. Its examples are run.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import fcntl
 import functools
 import json
 import shutil
@@ -46,6 +47,12 @@ def install():
         h.skip("no R")
     LIBRARY.mkdir(parents=True, exist_ok=True)
     made = LIBRARY / "stiffit/DESCRIPTION"
+    with open(LIBRARY / "lock", "w", encoding="utf-8") as lock:  # another test may be at it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install_into(made)
+
+
+def install_into(made):
     if not made.exists() or made.stat().st_mtime < max(file.stat().st_mtime for file in PACKAGE.rglob("*")):
         done = subprocess.run(["R", "CMD", "INSTALL", "--no-test-load", f"--library={LIBRARY}", PACKAGE], capture_output=True,
                               text=True, check=False)

@@ -66,7 +66,7 @@ words_of <- function(command, arguments) {
     }
     if (!is_flag && row$value %in% c("FILE", "DIR", "MODEL", "RESULT") && !identical(value, "-"))
       value <- absolute(value)
-    items <- if (is.null(names(value))) {
+    items <- if (is.null(names(value)) || (nrow(row) && !grepl("=", row$value))) {
       item_text(unlist(value))
     } else {
       paste0(names(value), "=", vapply(as.list(value), function(item) paste(item_text(item), collapse = ","), ""))
