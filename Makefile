@@ -355,7 +355,12 @@ check-all: ## the slow tests too, and the sanitizers (some hours)
 	$(Q)$(INSTALL_DEPS) all
 	$(SUBMAKE) lint tests
 	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800
-	$(Q)$(MAKE) --no-print-directory check-engines check-sanitize
+	$(Q)$(MAKE) --no-print-directory check-tidy check-engines check-sanitize
+
+.PHONY: check-tidy
+check-tidy: ## clang-tidy over src/, with the checks that find faults here (ten minutes)
+	$(SUBMAKE) all
+	$(Q)STIFFIT_BUILD=$(B) scripts/tidy
 
 # gcc's runtimes for address and undefined; clang's for thread, as gcc's has room for few coroutines only.
 .PHONY: check-sanitize check-address check-undefined check-thread

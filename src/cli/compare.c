@@ -50,8 +50,7 @@ static void print_compared(FILE *file, const struct comparison *comparison)
     if (comparison->n_no_criteria)
         fprintf(file,
                 "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or "
-                "random "
-                "parameters\n",
+                "random parameters\n",
                 count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
 }
 

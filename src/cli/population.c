@@ -89,8 +89,7 @@ static void print_head(FILE *file, const struct population *population)
     if (population->n_left[POPULATION_NO_COVARIANCE])
         fprintf(file,
                 "  %10llu left out, which converged without a covariance of these parameters (at a "
-                "bound, not "
-                "determined, or too few data)\n",
+                "bound, not determined, or too few data)\n",
                 count(population->n_left[POPULATION_NO_COVARIANCE]));
     if (population->n_with_prior)
         fprintf(file,

@@ -252,8 +252,7 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
     if (number[SS] == 3)
         return fault(nonmem, SS, error,
                      "3, a steady state whose search begins at what is there, is not supported; 1 "
-                     "is the "
-                     "same for a model that has one steady state only");
+                     "is the same for a model that has one steady state only");
     if (number[SS] != 0 && number[SS] != 1 && number[SS] != 2)
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)

@@ -102,7 +102,7 @@ static enum status check_written(const struct import_options *options, const cha
     enum status status = problem_open(&problem, written, error);
     if (!status)
         status = problem_validate(problem, &expectation, hash, &n_bad, error);
-    if (!status && !options->quiet) {
+    if (!status && !options->quiet && options->measurements) {
         const struct problem_info *info = problem_info(problem);
         const struct { uint64_t n; const char *what;
         } counts[] = {{info->has_experiments ? info->n_experiment : 0, "experiment"},
@@ -132,6 +132,12 @@ static enum status check_written(const struct import_options *options, const cha
         error_set(error, status, "%.300s (not written)%s", path, fault.message + n);
     }
     return status;
+}
+
+/* The name of the table of measurements in messages. */
+static const char *line_file(const char *path)
+{
+    return !path ? NULL : strcmp(path, "-") ? words_file(path) : "standard input";
 }
 
 static enum status write_problem(const struct import_options *options, const char *path,
@@ -179,8 +185,7 @@ static enum status write_problem(const struct import_options *options, const cha
         .event_name = abi->event_name,
         .n_substituted = model->abi.n_parameter,
         .substituted_name = model->abi.parameter_name,
-        .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements)
-                                                        : "standard input"};
+        .line_file = line_file(options->measurements)};
     enum status status =
         plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
@@ -230,8 +235,10 @@ static enum status read_contents(struct contents *contents, const struct import_
     enum status status = STATUS_OK;
     if (options->nonmem)
         status = import_nonmem(rows, &contents->subjects, happenings, options, model, error);
-    else
+    else if (options->measurements)
         status = import_measurements(rows, options, model, error);
+    else
+        status = import_simulated(rows, options, error);
     if (!status && options->experiments)
         status = import_steady_read(rows, options->experiments, error);
     if (!status)
@@ -277,8 +284,9 @@ static void say_contents(const struct contents *contents, const struct import_op
     say_unused(options, contents->subjects.n_unused[1], "experiment", options->experiments);
     if (n_unused > 0)
         options->say(
-            "note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
-            (unsigned long long)n_unused, plural(n_unused), only);
+            "note: %llu row%s of %.100s left out (datasets or experiments %s)",
+            (unsigned long long)n_unused, plural(n_unused), only,
+            options->measurements ? "without measurements" : "that are not simulated");
     say_faults(options, &contents->rows.faults);
     say_faults(options, &contents->subjects.faults);
 }

@@ -135,8 +135,10 @@ static enum status append(const struct log_file *log, const unsigned char *bytes
     }
     if (!failure)
         return STATUS_OK;
-    if (done && is_tail(log->file, bytes, done, &start) && ftruncate(log->file, start) != 0)
-        done = 0; /* nothing more can be done: readers skip it */
+    if (done && is_tail(log->file, bytes, done, &start)) {
+        int ignored = ftruncate(log->file, start); /* otherwise readers skip what is left */
+        (void)ignored;
+    }
     bool full = failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
     return error_system(error, failure,
                         "cannot append to the journal '%s'; what is in it is safe%s", log->path,

@@ -132,8 +132,7 @@ static void check_levels(struct problem *problem)
             && words_find(info->parameter_level[i], info->covariate_name, info->n_covariate) < 0)
             faults_add(&problem->faults,
                        "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared, "
-                       "random "
-                       "or the name of a column of groups in /datasets/covariate_names",
+                       "random or the name of a column of groups in /datasets/covariate_names",
                        i, info->parameter_level[i]);
 }
 

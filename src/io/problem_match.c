@@ -319,9 +319,8 @@ static void check_sigma(struct problem *problem, const struct problem_expectatio
         problem->info.n_measurement > 0)
         faults_add(&problem->faults,
                    "/measurements/sigma is missing, and the model %s has no noise: %s needs the "
-                   "standard "
-                   "deviation of every measurement (a column sigma, or in the model 'observe NAME "
-                   "sd ...')",
+                   "standard deviation of every measurement (a column sigma, or in the model "
+                   "'observe NAME sd ...')",
                    expectation->model_name, problem->errors.sigma_for);
 }
 

@@ -192,8 +192,7 @@ void prior_match(const struct prior_source *source, size_t i, const char *name, 
     if ((positive[kind] || prior->kind == PRIOR_LOG_NORMAL) && on == 1 && is_log)
         faults_add(faults,
                    "%s row %zu (%.60s): is optimizer, where the parameter is already a logarithm; "
-                   "use "
-                   "natural%s",
+                   "use natural%s",
                    source->on_path, i, name,
                    prior->kind == PRIOR_LOG_NORMAL ? ", or a normal prior" : "");
     if (needs_of[kind] & NEEDS_BOUNDS)

@@ -87,9 +87,8 @@ static bool takes_early_values(const struct translation *translation, const stru
     if (event->event.early_values && is_resized && !is_free && translation->pass > 1)
         document_note(document, event,
                       "it sets concentrations by values of its trigger's time; if another event "
-                      "changes the "
-                      "size of the compartment at the same time and before it, the size before "
-                      "that is taken, too");
+                      "changes the size of the compartment at the same time and before it, the "
+                      "size before that is taken, too");
     return event->event.early_values && (event->event.delay || !is_resized || !is_free);
 }
 

@@ -166,8 +166,7 @@ static double pool_sigma(const struct population_work *work, struct error *error
         if (isinf(work->variance[i]))
             error_set(error, STATUS_USAGE,
                       "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; "
-                      "one "
-                      "that all datasets share comes from `stiffit run --share` with that "
+                      "one that all datasets share comes from `stiffit run --share` with that "
                       "parameter",
                       id);
         else if (isnan(work->variance[i]))

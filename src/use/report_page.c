@@ -102,16 +102,14 @@ static void put_health(FILE *file, const struct report *report)
     if (isfinite(summary->reduced.median))
         fprintf(file,
                 "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest "
-                "%.4g. "
-                "It is near 1 for a good model with right sigmas.</p>\n",
+                "%.4g. It is near 1 for a good model with right sigmas.</p>\n",
                 report->info->is_shared ? "sigmas are known or shared" : "every sigma is known",
                 summary->reduced.median, summary->reduced.q25, summary->reduced.q75,
                 summary->reduced.max);
     if (isfinite(summary->r_squared.median))
         fprintf(file,
                 "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and "
-                "%.4g, least "
-                "%.4g.</p>\n",
+                "%.4g, least %.4g.</p>\n",
                 summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75,
                 summary->r_squared.min);
     const struct show_refits *refits = &summary->refits;
@@ -188,8 +186,7 @@ static void put_tables(FILE *file, const struct report *report)
     fputs("<section id=parameters><h2>Parameters</h2>\n", file);
     begin_table(file, "Converged fits",
                 "parameter|unit|least|quartile|median|quartile|largest|median relative error|at "
-                "lower "
-                "bound|at upper bound");
+                "lower bound|at upper bound");
     for (size_t j = 0; j < info->n_parameter; j++) {
         const struct show_spread *spread = &report->summary.parameter[j];
         put_spread(file, info->parameter_name[j],
@@ -230,8 +227,8 @@ static void put_rows(FILE *file, const struct report *report)
     const struct result_info *info = report->info;
     fputs("<section id=gallery class=script><h2>Gallery</h2><div id=gallery-box></div></section>\n"
           "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div "
-          "id=dataset-box "
-          "aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div id=table-box>\n",
+          "id=dataset-box aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div "
+          "id=table-box>\n",
           file);
     fputs("<div class=scroll><table><caption>At most 100 fits, the worst ones, in the order of the "
           "file</caption><thead><tr>"

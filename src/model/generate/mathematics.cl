@@ -1,7 +1,7 @@
 /* Functions of lanes that would otherwise be calls of the C library, one lane after the other. They are written in operations
  * that are rounded once, so they have the same bits in registers of any width and on a GPU (where a lane is a number), and do not
  * depend on the system's library. Errors are below 0.7 units in the last place, those of sin and cos below 0.8
- * (tests/unit/test_model_mathematics.c). Special values are those of C (annex F).
+ * (tests/property/test_model_mathematics.py). Special values are those of C (annex F).
  *
  * A part between lines of "@@" is printed where a model needs it: emit_lanes.c. The comment is not.
  * SPDX-License-Identifier: BSD-3-Clause */
