@@ -129,12 +129,13 @@ def test_matlab(tmp):
     env["PATH"] = f"{h.STIFFIT.parent}:{env['PATH']}"
     subprocess.run(["sh", "-e", "-c", sections()[""][0][1] + run], cwd=tmp, env=env, check=True)
     with h5py.File(tmp / "wells.result.h5") as f:
-        names = re.findall(r"h5read\(r, '(.*?)'\)", end)
-        assert "/fits/parameters" in names
-        # jsondecode gives the rows of a list of lists, as h5py does; h5read of the stand-ins gives MATLAB's columns.
-        (tmp / "read.json").write_text(json.dumps({
-            name[1:].replace("/", "_"): (f[name].asstr()[()] if h5py.check_string_dtype(f[name].dtype) else f[name][()]).tolist()
-            for name in names}))
+        read = {}
+        for name in re.findall(r"h5read\(r, '(.*?)'\)", end):
+            column = f[name].asstr() if h5py.check_string_dtype(f[name].dtype) else f[name]
+            read[name[1:].replace("/", "_")] = column[()].tolist()
+    # jsondecode gives the rows of a list of lists, as h5py does; the stand-ins' h5read gives MATLAB's columns.
+    assert "fits_parameters" in read
+    (tmp / "read.json").write_text(json.dumps(read))
     check(tmp, octave(tmp, end))
 
 

@@ -254,6 +254,13 @@ def test_simulation_without_a_fit(tmp):
     stiffit, _, _ = load()
     table = stiffit.simulate(TEXT, np.array([0, 0.5, 3]), set={"k": 0.3, "A": np.float64(2)})
     np.testing.assert_allclose(table["value"], 2 * np.exp(-0.3 * np.array([0, 0.5, 3])), rtol=1e-6)
+    many = {"dataset": ["u", "v"], "k": [0.5, 0.1], "A": 2}
+    table = stiffit.simulate(TEXT, [0, 2], parameters=many)
+    np.testing.assert_allclose(table["value"], 2 * np.exp(-np.outer([0.5, 0.1], [0, 2])).ravel(), rtol=1e-6)
+    bands = stiffit.simulate(TEXT, [0, 2], parameters=many, bands=[0.05, 0.95], noise=0.1, seed=3)
+    assert set(bands.dtypes[4:]) == {np.dtype(float)} and len(bands) == 4
+    refused(stiffit.StiffitError, lambda: stiffit.simulate(TEXT, 1, parameters={**many, "k": [1, "fast"]}),
+            "parameters, row 1: column 'k': 'fast'")
     path = stiffit.simulate(TEXT, "1:8:1", output=tmp / "s.h5", datasets=4, spread=0.2, noise=0.01)
     with h5py.File(path) as f:
         assert f["measurements/time"].shape == (32,)

@@ -94,6 +94,8 @@ told$population <- stiffit_population(result)$parameters$mean
 fewer <- stiffit_fit(data, text, fix = c(A = 2))
 told$totals <- stiffit_compare(result, fewer)$totals
 told$read <- identical(as.data.frame(stiffit_read("p.result.h5")), table)
+told$tables <- stiffit_simulate(text, c(0, 2), parameters = data.frame(dataset = c("u", "v"), k = c(0.5, 0.1), A = 2))$value
+told$dosed <- refused(stiffit_simulate(text, 1, doses = data.frame(dataset = "simulated", time = 0, amount = "much")))
 told$simulated <- stiffit_simulate(text, c(0, 0.5, 3), set = c(k = 0.3, A = 2))$value
 again <- stiffit_run(simulate(result, 3, output = "again.h5", id = "b", method = "parametric"))
 told$again <- coef(again)[, "k"]
@@ -129,6 +131,8 @@ told$gone <- !file.exists(folder)
         np.testing.assert_allclose(row["aic"], 2 * row["parameters"] - 2 * row["log_likelihood"], rtol=1e-12)
     assert said["read"] and said["folder"] and said["gone"] and said["report"].lower().startswith("<!doctype html>")
     np.testing.assert_allclose(said["simulated"], 2 * np.exp(-0.3 * np.array([0, 0.5, 3])), rtol=1e-6)
+    np.testing.assert_allclose(said["tables"], 2 * np.exp(-np.outer([0.5, 0.1], [0, 2])).ravel(), rtol=1e-6)
+    assert said["dosed"].startswith("doses, row 1: column 'amount': 'much'"), said["dosed"]
     assert len(said["again"]) == 4
     np.testing.assert_allclose(said["again"], TRUE["b"][0], rtol=0.2)  # standard error 3 %
     assert (tmp / "fits.pdf").stat().st_size > 3000
