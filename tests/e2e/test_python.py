@@ -197,6 +197,10 @@ def test_types_do_not_depend_on_the_data(tmp):
     text = pandas.Series([""], dtype=str).dtype
     assert all(table.dtypes[name] == wanted[name] for name in common), table.dtypes
     assert wanted["k"] == "float64" and wanted["iterations"] == "int64" and wanted["message"] == wanted["id"] == text
+    odd = ["\u00e9\u03bc", "a,b", 'q"x', " blank ", "#1", "two\nlines", "x;y"]
+    tables = {name: {"time": [1, 2], "value": [0.5, 0.3]} for name in odd}
+    table = stiffit.fit(tables, TEXT, evaluate=True, progress=False).table
+    assert list(table["id"]) == odd
     assert (fitted().export(where="k > 99").dtypes == wanted).all()
     assert (fitted().residuals(where="k > 99").dtypes == fitted().residuals().dtypes).all()
 

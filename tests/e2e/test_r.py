@@ -166,6 +166,9 @@ result <- stiffit_fit(data, text, covariates = data.frame(dataset = true$id, pla
 whole <- stiffit_fit(transform(data, dataset = c(a = "NA", b = "1", "007" = "007")[dataset]), text, start = c(k = 1, A = 2),
                      fix = c(k = 1), evaluate = TRUE)
 told$ids <- as.data.frame(whole)$id
+odd <- c("\\u00e9\\u03bc", "a,b", "q\\"x", " blank ", "#1", "two\\nlines", "x;y") # the tests' locale has ASCII alone
+odd_fit <- stiffit_fit(data.frame(dataset = rep(odd, each = 2), time = 1:2, value = c(0.5, NA)), text, evaluate = TRUE)
+told$odd <- identical(as.data.frame(odd_fit)$id, odd) && nrow(residuals(odd_fit, id = odd[1])) == 2
 wanted <- types(as.data.frame(result))
 told$types <- as.list(wanted)
 told$same <- c(identical(types(as.data.frame(result, where = "k > 99")), wanted),
@@ -186,7 +189,7 @@ told$same <- c(identical(types(as.data.frame(result, where = "k > 99")), wanted)
     assert said["code"] == 3 and "covariates: column 'plate' is not used" in noted
     assert said["message"] == ["", "", said["message"][2]]
     assert said["message"][2].startswith(f"measurements, row {said['bad']}: sigma is -1")
-    assert said["ids"] == ["NA", "1", "007"] and said["same"] == [True, True]
+    assert said["odd"] and said["ids"] == ["NA", "1", "007"] and said["same"] == [True, True]
     assert {said["types"][name] for name in ("id", "status", "message", "at_bound")} == {"character"}
     assert {said["types"][name] for name in ("k", "iterations", "objective")} == {"double"}
 
@@ -203,7 +206,7 @@ def test_examples_of_its_help(tmp):
 @h.slow
 def test_r_accepts_the_package(tmp):
     install()
-    env = h.environment(STIFFIT=h.STIFFIT)
+    env = h.environment(STIFFIT=h.STIFFIT, LC_ALL="C.UTF-8")  # in C, R warns of its own locale
     subprocess.run(["R", "CMD", "build", PACKAGE], cwd=tmp, env=env, capture_output=True, check=True)
     done = subprocess.run(["R", "CMD", "check", "--no-manual", next(tmp.glob("*.tar.gz"))], cwd=tmp, env=env,
                           capture_output=True, text=True, check=False)

@@ -127,7 +127,7 @@ def write(table: Table, what: str, key: str, folder: str, names: Names) -> str:
         raise ValueError(f"{what}: there are no rows")
     if any(name is None or name == "" for name in rows.columns):
         raise ValueError(f"{what}: there is a column without a name")
-    rows.apply(_text_of).to_csv(os.path.join(folder, what), index=False, float_format="%.17g")
+    rows.apply(_text_of).to_csv(os.path.join(folder, what), index=False, float_format="%.17g", quoting=csv.QUOTE_ALL)
     names.add(what, what, _row_of_line(rows))
     return what
 
