@@ -198,8 +198,13 @@ stiffit_report <- function(result, output, ...) {
 
 stiffit_population <- function(result, ...) {
   all <- shown(result)
-  if (!is.null(all$population))
-    return(structure(c(list(parameters = all$population$random), all$population), class = "stiffit_population"))
+  if (!is.null(all$population)) {
+    found <- all$population
+    names(found)[names(found) == "random"] <- "parameters"
+    if (nrow(found$covariance) == nrow(found$parameters)) # by experiment there are more
+      dimnames(found$covariance) <- rep(list(found$parameters$name), 2)
+    return(structure(found, class = "stiffit_population"))
+  }
   words <- words_of("population", list(...))
   found <- read_json(of_result("population", result, c("--json", words)))
   found$table <- read_table(of_result("population", result, c("--output=-", "--types-row", words)))
