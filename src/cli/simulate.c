@@ -107,8 +107,9 @@ static const struct option table[] = {
      .default_text = "residual",
      .help = "bootstrap replicates from the residuals, drawn within each observable of an "
              "experiment, or from the fitted distribution"},
-    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
-     .help = "the dataset of RESULT.h5; needed if there are several"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(id),
+     .default_text = "all",
+     .help = "only these datasets; --bootstrap takes one, and needs it if there are several"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem),
      .is_file = true, .default_text = "the problem that RESULT.h5 names",
      .help = "the problem that RESULT.h5 was made from"},

@@ -172,14 +172,15 @@ static enum status read_outcomes(struct row_filter *filter, const struct row_wor
 enum status row_filter_init(struct row_filter *filter, const struct row_words *words,
                             const struct result *result, struct error *error)
 {
-    *filter = (struct row_filter){.info = result_info(result),
+    const char *path = result ? result_info(result)->path : "the tables";
+    *filter = (struct row_filter){.info = result ? result_info(result) : NULL,
                                   .is_open = !words->id && !words->status && !words->where &&
                                              !words->failed};
     enum status status = read_outcomes(filter, words, error);
     bool has_room = !words->id
                     || (selection_split(&filter->names, words->id)
                         && (filter->found = calloc(filter->names.n, sizeof *filter->found))
-                        && (filter->path = strdup(filter->info->path)));
+                        && (filter->path = strdup(path)));
     if (!status && !has_room)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the ids");
     filter->whole = words->id;
@@ -229,6 +230,11 @@ static bool holds(const struct row_condition *condition, const struct fit_record
     case ROW_SAME: return is_same;
     default: return !is_same;
     }
+}
+
+bool row_filter_is_done(const struct row_filter *filter)
+{
+    return filter->names.n == 1 && filter->found[0];
 }
 
 bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record)

@@ -51,12 +51,15 @@ struct row_filter {
     uint64_t n_taken;
 };
 
-/* STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after
+/* result NULL: there is none, and `words` has ids alone.
+ * STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after
  * a failure. */
 enum status row_filter_init(struct row_filter *filter, const struct row_words *words,
                             const struct result *result, struct error *error);
 /* Whether the row is taken; counts those that are. */
 bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record);
+/* Whether no later row can be taken: the only id was found. */
+bool row_filter_is_done(const struct row_filter *filter);
 /* After the last row: STATUS_USAGE if an id was named that no row has, or if none of the rows named
  * was taken. */
 enum status row_filter_end(const struct row_filter *filter, const struct row_words *words,

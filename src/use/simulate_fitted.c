@@ -7,11 +7,13 @@
 #include "base/terminal.h"
 #include "base/values.h"
 #include "base/words.h"
+#include "fit/digest.h"
 #include "fit/prior.h"
 #include "fit/start.h"
 #include "import/import.h"
 #include "io/problem_prior.h"
 #include "use/population_draw.h"
+#include "use/row_filter.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -208,14 +210,7 @@ static void put_rows(struct drawing *drawing, const struct fitted_dataset *datas
         drawing->made->n_lost += isnan(value[i]);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Quantiles of the n replicates of each row, linear between order statistics (type 7 of Hyndman &
- * Fan 1996); replicates that cannot be computed are left out. */
+/* Quantiles of the n replicates of each row; replicates that cannot be computed are left out. */
 static void find_quantiles(struct drawing *drawing)
 {
     size_t n_row = drawing->grid.n, n = drawing->n_replicate;
@@ -226,14 +221,10 @@ static void find_quantiles(struct drawing *drawing)
             if (!isnan(drawing->value[k * n_row + i]))
                 sorted[m++] = drawing->value[k * n_row + i];
         drawing->made->n_out += n - m;
-        qsort(sorted, m, sizeof *sorted, by_size);
-        for (size_t b = 0; b < drawing->n_band; b++) {
-            double at = m ? (double)(m - 1) * drawing->band[b] : 0;
-            size_t low = (size_t)at, high = low + 1 < m ? low + 1 : low;
-            double part = at - (double)low;
+        digest_sort(sorted, m);
+        for (size_t b = 0; b < drawing->n_band; b++)
             drawing->quantile[b * n_row + i] =
-                m ? sorted[low] * (1 - part) + sorted[high] * part : (double)NAN;
-        }
+                m ? digest_sorted_quantile(sorted, m, drawing->band[b]) : (double)NAN;
     }
 }
 
@@ -317,13 +308,14 @@ static enum status put_dataset(struct drawing *drawing, struct fitted_dataset *d
 /* Writes the wanted rows of all datasets, or of one. */
 static enum status put_all(struct drawing *drawing, FILE *file, struct error *error)
 {
-    const char *id = drawing->options->id;
+    const struct row_words words = {.id = drawing->options->id};
+    struct row_filter filter;
     struct fitted_dataset dataset;
     bool more = true, found = false;
     bool has_experiments = problem_info(drawing->fitted.problem)->has_experiments;
-    enum status status = STATUS_OK;
+    enum status status = row_filter_init(&filter, &words, drawing->fitted.result, error);
     while (!status && !(status = fitted_next(&drawing->fitted, &dataset, &more, error)) && more) {
-        if ((id && strcmp(id, dataset.id)) || ferror(file))
+        if (!row_filter_takes(&filter, dataset.id, dataset.record) || ferror(file))
             continue;
         if (!found)
             simulate_put_head(&drawing->rows, has_experiments, &drawing->grid, drawing->n_band,
@@ -331,11 +323,9 @@ static enum status put_all(struct drawing *drawing, FILE *file, struct error *er
         found = true;
         status = put_dataset(drawing, &dataset, error);
     }
-    const char *path = drawing->fitted.result ? drawing->options->files.result
-                                              : drawing->options->tables.parameters;
-    if (!status && !found && id)
-        status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
-                           path ? path : "the simulation", id);
+    if (!status)
+        status = row_filter_end(&filter, &words, error);
+    row_filter_fini(&filter);
     return status;
 }
 

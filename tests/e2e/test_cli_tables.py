@@ -4,6 +4,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import csv
 import json
+import re
 
 import h5py
 import numpy as np
@@ -361,6 +362,12 @@ def test_simulate_prints_predictions(tmp):
     np.testing.assert_allclose(rows["value"], a * np.exp(-k * np.array([0, 2, 4])), rtol=2e-4)  # the run's rtol 1e-6
     assert len(table(stiffit("simulate", result_path(problem), "--trust", "-t", "1").stdout)["value"]) == 3
     stiffit("simulate", result_path(problem), "--trust", "-t", "1", "--id", "d9", code=2)
+    rows = table(stiffit("simulate", result_path(problem), "--trust", "-t", "1", "--id", "d2,d0").stdout)
+    assert list(rows["dataset"]) == ["d0", "d2"]
+    shown = stiffit("show", result_path(problem), "--id", "d2,d0").stdout
+    assert shown.split("\n\n")[0] == stiffit("show", result_path(problem), "--id", "d0").stdout.rstrip("\n").split("\n\n")[0]
+    assert re.findall(r"^(d\d): ", shown, re.M) == ["d0", "d2"]
+    assert "has no dataset 'd9'" in stiffit("show", result_path(problem), "--id", "d1,d9", code=2).stderr
 
 
 def test_synthetic_datasets_have_the_distribution_that_was_asked_for(tmp):
