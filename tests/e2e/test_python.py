@@ -153,7 +153,7 @@ def test_errors_name_rows_and_keywords(tmp):
     refused(Error, lambda: stiffit.fit(df, TEXT + "z' = q*y\n"), "model:7:1", "`z`", "model:7:6", "`q` is not defined")
     refused(Error, lambda: stiffit.fit(df, TEXT, share="q"), "share: there is no parameter 'q'")
     refused(Error, lambda: stiffit.fit(df, TEXT, start={"q": 1}), "start: the model has no parameter 'q'")
-    refused(Error, lambda: fitted().plot("zz"), "id: the result has no dataset 'zz'")
+    refused(Error, lambda: fitted().plot("zz"), "the result", "has no dataset 'zz'")
     refused(Error, lambda: fitted().export("fitz"), "what: 'fitz'")
     # what a fit says of its data, too: rows are sorted by dataset in the file, but not in the table
     mixed = counted.assign(sigma=np.where(np.arange(48) == 37, -1.0, 0.01)).sort_values("time", kind="stable")
