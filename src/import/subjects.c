@@ -16,6 +16,7 @@ enum subject_kind {
     COLUMN_START,
     COLUMN_FIXED,
     COLUMN_STEADY,
+    COLUMN_OWN,
     COLUMN_UNUSED
 };
 struct column {
@@ -119,11 +120,15 @@ static enum status find_columns(struct table *table, const struct import_options
         enum subject_kind kind;
         if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
-        if (column.kind == COLUMN_UNUSED)
+        if (column.kind == COLUMN_UNUSED && !table->of_experiments && *name) {
+            table->column[j] = (struct column){COLUMN_OWN, subjects->own.column.n};
+            status = import_own_add(&subjects->own, name, error);
+        } else if (column.kind == COLUMN_UNUSED) {
             import_say_unused_column(options, table->path, name,
                                      nearest_hint(hint, " (nearest: '", "')", name,
                                                   model->abi.covariate_name,
                                                   model->abi.n_covariate));
+        }
     }
     return status;
 }
@@ -170,9 +175,14 @@ static enum status read_subject(const struct table *table, uint32_t dataset, con
         if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED ||
             column.kind == COLUMN_STEADY)
             continue;
-        enum status status = csv_number(reader, j, &number, error);
+        enum status status = column.kind == COLUMN_OWN
+                                 ? import_own_take(&subjects->own, column.index, dataset, reader,
+                                                   j, error)
+                                 : csv_number(reader, j, &number, error);
         if (status)
             return status;
+        if (column.kind == COLUMN_OWN)
+            continue;
         if (column.kind == COLUMN_COVARIATE && !isfinite(number))
             import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
         if ((column.kind == COLUMN_START || column.kind == COLUMN_FIXED) && !isnan(number))
@@ -277,13 +287,14 @@ static void close_table(struct table *table)
     free(table->seen);
 }
 
-static enum status open_table(struct table *table, const struct import_owners *owners,
-                              struct error *error)
+static enum status open_table(struct table *table, const struct import_options *options,
+                              const struct import_owners *owners, struct error *error)
 {
     size_t n = table->of_experiments ? owners->experiment.n : owners->dataset.n;
     enum status status = csv_open(&table->reader, table->path, error);
     if (status)
         return status;
+    csv_set_missing(table->reader, options->missing.item, options->missing.n);
     table->seen = calloc(n + 1, 1);
     table->column = calloc(csv_n_column(table->reader) + 1, sizeof *table->column);
     return table->seen && table->column
@@ -322,13 +333,15 @@ enum status import_subjects_read(struct import_subjects *subjects,
     enum status status =
         has_covariate ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
     for (int k = 0; k < 2 && !status; k++)
-        if (table[k].path && !(status = open_table(&table[k], owners, error)))
+        if (table[k].path && !(status = open_table(&table[k], options, owners, error)))
             status =
                 find_columns(&table[k], options, owners, model, subjects, has_covariate, error);
     if (!status)
         status = check_covariates(options, model, has_covariate, error);
     if (!status)
         status = allocate(subjects, owners, model, start, fixed, error);
+    if (!status)
+        status = import_own_begin(&subjects->own, owners->dataset.n, error);
     for (int k = 0; k < 2 && !status; k++) {
         if (!table[k].path)
             continue;
@@ -338,6 +351,7 @@ enum status import_subjects_read(struct import_subjects *subjects,
         if (!status)
             import_say_reading(options, table[k].reader, table[k].path);
     }
+    import_own_end(&subjects->own);
     close_table(&table[0]);
     close_table(&table[1]);
     free(has_covariate);
@@ -351,5 +365,6 @@ void import_subjects_fini(struct import_subjects *subjects)
     free(subjects->start);
     free(subjects->fixed);
     free(subjects->steady);
+    import_own_fini(&subjects->own);
     memset(subjects, 0, sizeof *subjects);
 }

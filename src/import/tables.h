@@ -4,6 +4,7 @@
 
 #include "base/measurements.h"
 #include "import/notes.h"
+#include "import/own.h"
 #include "import/owners.h"
 
 /* Measurements in the file's order; zero-initialise. */
@@ -39,6 +40,7 @@ struct import_subjects {
     int8_t *fixed;     /* the same */
     /* n experiments: the one at whose steady state it begins, or ID_NONE; NULL: none does */
     uint32_t *steady;
+    struct import_own own; /* columns that the model does not use */
     uint64_t n_unused[2]; /* datasets, experiments of the tables without measurements */
     struct import_faults faults;
 };

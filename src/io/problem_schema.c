@@ -31,7 +31,8 @@ static const char *const parameter_names[] = {"name",        "start",          "
                                               "unit",        "level",          "prior",
                                               "prior_on",    "prior_location", "prior_scale",
                                               "prior_lower", "prior_upper",    "from_model"};
-static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab"};
+static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab",
+                                            "columns"};
 static const char *const experiment_names[] = {"dataset",         "id", "covariates",
                                                "covariate_names", "t0", "steady"};
 /* Beside a group's own columns. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/experiment.h"
 #include "base/measurements.h"
+#include "io/own_columns.h"
 
 struct problem_header {
     const char *model_plugin;         /* written as /model@plugin, or NULL */
@@ -33,6 +34,7 @@ struct problem_header {
     size_t n_observable;
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
+    struct own_columns column;        /* /datasets/columns */
     bool has_t0;
     bool has_experiments;             /* then covariates and t0 are those of experiments */
     bool has_steady;                  /* experiments may begin at steady states of others */
@@ -59,6 +61,7 @@ struct problem_dataset {
     const char *id;
     double t0;
     const double *covariate;  /* n_covariate */
+    const struct own_value *own; /* column.n, or NULL: missing; of the first experiment */
     const double *start;      /* n_parameter where start_per_dataset, else NULL */
     const int8_t *fixed;      /* n_parameter where fixed_per_dataset, else NULL */
     size_t n_row;
