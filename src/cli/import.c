@@ -57,6 +57,10 @@ static const struct option table[] = {
              "readers write it: beside 'time', and 'observable' if the model has several, each "
              "column is a dataset, whose id is its name; if most are called like wells (A1, "
              "H12), others are left out"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "COLUMN[,...]", .offset = FIELD(id),
+     .default_text = "the column 'dataset' or 'id'",
+     .help = "the column that names the dataset, in all tables; of several, the words are joined "
+             "by an underscore: plate,well gives P1_A1"},
     {.name = "missing", .kind = OPTION_LIST, .metavar = "WORD[,...]", .offset = FIELD(missing),
      .default_text = "an empty field, '.', NA and NaN",
      .help = "words that also mean a missing value, such as OVRFLW; may be "
@@ -226,6 +230,8 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE,
                       "--ignore: '%.40s' is not one character; conditions are not supported",
                       marks);
+        else if (options.id && options.nonmem)
+            error_set(&error, STATUS_USAGE, "--id: with --nonmem it is the column ID");
         else if (options.datasets_in_columns && (options.nonmem || options.experiments))
             error_set(&error, STATUS_USAGE, "--datasets-in-columns: leave out --%s",
                       options.nonmem ? "nonmem" : "experiments");

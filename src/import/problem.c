@@ -233,7 +233,7 @@ static enum status read_contents(struct contents *contents, const struct import_
     else
         status = import_measurements(rows, options, model, error);
     if (!status && options->experiments)
-        status = import_steady_read(rows, options->experiments, error);
+        status = import_steady_read(rows, options, &model->abi, error);
     if (!status)
         status = import_sort(rows, &contents->first, error);
     if (!status && options->substitutes)

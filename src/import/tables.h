@@ -46,7 +46,8 @@ struct import_subjects {
 };
 /* Adds experiments at whose steady states others begin, which need no measurements; before the
  * rows are sorted. */
-enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error);
+enum status import_steady_read(struct import_rows *rows, const struct import_options *options,
+                               const struct stiffit_model *abi, struct error *error);
 /* `start` and `fixed` (n_parameter) are used where the table of datasets has no others. A
  * covariate of the model that is in no table is a fault. */
 enum status import_subjects_read(struct import_subjects *subjects,
