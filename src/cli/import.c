@@ -25,7 +25,8 @@ static const struct option table[] = {
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a "
              "column for each covariate of the model, and optionally 't0' (initial time), "
              "'start_NAME' (start of parameter NAME) and 'fixed_NAME' (a value at which it is "
-             "held)"},
+             "held); other columns, numbers or texts, are kept; or the plate's grid (columns 1, 2, "
+             "... and rows A, B, ...)"},
     {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments),
      .is_file = true,
      .help = "a CSV table with one row per experiment, if datasets have several: columns "
@@ -56,7 +57,8 @@ static const struct option table[] = {
      .help = "the table of measurements has a row per time and a column per dataset, as plate "
              "readers write it: beside 'time', and 'observable' if the model has several, each "
              "column is a dataset, whose id is its name; if most are called like wells (A1, "
-             "H12), others are left out"},
+             "P2_H12), others are left out; there may be several such blocks, each below a line "
+             "with the name of its observable or plate"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "COLUMN[,...]", .offset = FIELD(id),
      .default_text = "the column 'dataset' or 'id'",
      .help = "the column that names the dataset, in all tables; of several, the words are joined "

@@ -24,7 +24,8 @@ static enum status open_table(struct import_table *table, struct error *error)
     }
     for (size_t j = 0; !status && j < csv_n_column(table->reader); j++) {
         const char *name = csv_column_name(table->reader, j);
-        bool is_used = csv_is_joined(table->reader, j) || j == table->owner.dataset || j == table->owner.experiment;
+        bool is_used = csv_is_joined(table->reader, j) || j == table->owner.dataset ||
+                       j == table->owner.experiment;
         for (size_t i = 0; table->name[i]; i++)
             is_used = is_used || j == table->column[i];
         const char *near = is_used ? NULL : nearest_name(name, known, n);

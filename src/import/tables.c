@@ -72,7 +72,8 @@ static enum status find_wide(const struct csv_reader *reader, const struct model
 static bool is_used(const struct csv_reader *reader, const struct measurement_columns *columns,
                     size_t j)
 {
-    bool used = csv_is_joined(reader, j) || j == columns->owner.dataset || j == columns->owner.experiment;
+    bool used = csv_is_joined(reader, j) || j == columns->owner.dataset ||
+                j == columns->owner.experiment;
     for (int c = 0; c < N_MEASUREMENT; c++) {
         used = used || j == columns->of[c];
         for (uint32_t k = 0; k < columns->n_observable; k++)

@@ -1,5 +1,5 @@
 /* Columns that users give their datasets (plate, compound, weight): numbers or texts that no fit
- * needs. In a problem /datasets/columns, in a result /fits/columns; each is named by its column.
+ * needs. In a problem /datasets/columns, in a result /columns; each is named by its column.
  * One thread only (HDF5).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once

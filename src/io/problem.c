@@ -238,7 +238,7 @@ void problem_close(struct problem *problem)
     for (int i = 0; i < N_TABLE; i++)
         hdf5_column_close(&problem->table[i].column);
     problem_close_streams(problem);
-    own_reader_close(&problem->own);
+    own_reader_close(&problem->owners[0].own);
     hdf5_close(&problem->file);
     arena_fini(&problem->arena);
     free(problem);

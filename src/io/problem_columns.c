@@ -11,9 +11,9 @@ enum { PIECE = 1 << 16 }; /* numbers read at once */
 void problem_open_columns(struct problem *problem)
 {
     const struct problem_owners *owners = &problem->owners[0];
-    const struct own_columns *own = &problem->own.columns;
+    const struct own_columns *own = &problem->owners[0].own.columns;
     struct error fault = {0};
-    if (own_reader_open(&problem->own, &problem->file, "/datasets/columns", owners->n,
+    if (own_reader_open(&problem->owners[0].own, &problem->file, "/datasets/columns", owners->n,
                         &problem->arena, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     size_t n = owners->covariate.dataset && owners->covariate_name ? owners->n_covariate : 0;
@@ -58,9 +58,9 @@ enum status problem_read_column(const struct problem *problem, size_t i, uint64_
                                 struct arena *arena, struct own_value *out, size_t stride,
                                 struct error *error)
 {
-    size_t n_own = problem->own.columns.n;
+    size_t n_own = problem->owners[0].own.columns.n;
     return i < n_own
-               ? own_reader_column(&problem->own, i, first, n, arena, out, stride, error)
+               ? own_reader_column(&problem->owners[0].own, i, first, n, arena, out, stride, error)
                : read_covariate(problem, i - n_own, first, n, out, stride, error);
 }
 

@@ -43,7 +43,6 @@ struct problem {
     struct problem_table table[N_TABLE];
     bool has_experiments;
     struct problem_owners owners[2]; /* of datasets; of experiments */
-    struct own_reader own;           /* /datasets/columns */
     struct hdf5_column steady;       /* of experiments */
     struct problem_stream stream[N_GROUP];
     const char *line_file; /* the table to which /measurements/line refers */

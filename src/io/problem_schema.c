@@ -23,7 +23,7 @@ static const char *const root_names[] = {"model",        "parameters", "datasets
                                          "measurements", "doses",      "inputs",   "events",
                                          "substitutes",  "options",    "user",     "fits",
                                          "provenance",   "starts",     "profiles", "bootstrap",
-                                         "shared",       "population"};
+                                         "shared",       "population", "columns"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
 static const char *const parameter_names[] = {"name",        "start",          "lower",

@@ -270,7 +270,7 @@ static bool is_taken(const struct result_info *info, const char *name)
 static enum status open_own(struct result *result, struct error *error)
 {
     struct result_info *info = &result->info;
-    enum status status = own_reader_open(&result->own, &result->file, "/fits/columns",
+    enum status status = own_reader_open(&result->own, &result->file, "/columns",
                                          info->n_fit, &result->arena, error);
     info->column = result->own.columns;
     const char **label = arena_calloc(&result->arena, info->column.n + 1, sizeof *label);
@@ -291,7 +291,8 @@ static enum status open_own(struct result *result, struct error *error)
 enum status result_open(struct result **result, const char *path, struct error *error)
 {
     enum status (*const parts[])(struct result *result, struct error *error) = {
-        check_kind, read_parameters, read_identity, read_provenance, open_columns, open_own, read_kind};
+        check_kind, read_parameters, read_identity, read_provenance, open_columns,
+        open_own,   read_kind};
     *result = NULL;
     struct result *made = calloc(1, sizeof *made);
     if (!made)

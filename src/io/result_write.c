@@ -213,7 +213,7 @@ static enum status make_columns(struct result_writer *writer, const struct resul
         status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0,
                                             n_row, true, error);
     if (!status)
-        status = own_writer_open(&writer->own, &writer->file, "/fits/columns", &header->column,
+        status = own_writer_open(&writer->own, &writer->file, "/columns", &header->column,
                                  n_row, writer->max_row, error);
     if (!status)
         status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_OBJECTIVE].path, "kind",
@@ -246,7 +246,7 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
     static const char *const old[] = {"/fits",      "/provenance", "/starts",    "/profiles",
-                                      "/bootstrap", "/shared",     "/population"};
+                                      "/bootstrap", "/shared",     "/population", "/columns"};
     for (size_t i = 0; i < sizeof old / sizeof *old && !status; i++)
         status = hdf5_delete(&writer->file, old[i], error);
     return status;

@@ -231,6 +231,9 @@ function showPairs() {
         add(place, "p", data.all_rows ? "Each point is a fit; a click shows it."
             : "Points: the worst fits and some at random; a click shows one." + (binned ? " Squares: all converged fits." : ""),
             {class: "soft"});
+        if (a.text && !b.text)
+            add(place, "p", "Boxes: quartiles and median of three converged fits or more; whiskers end within " +
+                "1.5 heights of the box.", {class: "soft"});
         const set = (good, at) => ({data: fits.filter(row => (row[STATUS] === CONVERGED) === good)
             .map(row => ({x: placeOf(a, row), y: placeOf(b, row), row})), backgroundColor: series(at),
             borderColor: series(at),

@@ -314,7 +314,8 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     if (report->population)
         fputs("<a href=#population>Population</a> ", file);
     fputs("<a href=#parameters>Parameters</a> "
-          "<a class=script href=#pairs>Pairs</a> <a class=script href=#plate hidden>Plate</a> <a class=script href=#quality>Quality</a> "
+          "<a class=script href=#pairs>Pairs</a> <a class=script href=#plate hidden>Plate</a> "
+          "<a class=script href=#quality>Quality</a> "
           "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script "
           "href=#gallery>Gallery</a> "
           "<a href=#fits>Fits</a> <a href=#provenance>Provenance</a></nav></header>\n<main>\n"

@@ -78,7 +78,8 @@ static enum status unknown_column(const struct result *result, const char *name,
                                   struct error *error)
 {
     const struct result_info *info = result_info(result);
-    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter + info->column.n, sizeof *candidate);
+    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter + info->column.n,
+                                    sizeof *candidate);
     char hint[NEAREST_HINT];
     size_t n = 0;
     if (!candidate)
@@ -264,8 +265,8 @@ static bool holds(const struct row_condition *condition, const struct fit_record
     double x = number_of(condition, record), y = condition->value;
     bool is_same = isnan(y) ? isnan(x) : x == y;
     if (condition->text) {
-        const struct own_value *own = record->own ? &record->own[condition->column - FIT_OWN] : NULL;
-        is_same = own && own->text && !strcmp(own->text, condition->text);
+        const char *text = record->own ? record->own[condition->column - FIT_OWN].text : NULL;
+        is_same = text && !strcmp(text, condition->text);
     }
     if (condition->column == FIT_COLUMN_NOTES)
         is_same = record->notes >> (int)y & 1;

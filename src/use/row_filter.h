@@ -25,8 +25,9 @@ struct row_words {
          "only datasets whose fits ended like this"}, \
     {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", \
         .offset = (words) + offsetof(struct row_words, where), \
-     .help = "only datasets for which this holds: comparisons of a column of /fits, of the table of " \
-     "datasets or a parameter with a number or word, joined by and: 'chi_square > 20 and notes == poor_fit'"}
+     .help = "only datasets for which this holds: comparisons of a column of /fits, of the table " \
+     "of datasets or a parameter with a number or word, joined by and: 'chi_square > 20 and " \
+     "notes == poor_fit'"}
 
 enum { ROW_N_CONDITION = 16 };
 struct row_condition {

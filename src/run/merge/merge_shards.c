@@ -159,7 +159,7 @@ static enum status check_same_run(const struct result_info *first, const struct 
     a.selection[0] = b.selection[0] = '\0';
     if (!own_columns_equal(&first->column, &other->column))
         return error_set(error, STATUS_SYSTEM,
-                         "%s and %s have different columns of datasets (/fits/columns): the "
+                         "%s and %s have different columns of datasets (/columns): the "
                          "problem was edited between the shards",
                          first->path, other->path);
     if (identity_equal(&a, &b))

@@ -190,10 +190,10 @@ static enum status read_column(const struct problem *problem, const char *column
     for (size_t i = 0; !status && i < info->n_dataset; i++)
         if (value[i].text ? !*value[i].text : !isfinite(value[i].number))
             status = error_set(error, STATUS_BAD_PROBLEM,
-                               "%s: column %s of the datasets, row %zu: the group is %s",
-                               info->path, column, i,
-                               value[i].text           ? "empty"
-                               : isnan(value[i].number) ? "missing"
+                               "%s: columns of the datasets, row %zu: the group %s is %s",
+                               info->path, i, column,
+                               value[i].text            ? "empty"
+                               : isnan(value[i].number) ? "nan"
                                                         : "infinite");
     return status;
 }
