@@ -96,8 +96,9 @@ SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 MODEL_HEADER := $(B)/obj/model_header
 REPORT_FILES := $(B)/obj/report_files
 GPU_KERNEL := $(B)/obj/gpu_kernel
+MATHEMATICS := $(B)/obj/mathematics
 TEMPLATES := $(B)/obj/model_templates
-GENERATED := $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o $(TEMPLATES).o
+GENERATED := $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o $(MATHEMATICS).o $(TEMPLATES).o
 OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(GENERATED)
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
@@ -168,6 +169,14 @@ $(GPU_KERNEL).c: src/ode/gpu/prelude.cl src/ode/gpu/kernel.cl
 		echo "const char gpu_$$part[] ="; \
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' src/ode/gpu/$$part.cl && echo '    ;'; done; } \
 		>$@.tmp && mv $@.tmp $@
+
+# Functions that models are compiled with: a string for each part between lines of "@@".
+$(MATHEMATICS).c: src/model/generate/mathematics.cl
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "model/generate/mathematics.h"' && \
+		sed -n -e '/^@@/,$$p' $< | sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' \
+		-e '2,$$s/^    "@@ \(.*\)\\n"$$/    ;\nconst char mathematics_\1[] =/' \
+		-e '1s/^    "@@ \(.*\)\\n"$$/const char mathematics_\1[] =/' && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
 # The templates of `stiffit model new`: what models/library holds, in the order of the names.
 LIBRARY := $(sort $(patsubst models/library/%.ode,%,$(wildcard models/library/*.ode)))
@@ -346,7 +355,12 @@ check-all: ## the slow tests too, and the sanitizers (some hours)
 	$(Q)$(INSTALL_DEPS) all
 	$(SUBMAKE) lint tests
 	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800
-	$(Q)$(MAKE) --no-print-directory check-engines check-sanitize
+	$(Q)$(MAKE) --no-print-directory check-tidy check-engines check-sanitize
+
+.PHONY: check-tidy
+check-tidy: ## clang-tidy over src/, with the checks that find faults here (ten minutes)
+	$(SUBMAKE) all
+	$(Q)STIFFIT_BUILD=$(B) scripts/tidy
 
 # gcc's runtimes for address and undefined; clang's for thread, as gcc's has room for few coroutines only.
 .PHONY: check-sanitize check-address check-undefined check-thread

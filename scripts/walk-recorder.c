@@ -15,7 +15,7 @@ void __cyg_profile_func_exit(void *function, void *caller) PLAIN;
 static FILE *out; /* NULL: nothing is recorded */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-PLAIN static void begin(void)
+PLAIN static void open_log(void)
 {
     const char *log = getenv("WALK_LOG");
     char path[4096];
@@ -23,6 +23,19 @@ PLAIN static void begin(void)
         return;
     snprintf(path, sizeof path, "%s.%d", log, (int)getpid());
     out = fopen(path, "wb");
+}
+
+PLAIN static void flush(void)
+{
+    if (out)
+        fflush(out);
+}
+
+/* A child that is forked has a log of its own. */
+PLAIN static void begin(void)
+{
+    open_log();
+    pthread_atfork(flush, NULL, open_log);
 }
 
 /* A stream has a lock: records of several threads are whole, in the order of their calls. */

@@ -239,7 +239,7 @@ struct stiffit_lanes {
     /* For engines on a GPU: the four functions again, lanes_rhs, ..., for one lane, as text for
      * OpenCL in pieces, the last one followed by NULL; the program brings the definitions of
      * what they are written in. NULL: there are none. calls: the functions of the C library that
-     * they would call, "exp, log", which is why there are none; or NULL. */
+     * they would call, "tan, erf", which is why there are none; or NULL. */
     const char *const *opencl;
     const char *calls;
 };

@@ -1,5 +1,5 @@
-/* CRC-32, as zlib computes it, several times as fast where the processor multiplies polynomials:
- * journals are checked whole, and take up more memory than anything else of a short fit.
+/* CRC-32, as zlib computes it, but several times as fast where the processor multiplies
+ * polynomials: every byte of a journal is checked, and short fits write many.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

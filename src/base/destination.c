@@ -51,8 +51,7 @@ static enum status refuse_planted(const char *path, const char *what, const stru
 {
     return error_set(error, STATUS_SYSTEM,
                      "%s: another user (number %ld) made this %s in a folder that everybody may "
-                     "write "
-                     "to. Remove it, or choose another folder",
+                     "write to. Remove it, or choose another folder",
                      path, (long)found->st_uid, what);
 }
 
@@ -140,8 +139,7 @@ enum status destination_find_file(struct destination *destination, const char *p
         return status;
     return error_set(error, STATUS_SYSTEM,
                      "%s: is a device or a pipe, which is kept: an HDF5 file needs the name of a "
-                     "regular "
-                     "file",
+                     "regular file",
                      path);
 }
 
@@ -180,8 +178,7 @@ enum status destination_check_folder(const char *path, const char *what, struct 
         return STATUS_OK;
     return error_set(error, STATUS_SYSTEM,
                      "'%s' should be %s, but it belongs to another user (number %ld), who could "
-                     "change "
-                     "what is in it. Remove or rename it, or choose another folder",
+                     "change what is in it. Remove or rename it, or choose another folder",
                      path, what, (long)found.st_uid);
 }
 

@@ -33,3 +33,11 @@ bool error_kinds_mix(const enum error_kind *kind, size_t n)
             return true;
     return false;
 }
+
+int error_kinds_need_sigma(const enum error_kind *kind, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (error_row[kind[i]].growth == GROWTH_OTHER)
+            return (int)i;
+    return error_kinds_mix(kind, n) ? (int)n : -1;
+}

@@ -75,3 +75,8 @@ bool error_kind_is_square(enum error_kind kind);
 /* Whether two of n kinds have losses of different shapes. Their sum then depends on every sigma,
  * so the objective must be a likelihood. */
 bool error_kinds_mix(const enum error_kind *kind, size_t n);
+/* Squares determine their scale; losses that are not squares, and sums of different ones, depend
+ * on it, so every sigma must be known. Returns the first of n kinds that needs it; n: their sum
+ * does; -1: none. */
+int error_kinds_need_sigma(const enum error_kind *kind, size_t n);
+#define ERROR_KINDS_MIXED "a sum of losses that are not all squares"

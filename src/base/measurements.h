@@ -7,8 +7,8 @@
 #include "base/column.h"
 
 /* Name in tables and under /measurements, kind, smallest and largest integer, meaning. The
- * problem's identity hash includes the columns before the line, in this order, without those
- * that no row has: put a new column before the line. */
+ * problem's identity hash includes the columns before `line`, in this order, without those
+ * that no row has: put a new column before `line`. */
 #define MEASUREMENT_LIST(X) \
     X(time, DOUBLE, 0, 0, "when it was measured") \
     X(value, DOUBLE, 0, 0, "what was measured; NaN: missing, whatever else the row says") \

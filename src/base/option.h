@@ -65,6 +65,10 @@ extern const char *const option_when_words[]; /* of enum when */
 #define OPTION_DECIMAL_COMMA(field_offset) \
     {.name = "decimal-comma", .kind = OPTION_FLAG, .offset = (field_offset), \
      .help = "CSV with decimal commas, and semicolons between columns"}
+#define OPTION_TYPES_ROW(field_offset) \
+    {.name = "types-row", .kind = OPTION_FLAG, .offset = (field_offset), \
+     .help = "below the header of CSV, a row that says what each column holds: text, integer " \
+             "or number"}
 
 struct option_table {
     const struct option *option;

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "base/json.h"
-#include "cli/compare.h"
+#include "cli/compare_population.h"
 #include "cli/show.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ enum { TEXT_N_MOVED = 40 };
 
 struct compare_options {
     const struct option_words *words;
-    bool json, overwrite, decimal_comma;
+    bool json, overwrite, decimal_comma, types_row;
     const char *output;
     enum when color;
 };
@@ -31,6 +31,7 @@ static const struct option table[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print the summary as JSON instead of text"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
+    OPTION_TYPES_ROW(FIELD(types_row)),
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -49,8 +50,7 @@ static void print_compared(FILE *file, const struct comparison *comparison)
     if (comparison->n_no_criteria)
         fprintf(file,
                 "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or "
-                "random "
-                "parameters\n",
+                "random parameters\n",
                 count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
 }
 
@@ -234,7 +234,8 @@ static enum status write_csv(const struct comparison *comparison,
     struct output output = {.file = NULL};
     enum status status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
-        struct csv_writer writer = {.file = output.file, .decimal_comma = options->decimal_comma};
+        struct csv_writer writer = {.file = output.file, .decimal_comma = options->decimal_comma,
+                                    .types_row = options->types_row};
         compare_csv(comparison, &writer);
         status = output_finish(&output, error);
     }

@@ -1,6 +1,6 @@
 /* What `stiffit compare` prints of fits with random parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/compare.h"
+#include "cli/compare_population.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,8 +32,7 @@ static void print_ratio(FILE *file, const struct compare_ratio *ratio)
 {
     fprintf(file,
             "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: difference of -2 "
-            "log L "
-            "%.6g",
+            "log L %.6g",
             ratio->small + 1, ratio->large + 1, ratio->statistic);
     if (ratio->error > 0)
         fprintf(file, " +- %.2g", ratio->error);
@@ -45,8 +44,7 @@ static void print_ratio(FILE *file, const struct compare_ratio *ratio)
     else if (ratio->n_variance == 1)
         fprintf(file,
                 "  (one variance is 0 in model %zu: p is the mean of the two for chi-square with "
-                "%zu "
-                "and with %zu degrees of freedom)\n",
+                "%zu and with %zu degrees of freedom)\n",
                 ratio->small + 1, ratio->freedom - 1, ratio->freedom);
     else
         fprintf(file,
@@ -56,8 +54,7 @@ static void print_ratio(FILE *file, const struct compare_ratio *ratio)
     if (compare_ratio_is_worse(ratio))
         fprintf(file,
                 "  model %zu fits worse than model %zu: it missed the optimum (try --starts), or "
-                "the "
-                "models are not nested\n",
+                "the models are not nested\n",
                 ratio->large + 1, ratio->small + 1);
 }
 
@@ -83,8 +80,7 @@ void compare_population_text(FILE *file, const struct comparison *comparison)
     }
     if (!is_same)
         fputs("  Not comparable: the results differ in the number of datasets or measurements, or "
-              "some "
-              "likelihoods are\n  exact and others Laplace's approximation\n",
+              "some likelihoods are\n  exact and others Laplace's approximation\n",
               file);
     for (size_t i = 0; i < comparison->n_ratio; i++)
         print_ratio(file, &comparison->ratio[i]);

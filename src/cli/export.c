@@ -46,6 +46,7 @@ static const struct option table[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
+    OPTION_TYPES_ROW(FIELD(types_row)),
     {.name = "petab", .kind = OPTION_STRING, .metavar = "DIR", .offset = FIELD(petab),
      .is_file = true, .is_output = true,
      .help = "write a PEtab problem with the fitted parameters and simulations into this folder, "
@@ -86,14 +87,18 @@ static int run(int argc, char **argv)
         error_set(&error, STATUS_USAGE, "--columns works only with --what fits");
     else if (options->json && options->decimal_comma)
         error_set(&error, STATUS_USAGE, "--json has no decimal commas: JSON's numbers have points");
+    else if (options->json && options->types_row)
+        error_set(&error, STATUS_USAGE, "--types-row is a row of CSV, which --json does not write");
     else if (options->what != EXPORT_DIAGNOSTICS
              && (options->n_replicate != N_REPLICATE || options->seed != 1))
         error_set(&error, STATUS_USAGE, "%s works only with --what diagnostics",
                   options->seed != 1 ? "--seed" : "--replicates");
     else if (options->petab && (options->what != EXPORT_FITS || options->files.output ||
-                                options->json || options->columns || options->decimal_comma))
+                                options->json || options->columns || options->decimal_comma ||
+                                options->types_row))
         error_set(&error, STATUS_USAGE,
-                  "--petab excludes --what, --columns, --output, --json and --decimal-comma");
+                  "--petab excludes --what, --columns, --output, --json, --decimal-comma and "
+                  "--types-row");
     else if (options->petab_yaml && !options->petab)
         error_set(&error, STATUS_USAGE, "--petab-yaml works only with --petab");
     if (error.status)

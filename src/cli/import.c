@@ -135,12 +135,8 @@ static char *default_output(const char *measurements)
     size_t n = strlen(measurements);
     if (n > 4 && !strcmp(measurements + n - 4, ".csv"))
         n -= 4;
-    char *path = malloc(n + sizeof ".h5");
-    if (path) {
-        memcpy(path, measurements, n);
-        strcpy(path + n, ".h5");
-    }
-    return path;
+    char *path = NULL;
+    return asprintf(&path, "%.*s.h5", (int)n, measurements) < 0 ? NULL : path;
 }
 
 static enum status import_all(const struct import_options *options, const char *path,
@@ -240,8 +236,7 @@ static int run(int argc, char **argv)
         else if (words.n_positional > 1 && !is_petab)
             error_set(&error, STATUS_USAGE,
                       "'%s': only one table of measurements is expected; several files are for "
-                      "PEtab "
-                      "(.yaml)",
+                      "PEtab (.yaml)",
                       words.positional[1]);
         else if (!options.output && !strcmp(options.measurements, "-"))
             error_set(&error, STATUS_USAGE,

@@ -93,8 +93,7 @@ static enum status list_of_problem(struct shard_list *list, struct merge_options
     if (n == 0)
         return error_set(error, STATUS_SYSTEM,
                          "%s: there are no results of its shards in the same folder: make them "
-                         "with "
-                         "`stiffit run %s --shard k/K`",
+                         "with `stiffit run %s --shard k/K`",
                          problem, problem);
     list->path = calloc(n, sizeof *list->path);
     list->output = options->output ? NULL : shard_result_path(problem, 0, 0);
@@ -115,8 +114,7 @@ static enum status list_of_problem(struct shard_list *list, struct merge_options
     if (list->n == 0)
         return error_set(error, STATUS_SYSTEM,
                          "%s: none of its %u shards has a result yet; `stiffit status %s` shows "
-                         "their "
-                         "progress",
+                         "their progress",
                          problem, n, problem);
     return STATUS_OK;
 }

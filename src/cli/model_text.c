@@ -63,17 +63,17 @@ static enum status read_problem(struct model_text *text, const char *path, struc
     if (status)
         return status;
     const struct problem_info *info = problem_info(problem);
-    if (info->model_source) {
-        text->text = strdup(info->model_source);
-        text->n_byte = strlen(info->model_source);
+    if (info->model.source) {
+        text->text = strdup(info->model.source);
+        text->n_byte = strlen(info->model.source);
         free(text->origin);
         text->origin = problem_source_origin(problem);
         if (!text->text || !text->origin)
             status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its model", path);
     } else {
         status = error_set(error, STATUS_BAD_MODEL, "%s: contains no model text%s%s", path,
-                           info->model_plugin ? "; its model is the plugin " : "",
-                           info->model_plugin ? info->model_plugin : "");
+                           info->model.plugin ? "; its model is the plugin " : "",
+                           info->model.plugin ? info->model.plugin : "");
     }
     problem_close(problem);
     return status;

@@ -17,8 +17,11 @@ struct plot_call {
 #define FIELD(name) offsetof(struct plot_call, options.name)
 
 static const struct option table[] = {
-    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(rows.id),
-     .default_text = "the worst fit", .help = "the dataset to be drawn"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(rows.id),
+     .default_text = "the worst fit",
+     .help = "the dataset to be drawn; several have a page each, in a .pdf or in characters"},
+    {.name = "all", .kind = OPTION_FLAG, .offset = FIELD(all),
+     .help = "draw all datasets, or all that --failed, --status and --where select, a page each"},
     OPTION_ROWS(FIELD(rows)),
     {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable),
      .default_text = "those that were measured",
@@ -81,14 +84,18 @@ static int run(int argc, char **argv)
                   "--output: the name '%.200s' ends neither in .svg, .png, .pdf nor in .txt",
                   options->files.output);
         code = message_usage("plot", &error, call.color);
-    } else if (code < 0 && call.vpc && (rows->id || rows->failed || rows->status || rows->where)) {
-        error_set(&error, STATUS_USAGE, "--vpc is about all datasets: it excludes --id, --failed, "
-                  "--status and --where");
+    } else if (code < 0 && call.vpc
+               && (rows->id || options->all || rows->failed || rows->status || rows->where)) {
+        error_set(&error, STATUS_USAGE, "--vpc is about all datasets: it excludes --id, --all, "
+                  "--failed, --status and --where");
         code = message_usage("plot", &error, call.color);
     } else if (code < 0 && !call.vpc
                && (options->corrects || options->n_replicate != CHECK_N_REPLICATE)) {
         error_set(&error, STATUS_USAGE, "%s works only with --vpc",
                   options->corrects ? "--prediction-corrected" : "--replicates");
+        code = message_usage("plot", &error, call.color);
+    } else if (code < 0 && rows->id && options->all) {
+        error_set(&error, STATUS_USAGE, "--id and --all exclude each other");
         code = message_usage("plot", &error, call.color);
     } else if (code < 0 && rows->id && (rows->failed || rows->status || rows->where)) {
         error_set(&error, STATUS_USAGE,
@@ -109,12 +116,13 @@ const struct command command_plot = {
     .name = "plot", .synopsis = "RESULT.h5", .summary = "draw a fit: its data, curve and residuals",
     .example = "stiffit plot wells.result.h5\n"
                "stiffit plot wells.result.h5 --id A7 -o A7.svg\n"
+               "stiffit plot wells.result.h5 --all -o fits.pdf\n"
                "stiffit plot wells.result.h5 --where 'k > 2' --log\n"
                "stiffit plot subjects.result.h5 --vpc -o vpc.svg\n"
                "stiffit plot subjects.result.h5 --vpc --prediction-corrected -o pcvpc.svg",
     .needs = "result file",
     .description =
-        "Draws one dataset at its best fit: the measurements with error bars, the curve on a fine "
-        "grid, and the residuals.\n"
+        "Draws one dataset at its best fit, or a page for each of several: the measurements with "
+        "error bars, the curve on a fine grid, and the residuals.\n"
         "It needs the problem and the model, which the result names, and gnuplot.",
     .table = COMMAND_TABLE(table), .run = run};

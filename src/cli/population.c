@@ -16,7 +16,7 @@ enum { TEXT_N_CORRELATION = 12 }; /* parameters */
 
 struct population_call {
     struct population_options options;
-    bool json, overwrite;
+    bool json, overwrite, types_row;
     const char *output, *priors;
     enum when color;
 };
@@ -41,6 +41,7 @@ static const struct option table[] = {
      .help = "replace existing files"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print the summary as JSON instead of text"},
+    OPTION_TYPES_ROW(FIELD(types_row)),
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -88,8 +89,7 @@ static void print_head(FILE *file, const struct population *population)
     if (population->n_left[POPULATION_NO_COVARIANCE])
         fprintf(file,
                 "  %10llu left out, which converged without a covariance of these parameters (at a "
-                "bound, not "
-                "determined, or too few data)\n",
+                "bound, not determined, or too few data)\n",
                 count(population->n_left[POPULATION_NO_COVARIANCE]));
     if (population->n_with_prior)
         fprintf(file,
@@ -185,13 +185,17 @@ static void print_json(FILE *file, const struct population *population)
     json_end(&json);
 }
 
-static enum status write_table(const struct population *population, const char *path,
-                               bool is_priors, bool overwrite, struct error *error)
+static enum status write_table(const struct population *population,
+                               const struct population_call *call, bool is_priors,
+                               struct error *error)
 {
     struct output output = {.file = NULL};
-    enum status status = output_open(&output, path, overwrite, error);
+    const char *path = is_priors ? call->priors : call->output;
+    enum status status = output_open(&output, path, call->overwrite, error);
     if (!status) {
-        struct csv_writer writer = {.file = output.file};
+        /* Priors are read by import, which knows its columns. */
+        struct csv_writer writer = {.file = output.file,
+                                    .types_row = call->types_row && !is_priors};
         bool good = true;
         if (is_priors)
             population_priors(population, &writer);
@@ -229,9 +233,9 @@ static int population(void *context)
     struct error error = {.status = STATUS_OK};
     enum status status = population_read(&work, &call->options, &error);
     if (!status && call->output)
-        status = write_table(population_get(work), call->output, false, call->overwrite, &error);
+        status = write_table(population_get(work), call, false, &error);
     if (!status && call->priors)
-        status = write_table(population_get(work), call->priors, true, call->overwrite, &error);
+        status = write_table(population_get(work), call, true, &error);
     if (!status && !is_standard(call->output) && !is_standard(call->priors))
         status = print_summary(population_get(work), call->json, &error);
     population_free(work);

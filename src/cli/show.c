@@ -19,9 +19,9 @@ struct show_options {
 };
 
 static const struct option table[] = {
-    {.name = "id", .kind = OPTION_STRING, .metavar = "ID",
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]",
      .offset = offsetof(struct show_options, id),
-     .help = "details of this dataset of a result: standard errors, intervals, correlations, "
+     .help = "details of these datasets of a result: standard errors, intervals, correlations, "
              "directions, criteria"},
     OPTION_ROWS(offsetof(struct show_options, rows)),
     {.name = "ids", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, ids),
@@ -78,34 +78,34 @@ static enum status show_ids(struct result *result, struct problem *problem,
     return status;
 }
 
-/* Finds the row of this id in the block; block.n: none. */
-static enum status find_fit(struct result *result, const char *id, struct result_block *block,
-                            size_t *row, struct error *error)
-{
-    enum status status = STATUS_OK;
-    while (result_next(result, block, ROWS_AT_ONCE, &status, error))
-        for (*row = 0; *row < block->n; ++*row)
-            if (!strcmp(block->id[*row], id))
-                return STATUS_OK;
-    return status ? status
-                  : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'",
-                              result_info(result)->path, id);
-}
-
-static enum status show_fit(struct result *result, const struct show_options *options, FILE *out,
-                            struct error *error)
+/* The fits of these ids, in the result's order. */
+static enum status show_fits(struct result *result, const struct show_options *options, FILE *out,
+                             struct error *error)
 {
     struct result_block block = {0};
-    size_t row = 0, n = result_info(result)->n_parameter;
-    size_t n_pair = fit_column_width(FIT_COLUMN_COVARIANCE, n);
+    struct row_filter filter;
+    const struct row_words words = {.id = options->id};
+    const struct result_info *info = result_info(result);
+    size_t n = info->n_parameter, n_pair = fit_column_width(FIT_COLUMN_COVARIANCE, n);
     double *scratch = calloc((n_pair > n ? n_pair : n) + 1, sizeof *scratch);
-    enum status status =
-        scratch ? find_fit(result, options->id, &block, &row, error)
-                : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
-    if (!status && options->json)
-        show_fit_json(out, result, block.id[row], &block.record[row], scratch);
-    else if (!status)
-        show_fit_text(out, result_info(result), block.id[row], &block.record[row], scratch);
+    enum status status = row_filter_init(&filter, &words, result, error);
+    if (!status && !scratch)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    while (!status && !row_filter_is_done(&filter) &&
+           result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++) {
+            if (!row_filter_takes(&filter, block.id[i], &block.record[i]))
+                continue;
+            if (filter.n_taken > 1 && !options->json)
+                fputc('\n', out);
+            if (options->json)
+                show_fit_json(out, result, block.id[i], &block.record[i], scratch);
+            else
+                show_fit_text(out, info, block.id[i], &block.record[i], scratch);
+        }
+    if (!status)
+        status = row_filter_end(&filter, &words, error);
+    row_filter_fini(&filter);
     result_block_fini(&block);
     free(scratch);
     return status;
@@ -158,7 +158,7 @@ static int show(void *context)
         status = show_ids(result, problem, &options->rows, out, &error);
     } else if (options->id) {
         status =
-            result ? show_fit(result, options, out, &error)
+            result ? show_fits(result, options, out, &error)
                    : error_set(&error, STATUS_USAGE,
                                "%s: is a problem file without results; --id needs a result", path);
     } else {

@@ -16,10 +16,10 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     json_string(&json, "file", info->path);
     json_string(&json, "kind", "problem");
     json_object_begin(&json, "model");
-    json_string(&json, "plugin", info->model_plugin);
-    json_unsigned(&json, "embedded_bytes", info->model_bytes ? info->n_model_byte : 0);
-    json_string(&json, "source", info->model_source);
-    json_string(&json, "sha256", info->model_sha256);
+    json_string(&json, "plugin", info->model.plugin);
+    json_unsigned(&json, "embedded_bytes", info->model.bytes ? info->model.n_byte : 0);
+    json_string(&json, "source", info->model.source);
+    json_string(&json, "sha256", info->model.sha256);
     json_object_end(&json);
     json_unsigned(&json, "datasets", info->n_dataset);
     json_unsigned(&json, "experiments", info->n_experiment);

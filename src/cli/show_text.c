@@ -31,19 +31,19 @@ static void print_names(FILE *file, const char *what, const char *const *names, 
 void show_problem_text(FILE *file, const struct problem_info *info)
 {
     fprintf(file, "%s: a problem\n", info->path);
-    if (info->model_plugin)
-        fprintf(file, "model        %s\n", info->model_plugin);
-    if (info->model_bytes)
-        fprintf(file, "model        embedded plugin of %zu bytes\n", info->n_model_byte);
-    if (info->model_source)
+    if (info->model.plugin)
+        fprintf(file, "model        %s\n", info->model.plugin);
+    if (info->model.bytes)
+        fprintf(file, "model        embedded plugin of %zu bytes\n", info->model.n_byte);
+    if (info->model.source)
         fprintf(file,
                 "model        model text of %zu bytes, compiled when needed; safe to run, whoever "
                 "wrote it\n",
-                strlen(info->model_source));
-    if (!info->model_plugin && !info->model_bytes && !info->model_source)
+                strlen(info->model.source));
+    if (!info->model.plugin && !info->model.bytes && !info->model.source)
         fputs("model        none: give one with --model\n", file);
-    if (info->model_sha256)
-        fprintf(file, "sha256       %s\n", info->model_sha256);
+    if (info->model.sha256)
+        fprintf(file, "sha256       %s\n", info->model.sha256);
     const struct { const char *what; uint64_t n; bool always;
     } counts[] = {{"datasets", info->n_dataset, true},
                   {"experiments", info->has_experiments ? info->n_experiment : 0, false},

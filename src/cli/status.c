@@ -192,6 +192,8 @@ static int show(void *context)
     struct overview all = {.n = (uint32_t)options->n_shard, .first = 1};
     struct hdf5_file problem = {.id = 0};
     enum status status = hdf5_open(&problem, options->problem, &error);
+    if (!status)
+        status = problem_check_kind(&problem, &error);
     hdf5_close(&problem);
     if (status)
         return message_error(&error, options->color);

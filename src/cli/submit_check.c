@@ -67,14 +67,12 @@ static enum status check_shard(const char *path, const char *journal,
     if (!status && is_stale)
         status = error_set(error, STATUS_SYSTEM,
                            "%s: is the journal of another run (%s). Remove it, or fit all shards "
-                           "again "
-                           "with --overwrite",
+                           "again with --overwrite",
                            journal, difference);
     if (!status && *is_there && !identity_equal(&result_info(result)->identity, identity))
         status = error_set(error, STATUS_SYSTEM,
                            "%s: holds the result of another run (%s). Remove it, or fit all shards "
-                           "again "
-                           "with --overwrite",
+                           "again with --overwrite",
                            path,
                            identity_difference(&result_info(result)->identity, identity, difference,
                                                sizeof difference));
@@ -178,8 +176,7 @@ enum status submit_check(struct submission *plan, struct error *error)
     if (!status && plan->n_rank && !campaign_is_shared(&campaign))
         status = error_set(error, STATUS_USAGE,
                            "--ranks: these fits are independent of each other, as no parameter is "
-                           "shared "
-                           "(--share): use --shards %lld",
+                           "shared (--share): use --shards %lld",
                            (long long)plan->n_rank);
     if (!status && !plan->n_rank)
         status = check_shards(plan, &campaign.plan.identity, error);

@@ -132,8 +132,7 @@ void submit_shards_script(FILE *out, const struct submission *submission)
     fprintf(out, "#SBATCH --requeue\n#SBATCH --signal=B:USR1@60\n");
     user_directives(out, submission);
     fprintf(out, "# Fits one shard in each task of a job array. Written by `stiffit submit`; may "
-                 "be changed and "
-                 "submitted again:\n#     sbatch --array=");
+                 "be changed and submitted again:\n#     sbatch --array=");
     submit_array(out, submission);
     fprintf(out, " shards.sh\n\n");
     assign(out, "stiffit", submission->program);
@@ -268,8 +267,7 @@ enum status submit_sbatch(const char *const *arguments, int64_t *job, struct err
     if (failure == ENOENT)
         return error_set(error, STATUS_SYSTEM,
                          "sbatch was not found: submit where SLURM's commands are installed, or "
-                         "print "
-                         "the scripts with --dry-run");
+                         "print the scripts with --dry-run");
     if (failure)
         return error_system(error, failure, "cannot start sbatch");
     read_all(from, text, sizeof text);

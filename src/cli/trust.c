@@ -85,22 +85,22 @@ static enum status take_from_problem(struct code *code, const char *path, struct
     if (status)
         return status;
     const struct problem_info *info = problem_info(problem);
-    if (info->model_source) {
+    if (info->model.source) {
         code->found = true;
         code->text = path;
-    } else if (info->model_plugin) {
+    } else if (info->model.plugin) {
         char *plugin = problem_model_path(problem);
-        status = plugin ? take_file(code, plugin, info->model_sha256, error)
+        status = plugin ? take_file(code, plugin, info->model.sha256, error)
                         : error_set(error, STATUS_NO_MEMORY, "out of memory for the plugin's path");
         free(plugin);
-    } else if (info->model_bytes) {
-        char *bytes = malloc(info->n_model_byte), *folder = realpath(path, NULL), *origin = NULL;
+    } else if (info->model.bytes) {
+        char *bytes = malloc(info->model.n_byte), *folder = realpath(path, NULL), *origin = NULL;
         if (bytes)
-            memcpy(bytes, info->model_bytes, info->n_model_byte);
+            memcpy(bytes, info->model.bytes, info->model.n_byte);
         if (asprintf(&origin, "%s:/model/plugin", folder ? folder : path) < 0)
             origin = NULL;
         free(folder);
-        status = take(code, bytes, info->n_model_byte, origin, info->model_sha256, error);
+        status = take(code, bytes, info->model.n_byte, origin, info->model.sha256, error);
     }
     problem_close(problem);
     return status;

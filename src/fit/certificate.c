@@ -27,8 +27,8 @@ static const double LEAST_RTOL = 1e-12;
 static const double CLEAR = 100;
 /* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that
  * resolve something else less. Below this power they are limited by what both integrations may
- * have missed. */
-static const double MORE_STEPS = 0.08;
+ * have missed: their difference may be a tenth of their common error. */
+static const double MORE_STEPS = 0.08, SHARED_ERROR = 10;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not
  * those of one function. */
 static const double DISAGREE = 0.01;
@@ -213,6 +213,23 @@ static enum asked end_without_memory(struct fit_asker *asker)
     return ASKED_END;
 }
 
+/* Whether an integration with tolerances divided by `ratio` took nearly the same steps as the
+ * looser one, so that they may share an error. */
+static bool is_alike(const struct fit_point *looser, const struct fit_point *tighter, double ratio)
+{
+    return !((double)tighter->n_step > pow(ratio, MORE_STEPS) * (double)looser->n_step);
+}
+
+/* Whether a change that is so many times larger would still confirm the optimum. */
+static bool confirms(const struct fit_asker *asker, const struct fit_point *best, double change)
+{
+    struct fit_certificate doubtful = {.change = change, .decrease = 0};
+    fit_certificate_judge(&doubtful, asker->options, fit_point_misfit(asker, best),
+                          fit_certificate_variance(asker, best), fit_point_mean_square(asker, best),
+                          asker->is_sigma_known);
+    return doubtful.is_confirmed;
+}
+
 enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
                        const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate)
@@ -230,6 +247,15 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
         for (size_t j = 0; j < asker->map.n_free; j++)
             point.theta[j] = best->theta[j];
         enum asked asked = evaluate(asker, accuracy, best, &point, &with_slopes);
+        double ratio = FIT_TIGHTER;
+        /* another engine's errors are its own */
+        while (asked == ASKED_OK && accuracy.engine == asker->accuracy.engine &&
+               is_alike(best, &point, ratio) && ratio < FACTOR_MOST &&
+               !confirms(asker, best, SHARED_ERROR * (point.f - objective))) {
+            accuracy.tighter *= FIT_TIGHTER;
+            ratio *= FIT_TIGHTER;
+            asked = evaluate(asker, accuracy, best, &point, &with_slopes);
+        }
         asker->prediction_error = NAN;
         if (asked != ASKED_OK)
             return asked;
@@ -257,7 +283,7 @@ enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end 
     double *step;
     asker->spectrum = NULL;
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    if (!((double)best->n_step > pow(end->ratio, MORE_STEPS) * (double)looser->n_step))
+    if (is_alike(looser, best, end->ratio))
         return ASKED_FAILED;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) ||

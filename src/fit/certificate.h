@@ -27,7 +27,9 @@ struct fit_certificate {
 };
 
 /* Certifies the best point of a search, which has the derivatives of all residuals, and its
- * reported objective (which with adjoint gradients comes from another evaluation). Sets
+ * reported objective (which with adjoint gradients comes from another evaluation). Where the
+ * tighter tolerances hardly needed more steps, both integrations may share an error; if that
+ * could matter, the tolerances are divided again, up to a thousand. Sets
  * asker->prediction_error. ASKED_END: the host cancelled, a budget is used up, or memory is
  * short (asker->outcome). A model without states is exact and needs no evaluation. The asker's
  * counters include the evaluation. */

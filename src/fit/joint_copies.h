@@ -4,5 +4,5 @@
 
 #include "fit/joint.h"
 
-/* False: memory is out, which agreement.is_short says, or the others are lost. */
+/* False: out of memory (then agreement.is_short is set), or other processes are lost. */
 bool joint_exchange(struct joint *joint);

@@ -208,7 +208,8 @@ void joint_find_first(const struct joint *joint, size_t i, size_t *block, struct
     if (i < joint->n_block) {
         const struct joint_block *own = &joint->block[i];
         first.block = joint->ranks.first + i;
-        first.blame.outcome = own->outcome;
+        bool is_trial = own->outcome == OUTCOME_not_run && own->has_failed;
+        first.blame.outcome = is_trial ? own->failure : own->outcome;
         first.blame.has_crashed = own->has_crashed;
         memcpy(first.blame.reason, own->reason, sizeof first.blame.reason);
     }

@@ -350,7 +350,7 @@ static bool make_sums(struct sums *sums, const struct effects *local)
     sums->pulled = next += r;
     sums->deviates.first = next += r * r;
     sums->deviates.second = next += r;
-    sums->deviates.third = next += r * r;
+    sums->deviates.third = next + r * r;
     sums->score = next = sums->number + sums->n - n - n * n;
     sums->score_products = next + n;
     return true;

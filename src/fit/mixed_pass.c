@@ -115,13 +115,21 @@ enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *es
     return isfinite(mixed->sum[0]) ? ASKED_OK : ASKED_FAILED;
 }
 
+enum asked mixed_end_failed(struct mixed *mixed)
+{
+    struct joint *joint = mixed->joint;
+    if (joint_find_failed(joint))
+        return joint_end(joint, joint->end.blame.outcome);
+    joint->end.culprit = joint->ranks.n_block; /* no dataset, but a prior, say */
+    fit_asker_end(&joint->asker, OUTCOME_model_failed, "the likelihood is not a finite number");
+    return joint_end(joint, OUTCOME_model_failed);
+}
+
 enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass)
 {
     enum asked asked = mixed_run(mixed, pass, mixed->point.theta);
-    if (asked == ASKED_FAILED) { /* where it could be evaluated before */
-        joint_find_failed(mixed->joint);
-        return joint_end(mixed->joint, mixed->joint->end.blame.outcome);
-    }
+    if (asked == ASKED_FAILED) /* where it could be evaluated before */
+        return mixed_end_failed(mixed);
     if (asked != ASKED_OK)
         return asked;
     mixed->point.f = mixed->progress.f = mixed->sum[0];

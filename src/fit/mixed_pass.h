@@ -10,6 +10,8 @@
 enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates);
 /* The same at the best estimates, where it must succeed; sets the value and gradient there. */
 enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
+/* Ends the search, which has no point to go to after ASKED_FAILED: which dataset, and why. */
+enum asked mixed_end_failed(struct mixed *mixed);
 /* What datasets found in the latest pass belongs to the best estimates. */
 void mixed_keep_found(struct mixed *mixed);
 /* The outer products of the datasets' gradients, less that of their mean: m x m. False: out of

@@ -426,10 +426,8 @@ static enum asked begin_laplace(struct mixed *mixed)
     mixed_first_factor(mixed, mixed->trial);
     if (asked != ASKED_END)
         asked = try_start(mixed);
-    if (asked == ASKED_FAILED && !has_pooled) {
-        joint_find_failed(joint);
-        return joint_end(joint, joint->end.blame.outcome);
-    }
+    if (asked == ASKED_FAILED && !has_pooled)
+        return mixed_end_failed(mixed);
     if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f))
         take(mixed, mixed->sum[0]);
     else if (asked != ASKED_END)
@@ -481,6 +479,13 @@ static enum asked go_to_end(struct mixed *mixed, size_t end)
     return begin_curvature(mixed);
 }
 
+/* The same for an end that must succeed. */
+static enum asked return_to_end(struct mixed *mixed, size_t end)
+{
+    enum asked asked = go_to_end(mixed, end);
+    return asked == ASKED_FAILED ? mixed_end_failed(mixed) : asked;
+}
+
 /* Goes to the estimates of the trial, more or less likely. */
 static enum asked go_to_trial(struct mixed *mixed)
 {
@@ -517,7 +522,7 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
              && progress->start < count_starts(mixed));
     hold_correlations(mixed);
     if (asked != ASKED_END)
-        asked = go_to_end(mixed, 0);
+        asked = return_to_end(mixed, 0);
     while (progress->n_end > 1 && progress->end_f[progress->n_end - 1] > progress->end_f[0] + NEAR)
         progress->n_end--;
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
@@ -580,7 +585,7 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
     }
     for (size_t e = 1; e < progress->n_end; e++)
         best = progress->end_f[e] < progress->end_f[best] - SAME ? e : best;
-    asked = go_to_end(mixed, best);
+    asked = return_to_end(mixed, best);
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 

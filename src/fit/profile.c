@@ -429,11 +429,11 @@ static bool close_in(struct walk *walk)
 {
     struct profile_point *below = &walk->point[1], *above = &walk->point[2],
                          *middle = &walk->point[0];
-    double low = below->r - 1, high = above->r - 1, theta = crossing(below, above);
+    double low = below->r - 1, high = above->r - 1;
     int last = 0;
     const struct profile_point *nearest = fabs(low) < fabs(high) ? below : above;
     while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->result->n_point < FIT_MAX_POINT) {
-        theta = below->theta - low * (above->theta - below->theta) / (high - low);
+        double theta = below->theta - low * (above->theta - below->theta) / (high - low);
         if (above->r > STEEP)
             theta = 0.5 * (below->theta + above->theta);
         bool together =

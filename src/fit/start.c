@@ -22,29 +22,27 @@ static void window(const struct fit_map *map, size_t j, double *low, double *hig
     *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
 }
 
-static double below(const struct fit_map *map, size_t j, const struct fit_prior *prior,
-                    double theta)
+static double below(enum parameter_scale scale, const struct fit_prior *prior, double theta)
 {
     if (!prior->on_optimizer)
-        theta = fit_scale_to_natural(map->scale[j], theta);
+        theta = fit_scale_to_natural(scale, theta);
     return fit_prior_below(prior, theta);
 }
 
-/* The quantile of the prior between the bounds; NaN: it has no probability there. */
-static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior,
-                   double fraction)
+double fit_start_quantile(const struct fit_prior *prior, enum parameter_scale scale, double lower,
+                          double upper, double fraction)
 {
-    double first = below(map, j, prior, map->lower[j]), last = below(map, j, prior, map->upper[j]);
+    double first = below(scale, prior, lower), last = below(scale, prior, upper);
     double wanted = first * (1 - fraction) + last * fraction, reach = 1;
-    double low = fmax(map->lower[j], -reach), high = fmin(map->upper[j], reach);
+    double low = fmax(lower, -reach), high = fmin(upper, reach);
     if (!(last > first) || !isfinite(wanted))
         return NAN;
-    for (; low > map->lower[j] && below(map, j, prior, low) > wanted; reach *= 2)
-        low = fmax(map->lower[j], -reach);
-    for (reach = 1; high < map->upper[j] && below(map, j, prior, high) < wanted; reach *= 2)
-        high = fmin(map->upper[j], reach);
+    for (; low > lower && below(scale, prior, low) > wanted; reach *= 2)
+        low = fmax(lower, -reach);
+    for (reach = 1; high < upper && below(scale, prior, high) < wanted; reach *= 2)
+        high = fmin(upper, reach);
     for (double middle; middle = low + 0.5 * (high - low), middle > low && middle < high;)
-        *(below(map, j, prior, middle) < wanted ? &low : &high) = middle;
+        *(below(scale, prior, middle) < wanted ? &low : &high) = middle;
     return high;
 }
 
@@ -70,7 +68,9 @@ void fit_start_theta(const struct fit_start *start, const struct fit_map *map,
         window(map, j, &low, &high);
         double fraction = ((double)stratum + within) / (double)n_row;
         const struct fit_prior *own = prior ? &prior[map->file_index[j]] : NULL;
-        double value = own && own->kind != PRIOR_NONE ? draw(map, j, own, fraction) : NAN;
+        double value = NAN;
+        if (own && own->kind != PRIOR_NONE)
+            value = fit_start_quantile(own, map->scale[j], map->lower[j], map->upper[j], fraction);
         if (isnan(value))
             value = low * (1 - fraction) + high * fraction;
         theta[j] = value;

@@ -28,6 +28,10 @@ struct fit_start {
  * the bounds instead. */
 void fit_start_theta(const struct fit_start *start, const struct fit_map *map,
                      const struct fit_prior *prior, double *theta);
+/* The quantile of the prior between two bounds, all on the optimiser's scale; NaN: it has no
+ * probability there. */
+double fit_start_quantile(const struct fit_prior *prior, enum parameter_scale scale, double lower,
+                          double upper, double fraction);
 /* Whether a search from there that found no point at all, and ended so, is repeated from the next
  * one; fit_start_redraw makes that the start. */
 bool fit_start_may_redraw(const struct fit_start *start, enum outcome outcome);

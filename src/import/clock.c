@@ -33,7 +33,8 @@ static double day_number(int year, int month, int day)
     int shifted = year - (month <= 2), era = (shifted >= 0 ? shifted : shifted - 399) / 400,
         of_era = shifted - era * 400;
     int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097.0 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+    int leap_days = of_era / 4 - of_era / 100;
+    return era * 146097.0 + of_era * 365 + leap_days + of_year - 719468;
 }
 
 static int days_of(int year, int month)

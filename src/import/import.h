@@ -8,6 +8,9 @@
 #include "model/plugin.h"
 
 struct import_options {
+    /* measurements NULL: none; the problem is to be simulated until last_time, and its parameters
+     * are fixed */
+    double last_time;
     const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes,
         *parameters, *model, *output;
     /* petab: n_petab problems, the first one is `measurements` */

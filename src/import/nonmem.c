@@ -86,6 +86,8 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
     enum status status = STATUS_OK;
     for (int c = 0; c < N_COLUMN; c++)
         nonmem->column[c] = csv_find_column(reader, column_name[c]);
+    if (nonmem->column[CENS] == CSV_NO_COLUMN) /* it has no meaning, and is said to be unused */
+        nonmem->column[LIMIT] = CSV_NO_COLUMN;
     nonmem->comment = csv_find_column(reader, comment_column);
     import_clock_find(&nonmem->clock, reader);
     for (int c = ID; c <= DV && !status; c++)
@@ -122,6 +124,7 @@ static enum status take_numbers(const struct option_list *list, const char *opti
                                 const char *what, const char *const *names, size_t n,
                                 uint32_t number_of[MAX_CMT], struct error *error)
 {
+    bool is_given[MAX_CMT] = {false};
     for (size_t i = 0; i < list->n; i++)
         for (const char *item = list->item[i], *end; item; item = *end ? end + 1 : NULL) {
             char *equals, name[NAME_BYTES];
@@ -135,6 +138,10 @@ static enum status take_numbers(const struct option_list *list, const char *opti
             enum status status = values_name(name, option, what, names, n, &index, error);
             if (status)
                 return status;
+            if (is_given[number] && number_of[number] != index)
+                return error_set(error, STATUS_USAGE, "--%s: %lu is both '%s' and '%s'", option,
+                                 number, names[number_of[number]], names[index]);
+            is_given[number] = true;
             number_of[number] = (uint32_t)index;
         }
     return STATUS_OK;
@@ -245,8 +252,7 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
     if (number[SS] == 3)
         return fault(nonmem, SS, error,
                      "3, a steady state whose search begins at what is there, is not supported; 1 "
-                     "is the "
-                     "same for a model that has one steady state only");
+                     "is the same for a model that has one steady state only");
     if (number[SS] != 0 && number[SS] != 1 && number[SS] != 2)
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *import_which(const struct import_options *options)
+{
+    return options->measurements ? "with measurements" : "to be simulated";
+}
+
 void import_say_unused_column(const struct import_options *options, const char *path,
                               const char *name, const char *hint)
 {

@@ -11,6 +11,8 @@ struct import_faults {
     uint64_t n;
     struct error first;
 };
+/* Which datasets and experiments there are: "with measurements", or those to simulate. */
+const char *import_which(const struct import_options *options);
 /* A note; hint: "", or words to add. */
 void import_say_unused_column(const struct import_options *options, const char *path,
                               const char *name, const char *hint);

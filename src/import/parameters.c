@@ -110,7 +110,7 @@ enum status import_parameters_check(const struct import_parameters *parameters,
                              "parameter '%s' has no start: give it with --start %s=VALUE", name,
                              name);
         if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) &&
-            !(parameters->lower[i] > 0))
+            !(parameters->lower[i] > 0) && !parameters->fixed[i])
             return error_set(error, STATUS_USAGE,
                              "parameter '%s': its start %.17g must be above 0 on scale %s", name,
                              parameters->start[i], parameters->scale[i]);
@@ -295,8 +295,7 @@ static enum status check_kept_priors(const struct import_parameters *parameters,
             strcmp(parameters->scale[i], scale))
             return error_set(error, STATUS_USAGE,
                              "parameter '%s': the model's prior refers to scale %s, but the scale "
-                             "here "
-                             "is %s: keep the scale, or give the parameter a new prior",
+                             "here is %s: keep the scale, or give the parameter a new prior",
                              abi->parameter_name[i], scale, parameters->scale[i]);
     }
     return STATUS_OK;
@@ -383,6 +382,8 @@ enum status import_parameters_choose(struct import_parameters *parameters,
     if (!status)
         status = set_fixed(parameters, options, abi, error);
     fill_from_model(parameters, abi, &itself->abi);
+    if (!options->measurements)
+        memset(parameters->fixed, 1, abi->n_parameter);
     if (!status)
         status = check_kept_priors(parameters, abi, error);
     return status ? status

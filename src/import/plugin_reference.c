@@ -46,14 +46,12 @@ enum status plugin_reference_init(struct plugin_reference *reference, const stru
     return reference->path ? STATUS_OK : error_system(error, errno, "%s: cannot be found", path);
 }
 
-void plugin_reference_use(const struct plugin_reference *reference, struct problem_header *header)
+struct problem_model plugin_reference_model(const struct plugin_reference *reference)
 {
-    header->model_plugin = reference->path;
-    header->model_source = reference->source;
-    header->model_name = reference->name;
-    header->model_bytes = reference->bytes;
-    header->n_model_byte = reference->n_byte;
-    header->model_sha256 = reference->sha256[0] ? reference->sha256 : NULL;
+    return (struct problem_model){.plugin = reference->path, .source = reference->source,
+                                  .name = reference->name, .bytes = reference->bytes,
+                                  .n_byte = reference->n_byte,
+                                  .sha256 = reference->sha256[0] ? reference->sha256 : NULL};
 }
 
 void plugin_reference_fini(struct plugin_reference *reference)

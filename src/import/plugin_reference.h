@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "io/problem_write.h"
+#include "io/problem_model.h"
 #include "model/plugin.h"
 
 struct plugin_reference {
@@ -24,6 +24,6 @@ enum status plugin_reference_init(struct plugin_reference *reference, const stru
 /* Copies the plugin that another problem embeds. */
 enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes,
                                    size_t n_byte, struct error *error);
-/* Fills the model's fields of the header. */
-void plugin_reference_use(const struct plugin_reference *reference, struct problem_header *header);
+/* What the file's header says of the model; points into the reference. */
+struct problem_model plugin_reference_model(const struct plugin_reference *reference);
 void plugin_reference_fini(struct plugin_reference *reference);

@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "import/plugin_reference.h"
 #include "io/problem.h"
+#include "io/problem_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,7 @@ static enum status check_written(const struct import_options *options, const cha
     enum status status = problem_open(&problem, written, error);
     if (!status)
         status = problem_validate(problem, &expectation, hash, &n_bad, error);
-    if (!status && !options->quiet) {
+    if (!status && !options->quiet && options->measurements) {
         const struct problem_info *info = problem_info(problem);
         const struct { uint64_t n; const char *what;
         } counts[] = {{info->has_experiments ? info->n_experiment : 0, "experiment"},
@@ -134,6 +135,12 @@ static enum status check_written(const struct import_options *options, const cha
     return status;
 }
 
+/* The name of the table of measurements in messages. */
+static const char *line_file(const char *path)
+{
+    return !path ? NULL : strcmp(path, "-") ? words_file(path) : "standard input";
+}
+
 static enum status write_problem(const struct import_options *options, const char *path,
                                  const struct model *model,
                                  const struct import_parameters *parameters,
@@ -147,16 +154,22 @@ static enum status write_problem(const struct import_options *options, const cha
     struct problem_writer *writer = NULL;
     const char *written;
     struct problem_header header = {
-        .n_parameter = abi->n_parameter,
-        .parameter_name = abi->parameter_name,
-        .start = subjects->has_start ? NULL : parameters->start,
-        .lower = parameters->lower,
-        .upper = parameters->upper,
-        .start_per_dataset = subjects->has_start,
-        .fixed_per_dataset = subjects->has_fixed,
-        .scale = parameters->scale,
-        .fixed = parameters->fixed,
-        .from_model = parameters->from_model,
+        .parameters =
+            {.n = abi->n_parameter,
+             .name = abi->parameter_name,
+             .start = subjects->has_start ? NULL : parameters->start,
+             .lower = parameters->lower,
+             .upper = parameters->upper,
+             .start_per_dataset = subjects->has_start,
+             .fixed_per_dataset = subjects->has_fixed,
+             .scale = parameters->scale,
+             .fixed = parameters->fixed,
+             .level = (const char *const *)parameters->level,
+             .from_model = parameters->from_model,
+             .prior = parameters->has_prior ? parameters->prior : NULL,
+             .prior_on = parameters->prior_on,
+             .prior_number = {parameters->prior_number[0], parameters->prior_number[1],
+                              parameters->prior_number[2], parameters->prior_number[3]}},
         .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name,
         .column = subjects->own.column,
@@ -174,17 +187,11 @@ static enum status write_problem(const struct import_options *options, const cha
         .event_name = abi->event_name,
         .n_substituted = model->abi.n_parameter,
         .substituted_name = model->abi.parameter_name,
-        .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements)
-                                                        : "standard input",
-        .level = (const char *const *)parameters->level,
-        .prior = parameters->has_prior ? parameters->prior : NULL,
-        .prior_on = parameters->prior_on,
-        .prior_number = {parameters->prior_number[0], parameters->prior_number[1],
-                         parameters->prior_number[2], parameters->prior_number[3]}};
+        .line_file = line_file(options->measurements)};
     enum status status =
         plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
-        plugin_reference_use(&reference, &header);
+        header.model = plugin_reference_model(&reference);
         status = problem_writer_open(&writer, path, options->overwrite, &header, error);
     }
     if (!status)
@@ -230,8 +237,10 @@ static enum status read_contents(struct contents *contents, const struct import_
     enum status status = STATUS_OK;
     if (options->nonmem)
         status = import_nonmem(rows, &contents->subjects, happenings, options, model, error);
-    else
+    else if (options->measurements)
         status = import_measurements(rows, options, model, error);
+    else
+        status = import_simulated(rows, options, error);
     if (!status && options->experiments)
         status = import_steady_read(rows, options, &model->abi, error);
     if (!status)
@@ -277,8 +286,9 @@ static void say_contents(const struct contents *contents, const struct import_op
     say_unused(options, contents->subjects.n_unused[1], "experiment", options->experiments);
     if (n_unused > 0)
         options->say(
-            "note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
-            (unsigned long long)n_unused, plural(n_unused), only);
+            "note: %llu row%s of %.100s left out (datasets or experiments %s)",
+            (unsigned long long)n_unused, plural(n_unused), only,
+            options->measurements ? "without measurements" : "that are not simulated");
     say_faults(options, &contents->rows.faults);
     say_faults(options, &contents->subjects.faults);
 }

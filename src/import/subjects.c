@@ -45,7 +45,8 @@ static const char *parameter_of(const char *name, enum subject_kind *kind)
     return NULL;
 }
 
-static struct column identify(const char *name, bool is_id, bool has_starts,
+/* bare: a parameter's name alone is a value at which it is held. */
+static struct column identify(const char *name, bool is_id, bool has_starts, bool bare,
                               const struct model *model)
 {
     struct column column = {COLUMN_UNUSED, 0};
@@ -53,6 +54,8 @@ static struct column identify(const char *name, bool is_id, bool has_starts,
     int covariate = model_find_covariate(model, name);
     const char *of = has_starts ? parameter_of(name, &kind) : NULL;
     int parameter = of ? model_find_parameter(model, of) : -1;
+    if (!of && bare && has_starts && (parameter = model_find_parameter(model, name)) >= 0)
+        kind = COLUMN_FIXED;
     if (is_id)
         column.kind = COLUMN_ID;
     else if (covariate >= 0)
@@ -111,7 +114,7 @@ static enum status find_columns(struct table *table, const struct import_options
         const char *name = csv_column_name(reader, j);
         bool is_id = j == table->owner.dataset || j == table->owner.experiment;
         struct column column = table->column[j] =
-            identify(name, is_id, !table->of_experiments, model);
+            identify(name, is_id, !table->of_experiments, !options->measurements, model);
         subjects->has_t0 = subjects->has_t0 || column.kind == COLUMN_T0;
         subjects->has_fixed = subjects->has_fixed || column.kind == COLUMN_FIXED;
         subjects->has_start =

@@ -87,9 +87,9 @@ enum status import_table_read(struct import_table *table, uint64_t *n_unused, st
     *n_unused += n_left_out;
     if (!status && n_row > 0 && n_left_out == n_row)
         status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%s: none of its rows belongs to a dataset%s with measurements: are the "
-                           "ids the same?",
-                           table->path, table->owners->has_experiments ? " and an experiment" : "");
+                           "%s: none of its rows belongs to a dataset%s %s: are the ids the same?",
+                           table->path, table->owners->has_experiments ? " and an experiment" : "",
+                           import_which(table->options));
     if (!status)
         import_say_reading(table->options, table->reader, table->path);
     csv_close(table->reader);

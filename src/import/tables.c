@@ -227,8 +227,7 @@ static enum status find_side(const struct csv_reader *reader, size_t column, int
         }
     return csv_fault(reader, column, error,
                      "'%.40s' is not one of -1 or before (all that happens at this time), 1 or "
-                     "after "
-                     "(it), 0 (before doses, after everything else)",
+                     "after (it), 0 (before doses, after everything else)",
                      field);
 }
 

@@ -21,6 +21,10 @@ struct import_rows {
  * exists. */
 enum status import_measurements(struct import_rows *rows, const struct import_options *options,
                                 const struct model *model, struct error *error);
+/* Without a table of measurements: a row at options->last_time for each dataset of the table of
+ * datasets or, if there is none, of the other tables; so with experiments. */
+enum status import_simulated(struct import_rows *rows, const struct import_options *options,
+                             struct error *error);
 /* One more row of missing values; import_rows_end then gives it its owner. */
 enum status import_rows_begin(struct import_rows *rows, struct measurements *row,
                               struct error *error);

@@ -607,7 +607,7 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
     for (size_t i = 0; i < reader->n_column && strlen(names) < sizeof names - 1; i++)
         words_add(names, sizeof names, "%s%.100s", i ? ", " : "", reader->name[i]);
     return error_set(error, STATUS_BAD_PROBLEM,
-                     "%s: there is no column '%s'; the first line has: %s", reader->path, name,
+                     "%s: there is no column '%s'; the columns are: %s", reader->path, name,
                      names);
 }
 

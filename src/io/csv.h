@@ -91,10 +91,22 @@ struct csv_writer {
     bool in_row;
     /* and columns are separated by semicolons, as spreadsheets of half the world read */
     bool decimal_comma;
+    bool types_row; /* below the names of the columns */
     char delimiter; /* 0: a comma, or with decimal commas a semicolon */
     /* By its first text: a terminal gets '?' for control characters. */
     enum { CSV_UNKNOWN, CSV_TERMINAL, CSV_FILE } kind;
+    enum { CSV_BODY, CSV_NAMES, CSV_TYPES } part;
 };
+enum csv_type { CSV_TEXT, CSV_INTEGER, CSV_NUMBER };
+struct csv_column {
+    const char *name;
+    enum csv_type type;
+};
+/* The head: `while (csv_head(&writer)) csv_put_column(&writer, ...);`, a call for each column.
+ * The loop runs once for the names, and with types_row once more for the types: what a column
+ * holds does not depend on its values, which a reader would have to guess from. */
+bool csv_head(struct csv_writer *writer);
+void csv_put_column(struct csv_writer *writer, const char *name, enum csv_type type);
 void csv_put_text(struct csv_writer *writer, const char *text);
 /* reads back to the same bits; NaN, Inf, -Inf */
 void csv_put_number(struct csv_writer *writer, double value);

@@ -55,6 +55,22 @@ void csv_put_text(struct csv_writer *writer, const char *text)
     putc('"', writer->file);
 }
 
+bool csv_head(struct csv_writer *writer)
+{
+    if (writer->part != CSV_BODY)
+        csv_end_row(writer);
+    writer->part = writer->part == CSV_BODY                       ? CSV_NAMES
+                   : writer->part == CSV_NAMES && writer->types_row ? CSV_TYPES
+                                                                  : CSV_BODY;
+    return writer->part != CSV_BODY;
+}
+
+void csv_put_column(struct csv_writer *writer, const char *name, enum csv_type type)
+{
+    static const char *const word[] = {"text", "integer", "number"};
+    csv_put_text(writer, writer->part == CSV_TYPES ? word[type] : name);
+}
+
 void csv_put_number(struct csv_writer *writer, double value)
 {
     char text[NUMBER_SIZE];

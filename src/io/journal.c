@@ -135,8 +135,10 @@ static enum status append(const struct log_file *log, const unsigned char *bytes
     }
     if (!failure)
         return STATUS_OK;
-    if (done && is_tail(log->file, bytes, done, &start) && ftruncate(log->file, start) != 0)
-        done = 0; /* nothing more can be done: readers skip it */
+    if (done && is_tail(log->file, bytes, done, &start)) {
+        int ignored = ftruncate(log->file, start); /* otherwise readers skip what is left */
+        (void)ignored;
+    }
     bool full = failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
     return error_system(error, failure,
                         "cannot append to the journal '%s'; what is in it is safe%s", log->path,
@@ -272,6 +274,10 @@ static size_t find_kind(const struct journal *journal, enum frame_type type)
 enum status journal_keep(struct journal *journal, enum frame_type type, uint32_t number,
                          const void *bytes, size_t n, struct error *error)
 {
+    if (n > UINT32_MAX) /* what a frame's head can say */
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: the state of the run is %zu bytes long; the journal takes 4 GiB",
+                         journal->directory, n);
     size_t i = find_kind(journal, type), size = journal->kept[i].size;
     struct log_file *log = &journal->kept[i].log, made = {.file = -1};
     bool is_new = !journal->kept[i].type || (size > KEPT_BYTES && size / KEPT_TIMES > n);

@@ -61,6 +61,7 @@ struct journal_reader {
     struct log_name {
         char *name;
         uint32_t seed; /* the first frame's checksum */
+        bool is_gone;  /* when it was to be opened: its process has removed it since */
     } *log;            /* n_file, sorted */
     size_t n_file;
     bool has_identity;
@@ -149,6 +150,7 @@ static enum status open_file(struct journal_reader *reader, size_t i, struct err
     snprintf(path, sizeof path, "%s/%s", reader->directory, reader->log[i].name);
     reader->file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     reader->i_file = i;
+    reader->log[i].is_gone = reader->file < 0 && errno == ENOENT;
     if (reader->file < 0 || fstat(reader->file, &found) != 0)
         return error_system(error, errno, "cannot read '%s'", path);
     if (!S_ISREG(found.st_mode))
@@ -391,6 +393,8 @@ static enum status scan_file(struct journal_reader *reader, size_t i, struct err
 {
     bool is_good = false;
     enum status status = open_file(reader, i, error);
+    if (reader->log[i].is_gone) /* another has replaced what it kept, or the run has ended */
+        return STATUS_OK;
     if (status)
         return status;
     struct scan scan = {.size = SCAN_SIZE};

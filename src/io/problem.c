@@ -37,8 +37,8 @@ static void read_plugin_bytes(struct problem *problem)
         unsigned char *bytes = problem_alloc(problem, column.n_row, 1);
         if (bytes && hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        problem->info.model_bytes = bytes;
-        problem->info.n_model_byte = column.n_row;
+        problem->info.model.bytes = bytes;
+        problem->info.model.n_byte = column.n_row;
     }
     hdf5_column_close(&column);
 }
@@ -55,13 +55,13 @@ static void read_source(struct problem *problem)
     else if (hdf5_column_read_strings(&column, 0, 1, PROBLEM_MAX_SOURCE, &problem->arena, &source,
                                       &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
-    problem->info.model_source = source;
+    problem->info.model.source = source;
     hdf5_column_close(&column);
 }
 
 char *problem_source_origin(const struct problem *problem)
 {
-    const char *path = problem->info.path, *name = problem->info.model_name;
+    const char *path = problem->info.path, *name = problem->info.model.name;
     bool named = name && *name;
     size_t size = strlen(path) + (named ? strlen(name) : 0) + sizeof ":/model/source/.ode";
     char *origin = malloc(size);
@@ -74,18 +74,18 @@ char *problem_source_origin(const struct problem *problem)
 static void open_model(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
-    open_attribute(problem, "/model", "plugin", &info->model_plugin);
-    open_attribute(problem, "/model", "sha256", &info->model_sha256);
-    open_attribute(problem, "/model", "name", &info->model_name);
+    open_attribute(problem, "/model", "plugin", &info->model.plugin);
+    open_attribute(problem, "/model", "sha256", &info->model.sha256);
+    open_attribute(problem, "/model", "name", &info->model.name);
     read_plugin_bytes(problem);
     read_source(problem);
-    if (!!info->model_plugin + !!info->model_bytes + !!info->model_source > 1)
+    if (!!info->model.plugin + !!info->model.bytes + !!info->model.source > 1)
         faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; "
                                      "keep the one that is "
                                      "meant");
-    if (info->model_sha256) {
+    if (info->model.sha256) {
         unsigned char digest[SHA256_BYTES];
-        if (!sha256_from_hex(info->model_sha256, digest))
+        if (!sha256_from_hex(info->model.sha256, digest))
             faults_add(&problem->faults, "/model @sha256: must be 64 hexadecimal digits");
     }
 }
@@ -176,7 +176,7 @@ static void open_rows(struct problem *problem)
 
 static enum status read_contents(struct problem *problem, struct error *error)
 {
-    enum status status = problem_check_kind(problem, error);
+    enum status status = problem_check_kind(&problem->file, error);
     if (status)
         return status;
     problem_check_names(problem);
@@ -192,7 +192,7 @@ static enum status read_contents(struct problem *problem, struct error *error)
 
 static enum status read_ids_alone(struct problem *problem, struct error *error)
 {
-    enum status status = problem_check_kind(problem, error);
+    enum status status = problem_check_kind(&problem->file, error);
     if (status)
         return status;
     problem_open_datasets(problem);
@@ -248,7 +248,7 @@ const struct problem_info *problem_info(const struct problem *problem) { return 
 
 char *problem_model_path(const struct problem *problem)
 {
-    const char *plugin = problem->info.model_plugin, *path = problem->info.path;
+    const char *plugin = problem->info.model.plugin, *path = problem->info.path;
     if (!plugin)
         return NULL;
     const char *slash = strrchr(path, '/');

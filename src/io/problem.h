@@ -6,19 +6,14 @@
 #include "base/error_kind.h"
 #include "io/own_columns.h"
 #include "io/problem_block.h"
+#include "io/problem_model.h"
 
 struct problem; /* an open file; holds HDF5 handles and the small tables, never the datasets */
 
 /* The small tables, valid while the problem is open. NULL: the file has no such part. */
 struct problem_info {
     const char *path;
-    const char *model_plugin;       /* /model@plugin, as written; resolve with problem_model_path */
-    const unsigned char *model_bytes; /* /model/plugin */
-    size_t n_model_byte;
-    const char *model_source;       /* /model/source */
-    /* /model@name: the name of a text that has no name of its own */
-    const char *model_name;
-    const char *model_sha256;
+    struct problem_model model;
     /* 0: no /parameters/name, the model's own parameters are meant */
     size_t n_parameter;
     const char *const *parameter_name;
@@ -71,8 +66,13 @@ struct problem_expectation {
     enum error_kind error;  /* of observables for which neither the file nor the model names one */
 };
 struct stiffit_model;
+struct hdf5_file;
 /* Of this model, to which the pointers point; error: normal. */
 struct problem_expectation problem_expectation_of(const struct stiffit_model *abi);
+
+/* STATUS_BAD_PROBLEM: the file is no problem, but a result, say, or has another format. Reads
+ * attributes only. */
+enum status problem_check_kind(struct hdf5_file *file, struct error *error);
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20
  * faults, one per line. STATUS_SYSTEM: the file does not exist or cannot be read. */

@@ -13,29 +13,15 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
 {
     for (size_t i = 0; i < problem->n_parameter; i++) {
         size_t k = d * problem->n_parameter + i;
-        const char *name = problem->parameter_name[i];
-        double start = block->start[k], lower = block->lower[k], upper = block->upper[k];
-        bool is_log = problem->is_log[i] && !block->fixed[k];
         if (block->fixed[k] == PROBLEM_FIXED_NAN)
-            return FAULT(message, "fixed of %.60s is NaN", name);
-        if (!isfinite(start))
-            return FAULT(message, "start of %.60s is %g", name, start);
-        if (is_log && start <= 0 && !(lower > 0)) /* otherwise a fit begins at the bound */
-            return FAULT(message, "start of %.60s is %g; with scale %s it must be > 0", name, start,
-                         problem->parameter_scale[i]);
-        if (isnan(lower) || lower == INFINITY)
-            return FAULT(message, "lower bound of %.60s is %g", name, lower);
-        if (isnan(upper) || upper == -INFINITY || (is_log && upper <= 0))
-            return FAULT(message, "upper bound of %.60s is %g%s", name, upper,
-                         is_log ? "; it must be > 0" : "");
-        enum prior_kind prior = problem->prior ? problem->prior[i].kind : PRIOR_NONE;
-        if (lower > upper)
-            return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g%s", name,
-                         lower, upper,
-                         prior_has_bounds(prior) ? " (its uniform prior bounds it, too)" : "");
-        if (prior_is_positive(prior) && !block->fixed[k] && start <= 0)
-            return FAULT(message, "start of %.60s is %g; with its %s prior it must be > 0", name,
-                         start, prior_word(prior));
+            return FAULT(message, "fixed of %.60s is NaN", problem->parameter_name[i]);
+        const struct parameter_datum parameter = {
+            .name = problem->parameter_name[i], .scale = problem->parameter_scale[i],
+            .start = block->start[k], .lower = block->lower[k], .upper = block->upper[k],
+            .is_fixed = block->fixed[k],
+            .prior = problem->prior ? problem->prior[i].kind : PRIOR_NONE};
+        if (datum_parameter_fault(&parameter, message))
+            return true;
     }
     return false;
 }
@@ -48,10 +34,10 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
         return FAULT(message, "t0 is +inf, which is reserved for steady state");
     if (!isfinite(t0))
         return FAULT(message, "t0 is %g", t0);
-    for (size_t i = 0; i < problem->n_model_covariate; i++) {
-        double covariate = block->covariate[e * problem->n_model_covariate + i];
+    for (size_t i = 0; i < problem->model.n_covariate; i++) {
+        double covariate = block->covariate[e * problem->model.n_covariate + i];
         if (!isfinite(covariate))
-            return FAULT(message, "covariate %.60s is %g", problem->model_covariate_name[i],
+            return FAULT(message, "covariate %.60s is %g", problem->model.covariate_name[i],
                          covariate);
     }
     return false;
@@ -62,8 +48,8 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
 static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block,
                                    size_t first, size_t end)
 {
-    if (problem->has_noise || problem->errors.sigma_for)
-        return problem->has_noise ? NULL : problem->errors.sigma_for;
+    if (problem->model.has_noise || problem->errors.sigma_for)
+        return problem->model.has_noise ? NULL : problem->errors.sigma_for;
     const struct measurements *measured = &block->measured;
     for (size_t i = first; i < end; i++)
         if (measured->censored[i] && !isnan(measured->value[i]))
@@ -89,35 +75,21 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
 static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t e,
                       const char *sigma_for, bool *any, const struct problem_message *message)
 {
-    char at[100];
+    char at[100], fault[DATUM_FAULT];
     const struct measurements *measured = &block->measured;
     for (size_t i = block->row[e]; i < block->row[e + 1]; i++) {
-        uint64_t row = block->room->place[GROUP_MEASUREMENTS][e] + (i - block->row[e]);
-        double time = measured->time[i], value = measured->value[i], sigma = measured->sigma[i];
-        uint32_t observable = measured->observable[i];
-        if (isnan(value))
+        uint32_t k = measured->observable[i];
+        const struct row_datum row = {
+            .time = measured->time[i], .value = measured->value[i], .sigma = measured->sigma[i],
+            .t0 = block->t0[e], .observable = problem->model.observable_name[k],
+            .error = problem->errors.kind[k], .sigma_for = sigma_for};
+        if (isnan(row.value))
             continue;
         *any = true;
-        if (isinf(value))
-            return FAULT(message, "%s: value is infinite", place(problem, row, at));
-        if (isnan(time) || time == -INFINITY)
-            return FAULT(message, "%s: time is %s", place(problem, row, at),
-                         isnan(time) ? "NaN" : "infinite, before t0");
-        if (time < block->t0[e])
-            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at),
-                         time, block->t0[e]);
-        if (sigma <= 0 || isinf(sigma))
-            return FAULT(message, "%s: sigma is %g; it must be > 0 and finite (NaN: not known)",
-                         place(problem, row, at), sigma);
-        if (sigma_for && isnan(sigma))
-            return FAULT(message,
-                         "%s: sigma is not known, and the model has no noise: %.60s needs it",
-                         place(problem, row, at), sigma_for);
-        if (error_row[problem->errors.kind[observable]].is_log && value <= 0)
-            return FAULT(message,
-                         "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
-                         place(problem, row, at), value,
-                         problem->errors.observable_name[observable]);
+        if (datum_row_fault(&row, &(struct problem_message){fault, sizeof fault}))
+            return FAULT(message, "%s: %s",
+                         place(problem, block->room->place[GROUP_MEASUREMENTS][e] +
+                                            (i - block->row[e]), at), fault);
     }
     return false;
 }

@@ -9,69 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rate or duration that is left to the model must be there. */
-static bool infusion_fault(const struct problem *problem, const struct dose *dose, uint64_t row,
-                           const struct problem_message *message)
-{
-    bool is_rate = dose->rate == DOSE_OF_MODEL;
-    if (!is_rate && dose->duration != DOSE_OF_MODEL)
-        return false;
-    uint8_t kind =
-        problem->infusion_kind ? problem->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
-    const char *const what = is_rate ? "rate" : "duration";
-    return kind != (is_rate ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION) &&
-           FAULT(message, "dose in row %" PRIu64 ": %s is -1, but the model has no %s(%.60s)", row,
-                 what, what, problem->state_name[dose->target]);
-}
-
 static bool dose_fault(const struct problem *problem, const struct problem_block *block, size_t e,
                        const struct problem_message *message)
 {
+    const struct problem_expectation *model = &problem->model;
+    char fault[DATUM_FAULT];
     for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
         const struct dose *dose = &block->dose[i];
-        double rate = dose->rate, duration = dose->duration;
-        uint64_t row = block->room->place[GROUP_DOSES][e] + (i - block->first_dose[e]);
-        if (!isfinite(dose->time))
-            return FAULT(message, "dose in row %" PRIu64 ": time is %g", row, dose->time);
-        if (dose->time < block->t0[e])
-            return FAULT(message, "dose in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row,
-                         dose->time, block->t0[e]);
-        if (!isfinite(dose->amount))
-            return FAULT(message, "dose in row %" PRIu64 ": amount is %g", row, dose->amount);
-        if (!(duration >= 0 && duration < INFINITY) && duration != DOSE_OF_MODEL)
-            return FAULT(message,
-                         "dose in row %" PRIu64 ": duration is %g; it must be finite and >= 0", row,
-                         duration);
-        if (!(rate >= 0 && rate < INFINITY) && rate != DOSE_OF_MODEL)
-            return FAULT(message, "dose in row %" PRIu64 ": rate is %g; it must be finite and >= 0",
-                         row, rate);
-        if (rate != 0 && duration != 0)
-            return FAULT(message,
-                         "dose in row %" PRIu64 ": has a rate and a duration; give one of them",
-                         row);
-        if (infusion_fault(problem, dose, row, message))
-            return true;
-        if (rate == DOSE_OF_MODEL && dose->amount < 0)
-            return FAULT(message,
-                         "dose in row %" PRIu64 ": amount is %g; with a rate it must be >= 0", row,
-                         dose->amount);
-        if (rate > 0 && !(dose->amount >= 0 && isfinite(dose->amount / rate)))
-            return FAULT(message,
-                         "dose in row %" PRIu64 ": amount is %g with rate %g; it must be >= 0", row,
-                         dose->amount, rate);
-        if (dose->count == 0 && !dose->steady)
-            return FAULT(message,
-                         "dose in row %" PRIu64 ": count is 0, which only steady doses may have",
-                         row);
-        if (dose->steady && !(dose->interval > 0 && dose->interval < INFINITY))
-            return FAULT(message, "dose in row %" PRIu64 ": is steady, but has no interval above 0",
-                         row);
-        if (dose->count > 1 &&
-            !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
-            return FAULT(message,
-                         "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but has no "
-                                                                         "interval above 0",
-                         row, dose->count);
+        int kind =
+            model->infusion_kind ? model->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
+        if (datum_dose_fault(dose, block->t0[e], kind, model->state_name[dose->target],
+                             &(struct problem_message){fault, sizeof fault}))
+            return FAULT(message, "dose in row %" PRIu64 ": %s",
+                         block->room->place[GROUP_DOSES][e] + (i - block->first_dose[e]), fault);
     }
     return false;
 }
@@ -80,27 +30,22 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
                         const struct problem_message *message)
 {
     const size_t *first = block->room->offset[GROUP_INPUTS];
-    for (size_t i = 0; i < problem->n_model_input; i++)
+    char fault[DATUM_FAULT];
+    for (size_t i = 0; i < problem->model.n_input; i++)
         problem->last_knot[i] = NAN;
     for (size_t k = first[e]; k < first[e + 1]; k++) {
         const struct knot *knot = &block->room->knot[k];
-        const char *name = problem->model_input_name[knot->input];
+        const char *name = problem->model.input_name[knot->input];
         double *last = &problem->last_knot[knot->input];
-        uint64_t row = block->room->place[GROUP_INPUTS][e] + (k - first[e]);
-        if (!isfinite(knot->time) || !isfinite(knot->value))
-            return FAULT(message, "input %.60s in row %" PRIu64 ": %s is %g", name, row,
-                         isfinite(knot->time) ? "value" : "time",
-                         isfinite(knot->time) ? knot->value : knot->time);
-        if (knot->time <= *last)
-            return FAULT(message,
-                         "input %.60s in row %" PRIu64 ": time is %.17g, %s %.17g; times must "
-                                                       "increase",
-                         name, row, knot->time, knot->time == *last ? "again" : "after", *last);
+        if (datum_knot_fault(knot->time, knot->value, *last,
+                             &(struct problem_message){fault, sizeof fault}))
+            return FAULT(message, "input %.60s in row %" PRIu64 ": %s", name,
+                         block->room->place[GROUP_INPUTS][e] + (k - first[e]), fault);
         *last = knot->time;
     }
-    for (size_t i = 0; i < problem->n_model_input && block->row[e + 1] > block->row[e]; i++)
+    for (size_t i = 0; i < problem->model.n_input && block->row[e + 1] > block->row[e]; i++)
         if (isnan(problem->last_knot[i]))
-            return FAULT(message, "input %.60s has no value", problem->model_input_name[i]);
+            return FAULT(message, "input %.60s has no value", problem->model.input_name[i]);
     return false;
 }
 
@@ -129,7 +74,7 @@ static bool part_fault(const struct problem *problem, const struct problem_block
                        const struct substitute *substitute, uint64_t row,
                        const struct problem_message *message)
 {
-    const char *name = problem->model_parameter_name[substitute->parameter];
+    const char *name = problem->model.parameter_name[substitute->parameter];
     size_t n_row = block->row[e + 1] - block->row[e];
     if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
         return FAULT(message,
@@ -188,7 +133,7 @@ static bool repeats(const struct problem *problem, const struct problem_block *b
     for (size_t i = 1; i < n && !found; i++)
         if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
             found = FAULT(message, "%.60s is substituted twice %s",
-                          problem->model_parameter_name[sorted[i].parameter],
+                          problem->model.parameter_name[sorted[i].parameter],
                           sorted[i].row == EXPERIMENT_NONE ? "from the same time on"
                                                            : "for the same measurement");
     free(sorted);
@@ -202,7 +147,7 @@ static bool substitute_fault(const struct problem *problem, const struct problem
     size_t first = block->first_substitute[e], end = block->first_substitute[e + 1];
     for (size_t i = first; i < end && !found; i++) {
         const struct substitute *substitute = &block->substitute[i];
-        const char *name = problem->model_parameter_name[substitute->parameter];
+        const char *name = problem->model.parameter_name[substitute->parameter];
         uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + (i - first);
         bool is_plain = substitute->row == EXPERIMENT_NONE && substitute->time == -INFINITY;
         if (!is_plain)
@@ -216,12 +161,12 @@ static bool substitute_fault(const struct problem *problem, const struct problem
             found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row,
                           name, substitute->value);
     }
-    for (size_t j = 0; j < problem->n_model_parameter && !found; j++)
+    for (size_t j = 0; j < problem->model.n_parameter && !found; j++)
         if (problem->must_substitute[j] && !problem->seen[j])
             found = FAULT(message,
                           "parameter %.60s has no value: it is neither in /parameters nor "
                           "substituted",
-                          problem->model_parameter_name[j]);
+                          problem->model.parameter_name[j]);
     for (size_t i = first; i < end; i++)
         problem->seen[block->substitute[i].parameter] = 0;
     return found || repeats(problem, block, e, message);

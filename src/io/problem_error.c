@@ -41,25 +41,22 @@ static const char *who_says(const struct problem *problem, size_t k, char who[WH
     if (problem->errors.own[k] < 0 && problem->errors.kind[k] == problem->errors.fallback)
         snprintf(who, WHO, "--error %s", word);
     else
-        snprintf(who, WHO, "%s errors of %.40s", word, problem->errors.observable_name[k]);
+        snprintf(who, WHO, "%s errors of %.40s", word, problem->model.observable_name[k]);
     return who;
 }
 
-/* Squares determine their scale; losses that are not squares, and sums of different ones, depend
- * on it. */
 static enum status find_sigma_for(struct problem *problem, struct error *error)
 {
-    size_t n = problem->n_model_observable, i = 0;
-    while (i < n && error_row[problem->errors.kind[i]].growth != GROWTH_OTHER)
-        i++;
-    if (i == n && error_kinds_mix(problem->errors.kind, n))
-        problem->errors.sigma_for = "a sum of losses that are not all squares";
-    if (i == n)
+    size_t n = problem->model.n_observable;
+    int i = error_kinds_need_sigma(problem->errors.kind, n);
+    if (i == (int)n)
+        problem->errors.sigma_for = ERROR_KINDS_MIXED;
+    if (i < 0 || i == (int)n)
         return STATUS_OK;
     char *who = arena_calloc(&problem->arena, WHO, 1);
     if (!who)
         return problem_no_memory(problem, error);
-    problem->errors.sigma_for = who_says(problem, i, who);
+    problem->errors.sigma_for = who_says(problem, (size_t)i, who);
     return STATUS_OK;
 }
 
@@ -68,7 +65,7 @@ enum status problem_match_errors(struct problem *problem,
 {
     const struct problem_info *info = &problem->info;
     struct problem_errors *errors = &problem->errors;
-    size_t n = problem->n_model_observable,
+    size_t n = problem->model.n_observable,
            n_file = problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].n_name;
     const uint32_t *to_model =
         problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].to_model;
@@ -103,7 +100,7 @@ enum status problem_match_errors(struct problem *problem,
  * options. */
 void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
 {
-    for (size_t k = 0; k < problem->n_model_observable; k++)
+    for (size_t k = 0; k < problem->model.n_observable; k++)
         if (problem->errors.own[k] >= 0) {
             sha256_add_uint64(hash, k);
             sha256_add_string(hash, error_kind_word[problem->errors.own[k]]);

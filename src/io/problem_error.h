@@ -8,7 +8,6 @@ struct sha256;
 
 /* Arrays have one entry for each observable of the model. */
 struct problem_errors {
-    const char *const *observable_name;
     enum error_kind *kind;    /* the distribution in effect */
     int *own;                 /* the file's own word, or -1 */
     enum error_kind fallback; /* of the expectation */

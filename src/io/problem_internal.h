@@ -60,35 +60,30 @@ struct problem {
     const char *const *parameter_name, *const *parameter_scale;
     uint32_t *to_model;
     bool *is_log;
-    size_t n_model_parameter, n_model_covariate, n_model_observable, n_model_input;
-    const char *const *model_parameter_name, *const *model_input_name;
-    const char *const *model_covariate_name;
+    /* counts, names, infusion_kind, t0 and has_noise, which are copies: the model may be closed
+     * before the problem */
+    struct problem_expectation model;
     size_t *covariate_column;     /* of each covariate of the model in the file */
     bool *covariate_of_experiment; /* it is in /experiments */
-    /* n_model_parameter: of those that the file does not have; NaN: the others */
+    /* model.n_parameter: of those that the file does not have; NaN: the others */
     double *constant;
-    bool *is_of_state;            /* n_model_parameter: states depend on it */
+    bool *is_of_state;            /* model.n_parameter: states depend on it */
     /* the most pairs of a model's parameter and another's name in one experiment, of substitutes
      * from a time on or for single rows */
     size_t n_pair;
-    bool *must_substitute;        /* n_model_parameter: neither in the file nor constant */
-    double *last_knot;            /* n_model_input: scratch */
-    uint8_t *seen;                /* n_model_parameter: scratch, zeros */
-    double default_t0;
-    const uint8_t *infusion_kind;  /* as in struct problem_expectation */
-    const char *const *state_name;
+    bool *must_substitute;        /* model.n_parameter: neither in the file nor constant */
+    double *last_knot;            /* model.n_input: scratch */
+    uint8_t *seen;                /* model.n_parameter: scratch, zeros */
     struct problem_prior_tables prior_tables;
     struct problem_prior *prior;  /* n_parameter, or NULL */
-    bool has_noise;               /* as in struct problem_expectation */
     struct problem_errors errors;
     uint64_t n_censored;          /* found by problem_validate */
     uint64_t *n_fixed;            /* n_parameter: likewise, as problem_n_fixed; NULL before */
 };
 
 enum status problem_no_memory(const struct problem *problem, struct error *error);
-/* problem_schema.c: the file's kind, names in our groups that are not ours, and the attributes
- * of /options as text. */
-enum status problem_check_kind(struct problem *problem, struct error *error);
+/* problem_schema.c: names in our groups that are not ours, and the attributes of /options as
+ * text. */
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 

@@ -49,6 +49,24 @@ static const char *const *copy_names(struct problem *problem, size_t n, const ch
     return copy;
 }
 
+/* What is needed of the model until the problem is closed. */
+static void keep_model(struct problem *problem, const struct problem_expectation *model)
+{
+    uint8_t *kind = problem_alloc(problem, model->n_state + 1, sizeof *kind);
+    if (kind && model->infusion_kind)
+        memcpy(kind, model->infusion_kind, model->n_state);
+    problem->model = (struct problem_expectation){
+        .n_parameter = model->n_parameter, .n_covariate = model->n_covariate,
+        .n_observable = model->n_observable, .n_state = model->n_state, .n_input = model->n_input,
+        .parameter_name = copy_names(problem, model->n_parameter, model->parameter_name),
+        .covariate_name = copy_names(problem, model->n_covariate, model->covariate_name),
+        .observable_name = copy_names(problem, model->n_observable, model->observable_name),
+        .state_name = copy_names(problem, model->n_state, model->state_name),
+        .input_name = copy_names(problem, model->n_input, model->input_name),
+        .infusion_kind = model->infusion_kind ? kind : NULL, .t0 = model->t0,
+        .has_noise = model->has_noise};
+}
+
 /* The model's parameters that /parameters does not have: those that /substitutes knows are
  * substituted, or constant. */
 static void match_substituted(struct problem *problem,
@@ -56,8 +74,6 @@ static void match_substituted(struct problem *problem,
 {
     const struct problem_field *field = problem->stream[GROUP_SUBSTITUTES].field;
     size_t n = expectation->n_parameter;
-    problem->n_model_parameter = n;
-    problem->model_parameter_name = copy_names(problem, n, expectation->parameter_name);
     problem->constant = problem_alloc(problem, n + 1, sizeof *problem->constant);
     problem->is_of_state = problem_alloc(problem, n + 1, sizeof *problem->is_of_state);
     problem->must_substitute = problem_alloc(problem, n + 1, sizeof *problem->must_substitute);
@@ -235,8 +251,6 @@ static enum status match_covariates(struct problem *problem,
     const struct problem_owners *of_datasets = &problem->owners[0],
                                 *of_experiments = &problem->owners[1];
     size_t n = expectation->n_covariate;
-    problem->n_model_covariate = n;
-    problem->model_covariate_name = copy_names(problem, n, expectation->covariate_name);
     problem->covariate_column = problem_alloc(problem, n + 1, sizeof *problem->covariate_column);
     problem->covariate_of_experiment =
         problem_alloc(problem, n + 1, sizeof *problem->covariate_of_experiment);
@@ -279,11 +293,6 @@ static enum status match_groups(struct problem *problem,
                        stream->n_row,
                        stream->of_experiments ? "/experiments/dataset" : "/datasets/id");
     }
-    problem->n_model_observable = expectation->n_observable;
-    problem->n_model_input = expectation->n_input;
-    problem->errors.observable_name =
-        copy_names(problem, expectation->n_observable, expectation->observable_name);
-    problem->model_input_name = copy_names(problem, expectation->n_input, expectation->input_name);
     problem->last_knot =
         problem_alloc(problem, expectation->n_input + 1, sizeof *problem->last_knot);
     problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of,
@@ -306,26 +315,27 @@ static void check_sigma(struct problem *problem, const struct problem_expectatio
 {
     const struct problem_field *sigma =
         &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_sigma];
-    if (problem->errors.sigma_for && !problem->has_noise && !sigma->column.dataset &&
+    if (problem->errors.sigma_for && !problem->model.has_noise && !sigma->column.dataset &&
         problem->info.n_measurement > 0)
         faults_add(&problem->faults,
                    "/measurements/sigma is missing, and the model %s has no noise: %s needs the "
-                   "standard "
-                   "deviation of every measurement (a column sigma, or in the model 'observe NAME "
-                   "sd ...')",
+                   "standard deviation of every measurement (a column sigma, or in the model "
+                   "'observe NAME sd ...')",
                    expectation->model_name, problem->errors.sigma_for);
 }
 
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation,
                           struct error *error)
 {
-    problem->has_noise = expectation->has_noise;
     static enum status (*const parts[])(struct problem * problem,
                                         const struct problem_expectation *expectation,
                                         struct error *error) = {match_parameters,     match_scales,
                                                                 problem_match_priors, match_tables,
                                                                 match_covariates,     match_groups,
                                                                 problem_match_errors};
+    keep_model(problem, expectation);
+    if (problem->faults.no_memory)
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         enum status status = parts[i](problem, expectation, error);
         if (status)
@@ -333,9 +343,6 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
     }
     check_common_values(problem);
     check_sigma(problem, expectation);
-    problem->default_t0 = expectation->t0;
-    problem->infusion_kind = expectation->infusion_kind;
-    problem->state_name = expectation->state_name;
     problem->matched = true;
     return STATUS_OK;
 }

@@ -30,6 +30,11 @@ static const char *const scales_of[] = {"natural", "optimizer"};
 const char *prior_word(enum prior_kind kind) { return kinds[kind]; }
 bool prior_has_bounds(enum prior_kind kind) { return needs_of[kind] & NEEDS_BOUNDS; }
 bool prior_is_positive(enum prior_kind kind) { return positive[kind]; }
+bool prior_needs_sigma(enum prior_kind kind) { return kind != PRIOR_NONE && kind != PRIOR_UNIFORM; }
+
+const struct prior_source prior_source_model = {.is_model = true, .kind_path = "the model's prior",
+                                                .on_path = "the model's prior_on",
+                                                .number_path = model_path};
 
 static void read_numbers(struct problem *problem, int which)
 {
@@ -37,6 +42,7 @@ static void read_numbers(struct problem *problem, int which)
     const char *path = number_path[which];
     struct hdf5_column column;
     struct error fault = {0};
+    double *number;
     if (!problem_open_column(problem, path, &column))
         return;
     uint64_t a = column.n_row, b = column.width;
@@ -48,10 +54,10 @@ static void read_numbers(struct problem *problem, int which)
                                                    "same for "
                    "all datasets",
                    path, a, b);
-    } else if ((tables->number[which] = problem_alloc(problem, column.n_row + 1, sizeof(double)))) {
+    } else if ((number = problem_alloc(problem, column.n_row + 1, sizeof *number))) {
+        tables->number[which] = number;
         tables->n_number[which] = (size_t)column.n_row;
-        if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, tables->number[which],
-                                    &fault))
+        if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, number, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }
     hdf5_column_close(&column);
@@ -77,14 +83,6 @@ void problem_open_priors(struct problem *problem)
                                      "priors have no meaning");
 }
 
-/* The tables in use, with rows in the file's order: the file's own, otherwise the model's. */
-struct prior_source {
-    struct problem_prior_tables tables;
-    bool is_model;
-    const char *kind_path, *on_path;
-    const char *const *number_path;
-};
-
 static bool has_length(struct problem *problem, const char *path, size_t n)
 {
     if (n == problem->n_parameter)
@@ -106,7 +104,14 @@ static bool have_lengths(struct problem *problem)
     return good;
 }
 
-static int find_word(struct problem *problem, const char *path, size_t i, const char *word,
+/* Row i of a table, in messages. */
+struct place {
+    struct problem_faults *faults;
+    size_t i;
+    const char *name; /* of the parameter */
+};
+
+static int find_word(const struct place *place, const char *path, const char *word,
                      const char *what, const char *const *words, size_t n)
 {
     for (size_t k = 0; k < n; k++)
@@ -114,11 +119,11 @@ static int find_word(struct problem *problem, const char *path, size_t i, const 
             return (int)k;
     const char *near = strlen(word) < 64 ? nearest_name(word, words, n) : NULL;
     if (near)
-        faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; did you mean \"%s\"?",
-                   path, i, problem->parameter_name[i], word, what, near);
+        faults_add(place->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; did you mean \"%s\"?",
+                   path, place->i, place->name, word, what, near);
     else
-        faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; use %s", path, i,
-                   problem->parameter_name[i], word, what,
+        faults_add(place->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; use %s", path, place->i,
+                   place->name, word, what,
                    n == N_PRIOR_KIND ? "none, normal, log-normal, laplace, log-laplace, uniform, "
                                        "log-uniform, cauchy, gamma, "
                                        "chi-square, exponential or rayleigh"
@@ -127,104 +132,108 @@ static int find_word(struct problem *problem, const char *path, size_t i, const 
 }
 
 /* A number that the prior of parameter i needs; NaN and a fault if it is missing. */
-static double need_number(struct problem *problem, const struct prior_source *source, size_t i,
-                          int which, const char *kind)
+static double need_number(const struct place *place, const struct prior_source *source, int which,
+                          const char *kind)
 {
     const double *number = source->tables.number[which];
     const char *path = source->number_path[which];
     if (!number)
-        faults_add(&problem->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it",
-                   path, kind, problem->parameter_name[i], i);
-    else if (isnan(number[i]))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", path, i,
-                   problem->parameter_name[i], kind);
-    return number ? number[i] : NAN;
+        faults_add(place->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it",
+                   path, kind, place->name, place->i);
+    else if (isnan(number[place->i]))
+        faults_add(place->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", path, place->i,
+                   place->name, kind);
+    return number ? number[place->i] : NAN;
 }
 
 /* Converts lower and upper on the prior's scale to bounds on the natural scale. */
-static void match_uniform(struct problem *problem, const struct prior_source *source, size_t i,
-                          struct problem_prior *prior)
+static void match_uniform(const struct place *place, const struct prior_source *source,
+                          const char *scale, struct problem_prior *prior)
 {
-    const char *name = problem->parameter_name[i], *scale = problem->parameter_scale[i];
-    double lower = need_number(problem, source, i, PRIOR_LOWER, kinds[prior->kind]);
-    double upper = need_number(problem, source, i, PRIOR_UPPER, kinds[prior->kind]);
+    const char *name = place->name;
+    bool is_log = strcmp(scale, "lin") != 0;
+    size_t i = place->i;
+    double lower = need_number(place, source, PRIOR_LOWER, kinds[prior->kind]);
+    double upper = need_number(place, source, PRIOR_UPPER, kinds[prior->kind]);
     if (prior->kind == PRIOR_LOG_UNIFORM && lower <= 0)
-        faults_add(&problem->faults,
+        faults_add(place->faults,
                    "%s row %zu (%.60s): is %g; a log-uniform prior needs a positive one",
                    source->number_path[PRIOR_LOWER], i, name, lower);
     if (lower >= upper)
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g",
+        faults_add(place->faults, "%s row %zu (%.60s): is %g, not below the upper end %g",
                    source->number_path[PRIOR_LOWER], i, name, lower, upper);
-    if (prior->on_optimizer && problem->is_log[i]) {
+    if (prior->on_optimizer && is_log) {
         bool is_log10 = strcmp(scale, "log10") == 0;
         lower = is_log10 ? pow(10, lower) : exp(lower);
         upper = is_log10 ? pow(10, upper) : exp(upper);
-    } else if (problem->is_log[i] && upper <= 0) {
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; with scale %s it must be > 0",
+    } else if (is_log && upper <= 0) {
+        faults_add(place->faults, "%s row %zu (%.60s): is %g; with scale %s it must be > 0",
                    source->number_path[PRIOR_UPPER], i, name, upper, scale);
     }
     prior->lower = lower;
     prior->upper = upper;
 }
 
-static void match_prior(struct problem *problem, const struct prior_source *source, size_t i,
-                        struct problem_prior *prior)
+void prior_match(const struct prior_source *source, size_t i, const char *name, const char *scale,
+                 struct problem_faults *faults, struct problem_prior *prior)
 {
     const struct problem_prior_tables *tables = &source->tables;
-    const char *name = problem->parameter_name[i];
+    const struct place place = {faults, i, name};
+    bool is_log = strcmp(scale, "lin") != 0;
     int kind =
-        find_word(problem, source->kind_path, i, tables->kind[i], "prior", kinds, N_PRIOR_KIND);
-    int on = tables->on ? find_word(problem, source->on_path, i, tables->on[i], "scale of a prior",
+        find_word(&place, source->kind_path, tables->kind[i], "prior", kinds, N_PRIOR_KIND);
+    int on = tables->on ? find_word(&place, source->on_path, tables->on[i], "scale of a prior",
                                     scales_of, 2)
                         : 0;
     if (kind <= 0 || on < 0)
         return;
     prior->kind = (enum prior_kind)kind;
     prior->on_optimizer = on == 1;
-    if ((positive[kind] || prior->kind == PRIOR_LOG_NORMAL) && on == 1 && problem->is_log[i])
-        faults_add(&problem->faults,
+    if ((positive[kind] || prior->kind == PRIOR_LOG_NORMAL) && on == 1 && is_log)
+        faults_add(faults,
                    "%s row %zu (%.60s): is optimizer, where the parameter is already a logarithm; "
-                   "use "
-                   "natural%s",
+                   "use natural%s",
                    source->on_path, i, name,
                    prior->kind == PRIOR_LOG_NORMAL ? ", or a normal prior" : "");
     if (needs_of[kind] & NEEDS_BOUNDS)
-        match_uniform(problem, source, i, prior);
+        match_uniform(&place, source, scale, prior);
     if (prior->kind == PRIOR_UNIFORM)
         return;
     prior->location = needs_of[kind] & NEEDS_LOCATION
-                          ? need_number(problem, source, i, PRIOR_LOCATION, kinds[kind])
+                          ? need_number(&place, source, PRIOR_LOCATION, kinds[kind])
                           : 0;
     prior->scale = needs_of[kind] & NEEDS_SCALE
-                       ? need_number(problem, source, i, PRIOR_SCALE, kinds[kind])
+                       ? need_number(&place, source, PRIOR_SCALE, kinds[kind])
                        : 1;
     bool is_shape = prior->kind == PRIOR_GAMMA || prior->kind == PRIOR_CHI_SQUARE;
     if (isinf(prior->location) || (is_shape && prior->location <= 0))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %s",
+        faults_add(faults, "%s row %zu (%.60s): is %s",
                    source->number_path[PRIOR_LOCATION], i, name,
                    isinf(prior->location) ? "infinite" : "not positive");
     if (prior->scale <= 0 || isinf(prior->scale))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite",
+        faults_add(faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite",
                    source->number_path[PRIOR_SCALE], i, name, prior->scale);
-    if (!problem->errors.sigma_for)
-        problem->errors.sigma_for = source->is_model ? "a prior of the model" : "a prior";
 }
 
-/* A prior that the model puts on a logarithm is invalid on another scale. */
+const char *prior_other_scale(const struct problem_expectation *model, size_t i, const char *scale)
+{
+    const char *own = model->parameter_scale ? model->parameter_scale[i] : "lin";
+    bool is_on_optimizer =
+        model->parameter_prior_on && strcmp(model->parameter_prior_on[i], "optimizer") == 0;
+    return strcmp(model->parameter_prior[i], "none") != 0 && is_on_optimizer &&
+           strcmp(own, scale) != 0 ? own : NULL;
+}
+
 static void check_same_scale(struct problem *problem, const struct problem_expectation *expectation,
                              size_t i)
 {
-    uint32_t k = problem->to_model[i];
-    const char *scale = expectation->parameter_scale ? expectation->parameter_scale[k] : "lin";
-    bool is_on_optimizer = expectation->parameter_prior_on &&
-                           strcmp(expectation->parameter_prior_on[k], "optimizer") == 0;
-    if (strcmp(expectation->parameter_prior[k], "none") != 0 && is_on_optimizer &&
-        strcmp(scale, problem->parameter_scale[i]) != 0)
+    const char *scale = problem->parameter_scale[i];
+    const char *other = prior_other_scale(expectation, problem->to_model[i], scale);
+    if (other)
         faults_add(&problem->faults,
                    "/parameters/scale row %zu (%.60s): is %s, but the model's prior refers to "
-                   "scale %s; "
-                   "keep that scale, or add /parameters/prior",
-                   i, problem->parameter_name[i], problem->parameter_scale[i], scale);
+                   "scale %s; keep that scale, or add /parameters/prior",
+                   i, problem->parameter_name[i], scale, other);
 }
 
 /* Takes the model's priors, in the file's order of parameters. */
@@ -248,7 +257,7 @@ static bool take_from_model(struct problem *problem, const struct problem_expect
                            : scales_of[0];
         for (int which = 0; which < N_PRIOR_NUMBER; which++) {
             const double *number = expectation->parameter_prior_number[which];
-            tables->number[which][i] = number && !is_own ? number[k] : (double)NAN;
+            numbers[(size_t)which * n + i] = number && !is_own ? number[k] : (double)NAN;
         }
         if (!is_own)
             check_same_scale(problem, expectation, i);
@@ -266,30 +275,34 @@ enum status problem_match_priors(struct problem *problem,
     if ((!has_own && !expectation->parameter_prior) || (has_own && !have_lengths(problem)))
         return STATUS_OK;
     if (!has_own) {
-        source = (struct prior_source){.is_model = true,
-                                       .kind_path = "the model's prior",
-                                       .on_path = "the model's prior_on",
-                                       .number_path = model_path};
+        source = prior_source_model;
         if (!take_from_model(problem, expectation, &source.tables))
             return problem_no_memory(problem, error);
     }
     problem->prior = arena_calloc(&problem->arena, n + 1, sizeof *problem->prior);
     if (!problem->prior)
         return problem_no_memory(problem, error);
-    for (size_t i = 0; i < n; i++)
-        match_prior(problem, &source, i, &problem->prior[i]);
+    for (size_t i = 0; i < n; i++) {
+        prior_match(&source, i, problem->parameter_name[i], problem->parameter_scale[i],
+                    &problem->faults, &problem->prior[i]);
+        if (prior_needs_sigma(problem->prior[i].kind) && !problem->errors.sigma_for)
+            problem->errors.sigma_for = source.is_model ? "a prior of the model" : "a prior";
+    }
     return STATUS_OK;
+}
+
+void prior_tighten(const struct problem_prior *prior, double *lower, double *upper)
+{
+    if (!prior_has_bounds(prior->kind))
+        return;
+    *lower = prior->lower > *lower ? prior->lower : *lower;
+    *upper = prior->upper < *upper ? prior->upper : *upper;
 }
 
 void problem_tighten_bounds(const struct problem *problem, double *lower, double *upper)
 {
-    for (size_t i = 0; problem->prior && i < problem->n_parameter; i++) {
-        const struct problem_prior *prior = &problem->prior[i];
-        if (!prior_has_bounds(prior->kind))
-            continue;
-        lower[i] = prior->lower > lower[i] ? prior->lower : lower[i];
-        upper[i] = prior->upper < upper[i] ? prior->upper : upper[i];
-    }
+    for (size_t i = 0; problem->prior && i < problem->n_parameter; i++)
+        prior_tighten(&problem->prior[i], &lower[i], &upper[i]);
 }
 
 void problem_hash_priors(const struct problem *problem, struct sha256 *hash)

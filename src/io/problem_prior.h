@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct problem;
+struct problem_faults;
 struct problem_expectation;
 struct sha256;
 
@@ -26,6 +27,10 @@ const char *prior_word(enum prior_kind kind);
 bool prior_has_bounds(enum prior_kind kind);
 /* its density is 0 where the parameter is not positive */
 bool prior_is_positive(enum prior_kind kind);
+/* a density whose weight against the measurements depends on every sigma */
+bool prior_needs_sigma(enum prior_kind kind);
+/* A uniform prior as bounds. */
+void prior_tighten(const struct problem_prior *prior, double *lower, double *upper);
 const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 
 enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };
@@ -34,9 +39,26 @@ enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRI
 struct problem_prior_tables {
     const char *const *kind, *const *on;
     size_t n_kind, n_on;
-    double *number[N_PRIOR_NUMBER];
+    const double *number[N_PRIOR_NUMBER];
     size_t n_number[N_PRIOR_NUMBER];
 };
+
+/* The tables in use, by row: the file's own, otherwise the model's. */
+struct prior_source {
+    struct problem_prior_tables tables;
+    bool is_model;
+    const char *kind_path, *on_path;  /* for messages */
+    const char *const *number_path;
+};
+extern const struct prior_source prior_source_model; /* without tables */
+/* Row i as the prior of a parameter with this name and scale (lin, log, log10); *prior stays as
+ * it is if there is none. Faults are added. */
+void prior_match(const struct prior_source *source, size_t i, const char *name, const char *scale,
+                 struct problem_faults *faults, struct problem_prior *prior);
+/* A prior that the model puts on the logarithm of its parameter i is invalid on another scale:
+ * returns the scale it refers to, or NULL if there is no such fault. */
+const char *prior_other_scale(const struct problem_expectation *model, size_t i,
+                              const char *scale);
 
 /* Called by problem_open; faults are added to the problem's list. */
 void problem_open_priors(struct problem *problem);

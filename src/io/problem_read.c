@@ -89,7 +89,7 @@ static enum status read_constants(const struct problem *problem, const struct pr
 static enum status read_covariates(const struct problem *problem, struct problem_block *block,
                                    struct error *error)
 {
-    size_t n = problem->n_model_covariate;
+    size_t n = problem->model.n_covariate;
     block->covariate =
         arena_calloc(block->arena, block->n_experiment * n + 1, sizeof *block->covariate);
     enum status status = block->covariate ? STATUS_OK : problem_no_memory(problem, error);
@@ -120,7 +120,7 @@ static enum status read_t0(const struct problem *problem, struct problem_block *
         return problem_no_memory(problem, error);
     if (t0->dataset && t0->n_row == owners->n)
         return read_constants(problem, block, t0, of_experiments, block->t0, error);
-    double common = problem->default_t0;
+    double common = problem->model.t0;
     enum status status =
         t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
     for (size_t e = 0; e < block->n_experiment; e++)

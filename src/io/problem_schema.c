@@ -147,13 +147,13 @@ void problem_check_names(struct problem *problem)
         faults_add_error(&problem->faults, file->path, &fault);
 }
 
-enum status problem_check_kind(struct problem *problem, struct error *error)
+enum status problem_check_kind(struct hdf5_file *file, struct error *error)
 {
-    const char *path = problem->file.path;
+    const char *path = file->path;
     char *kind = NULL;
     bool has_format = false;
     double format = 0;
-    enum status status = hdf5_attribute_text(&problem->file, "/", "stiffit_file", &kind, error);
+    enum status status = hdf5_attribute_text(file, "/", "stiffit_file", &kind, error);
     if (status)
         return status;
     if (!kind)
@@ -172,8 +172,8 @@ enum status problem_check_kind(struct problem *problem, struct error *error)
                            "%s: @stiffit_file is \"%.40s\"; it must be \"problem\"", path, kind);
     free(kind);
     if (!status)
-        status = hdf5_attribute_number(&problem->file, "/", "format", H5T_NATIVE_DOUBLE,
-                                       &has_format, &format, error);
+        status = hdf5_attribute_number(file, "/", "format", H5T_NATIVE_DOUBLE, &has_format,
+                                       &format, error);
     if (!status && !has_format)
         status = error_set(error, STATUS_BAD_PROBLEM,
                            "%s: has no attribute @format; set it to 1 (h5py: "

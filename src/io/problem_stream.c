@@ -225,8 +225,7 @@ static void check_covariates(struct problem *problem)
                        datasets->n_covariate) >= 0)
             faults_add(&problem->faults,
                        "/experiments/covariate_names: \"%.60s\" is in /datasets/covariate_names, "
-                       "too; give "
-                       "it in one of them",
+                       "too; give it in one of them",
                        experiments->covariate_name[i]);
     if (experiments->t0.dataset && datasets->t0.dataset)
         faults_add(&problem->faults,

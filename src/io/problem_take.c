@@ -281,7 +281,7 @@ static bool sort_doses(struct arena *arena, struct dose *dose, size_t n)
 static bool fill_inputs(const struct problem *problem, struct problem_block *block)
 {
     const struct problem_room *room = block->room;
-    size_t n_knot = room->used[GROUP_INPUTS], n_input = problem->n_model_input;
+    size_t n_knot = room->used[GROUP_INPUTS], n_input = problem->model.n_input;
     block->input =
         arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *block->input);
     double *time = arena_alloc(block->arena, (n_knot + 1) * sizeof *time);

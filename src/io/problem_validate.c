@@ -266,11 +266,11 @@ static void hash_record(struct sha256 *hash, const struct record_info *info, con
 static bool hash_happenings(struct sha256 *hash, const struct problem *problem,
                             const struct problem_block *block, size_t e)
 {
-    const struct input *input = block->input + e * problem->n_model_input;
+    const struct input *input = block->input + e * problem->model.n_input;
     size_t n_dose = block->first_dose[e + 1] - block->first_dose[e], n_knot = 0;
     size_t n_substitute = block->first_substitute[e + 1] - block->first_substitute[e];
     size_t n_call = block->first_call[e + 1] - block->first_call[e];
-    for (size_t i = 0; i < problem->n_model_input; i++)
+    for (size_t i = 0; i < problem->model.n_input; i++)
         n_knot += input[i].n;
     sha256_add_uint64(hash, n_dose);
     for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
@@ -280,7 +280,7 @@ static bool hash_happenings(struct sha256 *hash, const struct problem *problem,
         hash_record(hash, &record_info[RECORD_DOSE], &dose);
     }
     sha256_add_uint64(hash, n_knot);
-    for (size_t i = 0; i < problem->n_model_input && n_knot; i++) {
+    for (size_t i = 0; i < problem->model.n_input && n_knot; i++) {
         sha256_add_uint64(hash, input[i].n);
         hash_doubles(hash, input[i].time, input[i].n);
         hash_doubles(hash, input[i].value, input[i].n);
@@ -347,8 +347,8 @@ static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct pr
         size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
         sha256_add_string(hash, block->id[d]);
         hash_doubles(hash, block->t0 + first, end - first);
-        hash_doubles(hash, block->covariate + first * problem->n_model_covariate,
-                     (end - first) * problem->n_model_covariate);
+        hash_doubles(hash, block->covariate + first * problem->model.n_covariate,
+                     (end - first) * problem->model.n_covariate);
         hash_parameters(hash, problem, block, d, last);
         sha256_add_uint64(more, end - first);
         for (size_t e = first; e < end; e++) {
@@ -369,7 +369,7 @@ static void hash_names(struct sha256 *hash, const struct problem *problem)
     sha256_add_string(hash, "stiffit problem 1");
     sha256_add_uint64(hash, problem->info.n_dataset);
     sha256_add_uint64(hash, problem->n_parameter);
-    sha256_add_uint64(hash, problem->n_model_covariate);
+    sha256_add_uint64(hash, problem->model.n_covariate);
     for (size_t i = 0; i < problem->n_parameter; i++) {
         sha256_add_string(hash, problem->parameter_name[i]);
         sha256_add_string(hash, problem->parameter_scale[i]);

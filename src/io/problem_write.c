@@ -58,33 +58,35 @@ static enum status write_small_tables(const struct hdf5_file *file,
 {
     static const char group[] = "";
     const hid_t real = H5T_NATIVE_DOUBLE, byte = H5T_NATIVE_UINT8;
-    const char *source = header->model_source;
-    bool has_model = header->model_plugin || header->model_bytes || source || header->model_sha256;
-    size_t p = header->n_parameter;
-    const double *const *prior = header->prior_number;
+    const struct problem_model *model = &header->model;
+    const struct problem_parameters *given = &header->parameters;
+    bool has_model = model->plugin || model->bytes || model->source || model->sha256;
+    bool has_prior = given->prior;
+    size_t p = given->n;
+    const double *const *prior = given->prior_number;
     const struct part parts[] = {
         {"/model", NULL, has_model ? group : NULL, IS_GROUP, 0, 0},
-        {"/model", "plugin", header->model_plugin, 0, 0, 0},
-        {"/model", "sha256", header->model_sha256, 0, 0, 0},
-        {"/model", "name", has_model ? header->model_name : NULL, 0, 0, 0},
-        {"/model/source", NULL, source ? &source : NULL, 0, 1, 0},
-        {"/model/plugin", NULL, header->model_bytes, byte, header->n_model_byte, 0},
+        {"/model", "plugin", model->plugin, 0, 0, 0},
+        {"/model", "sha256", model->sha256, 0, 0, 0},
+        {"/model", "name", has_model ? model->name : NULL, 0, 0, 0},
+        {"/model/source", NULL, model->source ? &model->source : NULL, 0, 1, 0},
+        {"/model/plugin", NULL, model->bytes, byte, model->n_byte, 0},
         {"/parameters", NULL, p ? group : NULL, IS_GROUP, 0, 0},
-        {"/parameters/name", NULL, p ? header->parameter_name : NULL, 0, p, 0},
-        {"/parameters/start", NULL, p ? header->start : NULL, real, p, 0},
-        {"/parameters/lower", NULL, p ? header->lower : NULL, real, p, 0},
-        {"/parameters/upper", NULL, p ? header->upper : NULL, real, p, 0},
-        {"/parameters/scale", NULL, p ? header->scale : NULL, 0, p, 0},
-        {"/parameters/fixed", NULL, p && !header->fixed_per_dataset ? header->fixed : NULL, byte, p,
+        {"/parameters/name", NULL, p ? given->name : NULL, 0, p, 0},
+        {"/parameters/start", NULL, p ? given->start : NULL, real, p, 0},
+        {"/parameters/lower", NULL, p ? given->lower : NULL, real, p, 0},
+        {"/parameters/upper", NULL, p ? given->upper : NULL, real, p, 0},
+        {"/parameters/scale", NULL, p ? given->scale : NULL, 0, p, 0},
+        {"/parameters/fixed", NULL, p && !given->fixed_per_dataset ? given->fixed : NULL, byte, p,
          0},
-        {"/parameters/level", NULL, p ? header->level : NULL, 0, p, 0},
-        {"/parameters/from_model", NULL, p ? header->from_model : NULL, real, p, N_FROM_MODEL},
-        {"/parameters/prior", NULL, p ? header->prior : NULL, 0, p, 0},
-        {"/parameters/prior_on", NULL, p && header->prior ? header->prior_on : NULL, 0, p, 0},
-        {"/parameters/prior_location", NULL, p && header->prior ? prior[0] : NULL, real, p, 0},
-        {"/parameters/prior_scale", NULL, p && header->prior ? prior[1] : NULL, real, p, 0},
-        {"/parameters/prior_lower", NULL, p && header->prior ? prior[2] : NULL, real, p, 0},
-        {"/parameters/prior_upper", NULL, p && header->prior ? prior[3] : NULL, real, p, 0},
+        {"/parameters/level", NULL, p ? given->level : NULL, 0, p, 0},
+        {"/parameters/from_model", NULL, p ? given->from_model : NULL, real, p, N_FROM_MODEL},
+        {"/parameters/prior", NULL, p ? given->prior : NULL, 0, p, 0},
+        {"/parameters/prior_on", NULL, p && has_prior ? given->prior_on : NULL, 0, p, 0},
+        {"/parameters/prior_location", NULL, p && has_prior ? prior[0] : NULL, real, p, 0},
+        {"/parameters/prior_scale", NULL, p && has_prior ? prior[1] : NULL, real, p, 0},
+        {"/parameters/prior_lower", NULL, p && has_prior ? prior[2] : NULL, real, p, 0},
+        {"/parameters/prior_upper", NULL, p && has_prior ? prior[3] : NULL, real, p, 0},
         {"/datasets", NULL, group, IS_GROUP, 0, 0},
         {"/datasets/petab", NULL, header->petab.n ? header->petab.of : NULL, 0, header->petab.n, 0},
         {"/experiments", NULL, header->has_experiments ? group : NULL, IS_GROUP, 0, 0},
@@ -134,10 +136,10 @@ static void plan_columns(struct problem_writer *writer)
         rows[g] = (struct write_rows){.path = g < RECORDS ? path[g] : record_info[g - RECORDS].path,
                                       .is_optional = g >= RECORDS};
     write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
-    if (header->start_per_dataset)
-        write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->n_parameter);
-    if (header->fixed_per_dataset)
-        write_add_column(&rows[STARTS], "fixed", COLUMN_INT8, header->n_parameter);
+    if (header->parameters.start_per_dataset)
+        write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->parameters.n);
+    if (header->parameters.fixed_per_dataset)
+        write_add_column(&rows[STARTS], "fixed", COLUMN_INT8, header->parameters.n);
     struct write_rows *constants = &rows[header->has_experiments ? EXPERIMENTS : DATASETS];
     if (header->has_experiments) {
         write_add_column(constants, "dataset", COLUMN_UINT32, 0);
@@ -170,7 +172,7 @@ static void plan_columns(struct problem_writer *writer)
                   &record_info[RECORD_CALL].column[CALL_event]},
                  {RECORD_SUBSTITUTE, 0, header->n_substituted, header->substituted_name,
                   &record_info[RECORD_SUBSTITUTE].column[SUBSTITUTE_parameter]},
-                 {RECORD_SUBSTITUTE, 1, header->n_parameter, header->parameter_name,
+                 {RECORD_SUBSTITUTE, 1, header->parameters.n, header->parameters.name,
                   &record_info[RECORD_SUBSTITUTE].column[SUBSTITUTE_by]}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         struct write_rows *of = &rows[RECORDS + lists[i].kind];

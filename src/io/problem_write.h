@@ -7,28 +7,27 @@
 #include "base/experiment.h"
 #include "base/measurements.h"
 #include "io/own_columns.h"
+#include "io/problem_model.h"
 
+/* What /parameters is to have; arrays have n entries, or are NULL. */
+struct problem_parameters {
+    size_t n; /* 0: no /parameters */
+    const char *const *name;
+    const double *start, *lower, *upper;
+    bool start_per_dataset; /* then `start` is NULL and each dataset has its own */
+    bool fixed_per_dataset; /* the same for `fixed`; only with start_per_dataset */
+    const char *const *scale;
+    const uint8_t *fixed;
+    const char *const *level;
+    const double *from_model; /* n x N_FROM_MODEL (problem_adopt.h) */
+    const char *const *prior, *const *prior_on; /* words; prior NULL: the model's own, if any */
+    const double *prior_number[4]; /* location, scale, lower, upper, if there are priors */
+};
+
+/* What the file has besides its datasets. */
 struct problem_header {
-    const char *model_plugin;         /* written as /model@plugin, or NULL */
-    const char *model_source;         /* written as /model/source, or NULL */
-    /* written as /model@name if the source has no name, or NULL */
-    const char *model_name;
-    const void *model_bytes;          /* embedded as /model/plugin, or NULL */
-    size_t n_model_byte;
-    const char *model_sha256;         /* or NULL */
-    size_t n_parameter;               /* 0: no /parameters */
-    const char *const *parameter_name;
-    const double *start, *lower, *upper; /* n_parameter each, or NULL */
-    bool start_per_dataset;           /* then `start` is NULL and each dataset has its own */
-    bool fixed_per_dataset;           /* the same for `fixed`; only with start_per_dataset */
-    const char *const *scale;         /* or NULL */
-    const uint8_t *fixed;             /* or NULL */
-    const char *const *level;         /* or NULL */
-    const double *from_model;         /* n_parameter x N_FROM_MODEL (problem_adopt.h), or NULL */
-    /* n_parameter words each; prior NULL: the model's own, if any */
-    const char *const *prior, *const *prior_on;
-    /* location, scale, lower, upper: n_parameter each if there are priors */
-    const double *prior_number[4];
+    struct problem_model model;
+    struct problem_parameters parameters;
     size_t n_covariate;
     const char *const *covariate_name;
     size_t n_observable;
@@ -62,8 +61,8 @@ struct problem_dataset {
     double t0;
     const double *covariate;  /* n_covariate */
     const struct own_value *own; /* column.n, or NULL: missing; of the first experiment */
-    const double *start;      /* n_parameter where start_per_dataset, else NULL */
-    const int8_t *fixed;      /* n_parameter where fixed_per_dataset, else NULL */
+    const double *start;      /* of each parameter where start_per_dataset, else NULL */
+    const int8_t *fixed;      /* likewise where fixed_per_dataset */
     size_t n_row;
     struct measurements measured;
     const char *experiment_id;

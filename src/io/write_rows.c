@@ -14,7 +14,7 @@ static const size_t kind_size[N_COLUMN_KIND] = {[COLUMN_DOUBLE] = sizeof(double)
                                                 [COLUMN_INT64] = sizeof(int64_t),
                                                 [COLUMN_TEXT] = sizeof(char *)};
 
-/* Types in the file and in memory; no constants in HDF5. */
+/* Types in the file and in memory: functions, because HDF5's types are no constants. */
 static hid_t stored_type(enum column_kind kind)
 {
     return kind == COLUMN_DOUBLE ? H5T_IEEE_F64LE : kind == COLUMN_UINT32 ? H5T_STD_U32LE
@@ -45,8 +45,8 @@ void write_add_optional(struct write_rows *rows, const char *name, enum column_k
 {
     write_add_column(rows, name, kind, 0);
     struct write_column *column = &rows->column[rows->n_column - 1];
-    const int64_t whole = (int64_t)
-        none; /* little-endian, as all that we run on: its first bytes are the shorter ones */
+    /* Little-endian, as all machines that we run on: its first bytes are the shorter types'. */
+    const int64_t whole = (int64_t)none;
     column->is_optional = true;
     memcpy(column->none, kind == COLUMN_DOUBLE ? &none : (const void *)&whole, sizeof column->none);
 }

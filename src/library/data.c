@@ -3,6 +3,7 @@
 #include "library/problem.h"
 
 #include "base/words.h"
+#include "io/problem_datum.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,10 +83,12 @@ int stiffit_set_parameter(struct stiffit_problem *problem,
                           const struct stiffit_parameter *parameter, struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
-    const char *scale = parameter->scale ? parameter->scale : scales[0];
     enum status status = begin_change(problem, "stiffit_set_parameter", &e);
+    if (!status && !parameter)
+        status = error_set(&e, STATUS_USAGE, "no parameter is given: NULL");
     if (status)
         return library_give(status, &e, error);
+    const char *scale = parameter->scale ? parameter->scale : scales[0];
     int i = find(parameter->name, "parameter", abi_of(problem)->parameter_name,
                  abi_of(problem)->n_parameter, &e);
     int k = words_find(scale, scales, N_SCALE);
@@ -192,14 +195,11 @@ int stiffit_set_input(struct stiffit_problem *problem, const char *name, size_t 
     int i = find(name, "input", abi_of(problem)->input_name, abi_of(problem)->n_input, &e);
     if (i >= 0 && (n == 0 || !time || !value))
         error_set(&e, STATUS_USAGE, "input %.60s has no knots", name);
-    for (size_t k = 0; !e.status && k < n; k++) {
-        if (!isfinite(time[k]) || !isfinite(value[k]))
-            error_set(&e, STATUS_USAGE, "input %.60s, knot %zu: time %g, value %g; they must be "
-                      "finite", name, k, time[k], value[k]);
-        else if (k > 0 && time[k] <= time[k - 1])
-            error_set(&e, STATUS_USAGE, "input %.60s, knot %zu: time is %.17g, after %.17g; times "
-                      "must increase", name, k, time[k], time[k - 1]);
-    }
+    char fault[DATUM_FAULT];
+    for (size_t k = 0; !e.status && k < n; k++)
+        if (datum_knot_fault(time[k], value[k], k > 0 ? time[k - 1] : (double)NAN,
+                             &(struct problem_message){fault, sizeof fault}))
+            error_set(&e, STATUS_USAGE, "input %.60s, knot %zu: %s", name, k, fault);
     double *knots = e.status ? NULL : calloc(n, 2 * sizeof *knots);
     if (!e.status && !knots)
         error_set(&e, STATUS_NO_MEMORY, "out of memory for %zu knots", n);
@@ -212,29 +212,10 @@ int stiffit_set_input(struct stiffit_problem *problem, const char *name, size_t 
     return library_give(STATUS_OK, &e, error);
 }
 
-/* What is wrong with a dose of the model's state i; NULL: nothing. */
-static const char *dose_fault(const struct stiffit_model *abi, const struct dose *dose)
+/* What the model has for the state of a dose. */
+static int infusion_kind(const struct stiffit_model *abi, const struct dose *dose)
 {
-    uint8_t kind = abi->infusion ? abi->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
-    double rate = dose->rate, duration = dose->duration;
-    bool repeats = dose->steady || dose->count > 1;
-    if (!isfinite(dose->time) || !isfinite(dose->amount))
-        return "time and amount must be finite";
-    if ((!(duration >= 0 && duration < INFINITY) && duration != DOSE_OF_MODEL)
-        || (!(rate >= 0 && rate < INFINITY) && rate != DOSE_OF_MODEL))
-        return "duration and rate must be finite and >= 0, or -1: the model's";
-    if (rate != 0 && duration != 0)
-        return "give a rate or a duration, not both";
-    if ((rate == DOSE_OF_MODEL && kind != STIFFIT_INFUSION_RATE)
-        || (duration == DOSE_OF_MODEL && kind != STIFFIT_INFUSION_DURATION))
-        return "the model has no rate or duration for this state";
-    if (rate != 0 && !(dose->amount >= 0 && isfinite(dose->amount / rate)))
-        return "with a rate the amount must be >= 0";
-    if (dose->steady > DOSE_ADDS)
-        return "steady is 0, 1 or 2";
-    if (repeats && !(dose->interval > 0 && isfinite(dose->time + dose->count * dose->interval)))
-        return "a repeated or steady dose needs an interval above 0";
-    return NULL;
+    return abi->infusion ? abi->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
 }
 
 int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose *given,
@@ -242,7 +223,9 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
 {
     struct error e = {.status = STATUS_OK};
     struct library_data *data = &problem->data;
-    if (begin_change(problem, "stiffit_add_dose", &e))
+    if (!begin_change(problem, "stiffit_add_dose", &e) && !given)
+        error_set(&e, STATUS_USAGE, "no dose is given: NULL");
+    if (e.status)
         return library_give(e.status, &e, error);
     const struct stiffit_model *abi = abi_of(problem);
     int i = find(given->target, "state", abi->state_name, abi->n_state, &e);
@@ -254,8 +237,12 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
                         .steady = (uint8_t)(given->steady < UINT8_MAX ? given->steady : UINT8_MAX)};
     if (dose.count == 0 && !dose.steady)
         dose.count = 1;
-    const char *fault = dose_fault(abi, &dose);
-    if (fault)
+    char fault[DATUM_FAULT];
+    if (given->steady > DOSE_ADDS)
+        error_set(&e, STATUS_USAGE, "dose into %.60s at t = %g: steady is 0, 1 or 2", given->target,
+                  given->time);
+    else if (datum_dose_fault(&dose, -INFINITY, infusion_kind(abi, &dose), given->target,
+                              &(struct problem_message){fault, sizeof fault}))
         error_set(&e, STATUS_USAGE, "dose into %.60s at t = %g: %s", given->target, given->time,
                   fault);
     else if (!array_grow(&data->dose, data->n_dose, &data->n_dose_room, sizeof *data->dose))
@@ -290,91 +277,65 @@ static enum status check_constants(const struct stiffit_problem *problem, struct
 }
 
 static enum status check_parameters(const struct problem_block *block,
-                                    const struct fit_setting *setting, struct error *error)
+                                    const struct stiffit_problem *problem, struct error *error)
 {
-    for (size_t i = 0; i < setting->n_parameter; i++) {
-        const char *name = setting->parameter_name[i];
-        double start = block->start[i], lower = block->lower[i], upper = block->upper[i];
-        bool is_log = setting->scale[i] != SCALE_LIN && !block->fixed[i];
-        enum prior_kind prior = setting->prior ? setting->prior[i].kind : PRIOR_NONE;
-        if (!isfinite(start))
-            return error_set(error, STATUS_BAD_PROBLEM, "start of %.60s is %g", name, start);
-        if (is_log && start <= 0 && !(lower > 0))
-            return error_set(error, STATUS_BAD_PROBLEM, "start of %.60s is %g; with a logarithmic "
-                             "scale it must be > 0", name, start);
-        if (lower == INFINITY || upper == -INFINITY || (is_log && upper <= 0) || !(lower <= upper))
-            return error_set(error, STATUS_BAD_PROBLEM, "the bounds of %.60s leave no value: %g to "
-                             "%g", name, lower, upper);
-        if (prior_is_positive(prior) && !block->fixed[i] && start <= 0)
-            return error_set(error, STATUS_BAD_PROBLEM, "start of %.60s is %g; with its %s prior "
-                             "it must be > 0", name, start, prior_word(prior));
+    const struct library_ready *ready = &problem->ready;
+    char fault[DATUM_FAULT];
+    for (size_t i = 0; i < ready->setting.n_parameter; i++) {
+        const struct parameter_datum parameter = {
+            .name = ready->setting.parameter_name[i], .scale = problem->data.parameter[i].scale,
+            .start = block->start[i], .lower = block->lower[i], .upper = block->upper[i],
+            .is_fixed = block->fixed[i],
+            .prior = ready->prior ? ready->prior[i].kind : PRIOR_NONE};
+        if (datum_parameter_fault(&parameter, &(struct problem_message){fault, sizeof fault}))
+            return error_set(error, STATUS_BAD_PROBLEM, "%s", fault);
     }
     return STATUS_OK;
 }
 
-static enum status check_row(const struct fit_setting *setting, const struct library_data *data,
-                             size_t i, const char *sigma_for, struct error *error)
-{
-    const struct stiffit_model *abi = &setting->model->abi;
-    double time = data->measured.time[i], value = data->measured.value[i],
-           sigma = data->measured.sigma[i];
-    uint32_t k = data->measured.observable[i];
-    const char *name = abi->observable_name[k];
-    if (isinf(value))
-        return error_set(error, STATUS_BAD_PROBLEM, "measurement %zu (%.60s): value is infinite", i,
-                         name);
-    if (!(time >= data->t0))
-        return error_set(error, STATUS_BAD_PROBLEM, "measurement %zu (%.60s): time is %.17g; t0 is "
-                         "%.17g", i, name, time, data->t0);
-    if (sigma <= 0 || isinf(sigma))
-        return error_set(error, STATUS_BAD_PROBLEM, "measurement %zu (%.60s): sigma is %g; it must "
-                         "be > 0 and finite (NaN: not known)", i, name, sigma);
-    if (sigma_for && isnan(sigma))
-        return error_set(error, STATUS_BAD_PROBLEM, "measurement %zu (%.60s): sigma is not known, "
-                         "and the model has no noise: %s needs it", i, name, sigma_for);
-    if (error_row[setting->error[k]].is_log && value <= 0)
-        return error_set(error, STATUS_BAD_PROBLEM, "measurement %zu (%.60s): value is %g; with "
-                         "log-normal errors it must be > 0", i, name, value);
-    return STATUS_OK;
-}
+enum { WHO = 100 };
 
 /* What requires every standard deviation; NULL: nothing. */
-static const char *who_needs_sigma(const struct fit_setting *setting)
+static const char *who_needs_sigma(const struct fit_setting *setting, char who[WHO])
 {
-    if (setting->model->abi.noise)
+    const struct stiffit_model *abi = &setting->model->abi;
+    int k = error_kinds_need_sigma(setting->error, abi->n_observable);
+    if (abi->noise)
         return NULL;
     for (size_t i = 0; setting->prior && i < setting->n_parameter; i++)
-        if (setting->prior[i].kind != PRIOR_NONE && setting->prior[i].kind != PRIOR_UNIFORM)
+        if (prior_needs_sigma(setting->prior[i].kind))
             return "a prior of the model";
-    for (uint32_t k = 0; k < setting->model->abi.n_observable; k++)
-        if (error_row[setting->error[k]].growth == GROWTH_OTHER)
-            return "this kind of errors";
-    return setting->mixes ? "a mixture of kinds of errors" : NULL;
+    if (k < 0)
+        return NULL;
+    if (k == (int)abi->n_observable)
+        return ERROR_KINDS_MIXED;
+    snprintf(who, WHO, "%s errors of %.40s", error_kind_word[setting->error[k]],
+             abi->observable_name[k]);
+    return who;
 }
 
 static enum status check_rows(const struct fit_setting *setting, const struct library_data *data,
                               struct error *error)
 {
-    const char *sigma_for = who_needs_sigma(setting);
+    char who[WHO], fault[DATUM_FAULT];
+    const char *sigma_for = who_needs_sigma(setting, who);
     size_t n = 0;
     for (size_t i = 0; i < data->n_row; i++) {
-        if (isnan(data->measured.value[i]))
+        uint32_t k = data->measured.observable[i];
+        const char *name = setting->model->abi.observable_name[k];
+        const struct row_datum row = {
+            .time = data->measured.time[i], .value = data->measured.value[i],
+            .sigma = data->measured.sigma[i], .t0 = data->t0, .observable = name,
+            .error = setting->error[k], .sigma_for = sigma_for};
+        if (isnan(row.value))
             continue;
         n++;
-        if (check_row(setting, data, i, sigma_for, error))
-            return error->status;
+        if (datum_row_fault(&row, &(struct problem_message){fault, sizeof fault}))
+            return error_set(error, STATUS_BAD_PROBLEM, "measurement %zu (%.60s): %s", i, name,
+                             fault);
     }
     return n ? STATUS_OK : error_set(error, STATUS_BAD_PROBLEM, "there is no measurement: call "
                                      "stiffit_add_measurements");
-}
-
-/* Uniform priors are bounds. */
-static void tighten(const struct problem_prior *prior, double *lower, double *upper)
-{
-    if (!prior || !prior_has_bounds(prior->kind))
-        return;
-    *lower = prior->lower > *lower ? prior->lower : *lower;
-    *upper = prior->upper < *upper ? prior->upper : *upper;
 }
 
 enum status library_data_block(const struct stiffit_problem *problem, bool is_fit,
@@ -411,11 +372,11 @@ enum status library_data_block(const struct stiffit_problem *problem, bool is_fi
         block->lower[i] = parameter->lower;
         block->upper[i] = parameter->upper;
         block->fixed[i] = (uint8_t)parameter->fixed;
-        tighten(problem->ready.prior ? &problem->ready.prior[i] : NULL, &block->lower[i],
-                &block->upper[i]);
+        if (problem->ready.prior)
+            prior_tighten(&problem->ready.prior[i], &block->lower[i], &block->upper[i]);
     }
     enum status status = check_constants(problem, error);
     if (!status && is_fit)
-        status = check_parameters(block, setting, error);
+        status = check_parameters(block, problem, error);
     return !status && is_fit ? check_rows(setting, data, error) : status;
 }

@@ -180,7 +180,7 @@ static bool find(const struct stiffit_record *record, const char *name, size_t i
         *number = (double)((const type *)values)[i]; \
         return true;
     size_t n, column = 0;
-    while (column < N_FIT_COLUMN && strcmp(name_of(column), name) != 0)
+    while (column < N_FIT_COLUMN && (!name || strcmp(name_of(column), name) != 0))
         column++;
     const void *values = values_of(record, column, &n);
     if (!values || i >= n)

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "library/problem.h"
 
-#include "base/words.h"
+#include "io/problem_faults.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -49,62 +49,37 @@ static const enum error_kind *find_errors(struct stiffit_problem *problem)
     return kind;
 }
 
-static double number_of(const double *numbers, uint32_t i)
-{
-    return numbers ? numbers[i] : (double)NAN;
-}
-
-/* The model's prior of parameter i, on the problem's scale of it. */
-static enum status take_prior(const struct stiffit_model *abi, uint32_t i, const char *scale,
-                              struct problem_prior *prior, struct error *error)
-{
-    int kind = 0;
-    while (kind < N_PRIOR_KIND
-           && !nearest_is_same(abi->parameter_prior[i], prior_word((enum prior_kind)kind)))
-        kind++;
-    if (kind == N_PRIOR_KIND || kind == PRIOR_NONE)
-        return STATUS_OK;
-    const char *own = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
-    bool on = abi->parameter_prior_on && !strcmp(abi->parameter_prior_on[i], "optimizer");
-    if (on && strcmp(own, scale) != 0)
-        return error_set(error, STATUS_BAD_PROBLEM, "the scale of %.60s is %s, but the model's "
-                         "prior refers to scale %s: keep that scale", abi->parameter_name[i], scale,
-                         own);
-    *prior = (struct problem_prior){
-        .kind = (enum prior_kind)kind, .on_optimizer = on,
-        .location = number_of(abi->parameter_prior_location, i),
-        .scale = number_of(abi->parameter_prior_scale, i),
-        .lower = number_of(abi->parameter_prior_lower, i),
-        .upper = number_of(abi->parameter_prior_upper, i)};
-    if (!prior_has_bounds(prior->kind)) {
-        prior->lower = prior->upper = NAN;
-    } else if (on && strcmp(scale, "lin") != 0) {
-        bool is_log10 = !strcmp(scale, "log10");
-        prior->lower = is_log10 ? pow(10, prior->lower) : exp(prior->lower);
-        prior->upper = is_log10 ? pow(10, prior->upper) : exp(prior->upper);
-    }
-    return STATUS_OK;
-}
-
+/* The model's priors, on the problem's scales. */
 static enum status take_priors(struct stiffit_problem *problem, struct error *error)
 {
     struct library_ready *ready = &problem->ready;
     const struct stiffit_model *abi = abi_of(problem);
+    const struct problem_expectation model = problem_expectation_of(abi);
+    struct prior_source source = prior_source_model;
+    struct problem_faults faults = {.n = 0};
     if (!abi->parameter_prior)
         return STATUS_OK;
     struct problem_prior *prior = arena_calloc(&ready->arena, abi->n_parameter, sizeof *prior);
     struct fit_prior *of_fit = arena_calloc(&ready->arena, abi->n_parameter, sizeof *of_fit);
     if (!prior || !of_fit)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for priors");
+    source.tables.kind = model.parameter_prior;
+    source.tables.on = model.parameter_prior_on;
+    for (int k = 0; k < N_PRIOR_NUMBER; k++)
+        source.tables.number[k] = model.parameter_prior_number[k];
     for (uint32_t i = 0; i < abi->n_parameter; i++) {
-        if (take_prior(abi, i, problem->data.parameter[i].scale, &prior[i], error))
-            return error->status;
+        const char *name = abi->parameter_name[i], *scale = problem->data.parameter[i].scale;
+        const char *other = prior_other_scale(&model, i, scale);
+        if (other)
+            faults_add(&faults, "the scale of %.60s is %s, but the model's prior refers to scale "
+                       "%s: keep that scale", name, scale, other);
+        prior_match(&source, i, name, scale, &faults, &prior[i]);
         of_fit[i] = (struct fit_prior){prior[i].kind, prior[i].on_optimizer, prior[i].location,
                                        prior[i].scale};
     }
     ready->prior = prior;
     ready->setting.prior = of_fit;
-    return STATUS_OK;
+    return faults_report(&faults, abi->name, error);
 }
 
 /* The setting of a dataset in memory. */

@@ -157,8 +157,7 @@ static void write_text(struct check_finding *finding)
     case CHECK_ENVIRONMENT:
         snprintf(finding->text, size,
                  "%s: it changes the floating-point environment (rounding mode, traps); a function "
-                 "must "
-                 "leave it as it finds it",
+                 "must leave it as it finds it",
                  name);
         break;
     case CHECK_INVALID:

@@ -267,8 +267,7 @@ static void check_prior(struct fault_list *list, const struct stiffit_model *abi
     if (!is_among(kind, kinds, sizeof kinds / sizeof *kinds))
         fault(list,
               "parameter %s: its prior is %.30s and must be \"none\", \"normal\", \"log-normal\", "
-              "\"laplace\" or "
-              "\"uniform\"",
+              "\"laplace\" or \"uniform\"",
               name, kind ? kind : "NULL");
     else if (!is_among(on, places, sizeof places / sizeof *places))
         fault(list,

@@ -305,8 +305,7 @@ static bool fail_to_converge(struct simulation *sim, size_t state, double change
     char why[150];
     snprintf(why, sizeof why,
              "no periodic state of the steady doses at t = %.6g: from one interval to the next, "
-             "%.40s changes "
-             "by %.3g",
+             "%.40s changes by %.3g",
              sim->period->time, sim->abi->state_name[state], change / sim->period->n_interval);
     return fail(sim, EVALUATION_ODE_FAILED, why);
 }

@@ -341,7 +341,7 @@ static void move_root(struct examined *examined, double *t, bool is_jump)
 {
     struct stops *s = examined->sim->stops;
     size_t n = s->abi->n_switching;
-    double reach = 0, mark = *t;
+    double reach = 0;
     memcpy(s->roots.sample, s->roots.value, s->n_function * sizeof(double));
     if (!look_at(examined, *t))
         return;
@@ -352,10 +352,10 @@ static void move_root(struct examined *examined, double *t, bool is_jump)
         if (s->roots.sample[i] > 0)
             reach = fmax(reach, width / fabs(slope));
     }
-    mark = reach > 0 ? near_mark(examined, *t, reach) : *t;
+    double mark = reach > 0 ? near_mark(examined, *t, reach) : *t;
     for (size_t i = n; i < s->n_function && mark != *t; i++)
-        s->roots.near[i] =
-            fmax(s->roots.near[i], 2 * s->roots.sample[i]); /* the trigger need not be straight */
+        /* the trigger need not be straight */
+        s->roots.near[i] = fmax(s->roots.near[i], 2 * s->roots.sample[i]);
     if (mark != *t && !look_at(examined, mark))
         return;
     if (mark != *t && !is_jump)

@@ -365,8 +365,7 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
     if (!there)
         petab_leave(reader, STATUS_USAGE,
                     "--dataset-column: no table of measurements, conditions or experiments has a "
-                    "column "
-                    "'%.300s'",
+                    "column '%.300s'",
                     problem->dataset_column);
     const char **id = petab_alloc(reader, it.experiments.n_row, sizeof *id);
     for (size_t i = 0; i < it.experiments.n_row; i++)

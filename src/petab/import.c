@@ -221,7 +221,7 @@ static void fill_parameters(struct lowering *it, struct problem_header *header)
     uint8_t *fixed = petab_alloc(it->reader, n, 1);
     bool any = false;
     for (int k = 0; k < 4; k++)
-        header->prior_number[k] = number[k] = petab_alloc(it->reader, n, sizeof(double));
+        header->parameters.prior_number[k] = number[k] = petab_alloc(it->reader, n, sizeof(double));
     for (size_t i = 0; i < n; i++) {
         const struct petab_parameter *parameter = &problem->parameter[i];
         start[i] = parameter->nominal;
@@ -235,16 +235,16 @@ static void fill_parameters(struct lowering *it, struct problem_header *header)
         for (int k = 0; k < 4; k++)
             number[k][i] = parameter->prior_number[k];
     }
-    header->n_parameter = n;
-    header->parameter_name = it->parameter_name;
-    header->start = problem->nominal ? NULL : start;
-    header->start_per_dataset = problem->nominal;
-    header->lower = lower;
-    header->upper = upper;
-    header->scale = scale;
-    header->fixed = fixed;
-    header->prior = any ? prior : NULL;
-    header->prior_on = prior_on;
+    header->parameters.n = n;
+    header->parameters.name = it->parameter_name;
+    header->parameters.start = problem->nominal ? NULL : start;
+    header->parameters.start_per_dataset = problem->nominal;
+    header->parameters.lower = lower;
+    header->parameters.upper = upper;
+    header->parameters.scale = scale;
+    header->parameters.fixed = fixed;
+    header->parameters.prior = any ? prior : NULL;
+    header->parameters.prior_on = prior_on;
 }
 
 static void write_file(struct writing *writing, struct problem_writer **writer, const char *output,
@@ -275,8 +275,8 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     for (size_t k = 0; k < n_yaml; k++)
         origin[k] = petab_absolute(reader, yaml[k]);
     struct problem_header header =
-        {.model_source = petab_format(reader, "%s%s", it->model.text, it->text.text),
-         .model_name = "petab", .n_covariate = writing->covariates.n,
+        {.model = {.source = petab_format(reader, "%s%s", it->model.text, it->text.text),
+                   .name = "petab"}, .n_covariate = writing->covariates.n,
          .covariate_name = writing->covariates.key, .n_observable = it->n_variant,
          .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
          .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
@@ -290,7 +290,7 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     /* limits of model text are found before anything is written */
     struct equations *equations = NULL;
     enum status status =
-        sbml_parse(&it->model, header.model_source, problem->files.list[PETAB_MODEL].path[0],
+        sbml_parse(&it->model, header.model.source, problem->files.list[PETAB_MODEL].path[0],
                    &equations, &reader->error);
     equations_free(equations);
     if (status || problem_writer_open(writer, output, options->overwrite, &header, &reader->error))

@@ -280,8 +280,7 @@ void lower_find_targets(struct lowering *it)
         else if (!target->plain && target->changes)
             petab_fault(it->reader, target->place,
                         "'%.300s' is not in the model: it can only be a number or a parameter, "
-                        "from "
-                        "the beginning",
+                        "from the beginning",
                         target->id);
         /* a constant that the model computes once, where no condition gives it a value */
         if (target->plain && isnan(target->plain->value) && target->n_given < it->n_run)

@@ -55,8 +55,7 @@ static void need_same_parameter(struct petab_reader *reader, struct petab_parame
     if (what)
         petab_fault(reader, other->place,
                     "the %s of %s is not that of %s:%zu: only nominal values may differ between "
-                    "problems "
-                    "that become datasets of one file",
+                    "problems that become datasets of one file",
                     what, other->id, first->place.file, (size_t)first->place.line);
     if (!strcmp(other->scale, "lin")) /* a constant that is not positive */
         first->scale = other->scale;
@@ -147,8 +146,7 @@ static const char **name_all(struct petab_reader *reader, const char *const *yam
         if (by_folder)
             petab_leave(reader, STATUS_USAGE,
                         "'%.300s': neither the names of the files nor those of their folders tell "
-                        "the "
-                        "problems apart, which name datasets: rename some",
+                        "the problems apart, which name datasets: rename some",
                         yaml[k - 1]);
     }
     return name;

@@ -42,6 +42,15 @@ struct assignment { /* of an event */
     unsigned line;
 };
 
+/* What an event has besides its trigger. */
+struct event {
+    struct math *delay, *priority;
+    bool initially_false, can_lapse;
+    bool early_values; /* the assigned values are those of the moment when it was triggered */
+    struct assignment *assignment;
+    size_t n_assignment;
+};
+
 /* Anything with an id (references may have none). */
 struct item {
     enum item_kind kind;
@@ -64,11 +73,7 @@ struct item {
     /* Reactions (local parameters), functions (arguments). */
     struct item **inner;
     size_t n_inner;
-    /* Events. */
-    struct math *delay, *priority;
-    bool initially_false, can_lapse, early_values;
-    struct assignment *assignment;
-    size_t n_assignment;
+    struct event event;
     /* The translation. */
     const struct sbml_request *request;
     enum sbml_role role;

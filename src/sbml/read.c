@@ -340,15 +340,16 @@ static void read_event(struct reading *reading, Event_t *from)
     struct item *item = add(reading, from, ITEM_EVENT);
     unsigned n = lib->Event_getNumEventAssignments(from);
     const Trigger_t *trigger = lib->Event_getTrigger(from);
-    if (!item ||
-        !(item->assignment = arena_calloc(&document->arena, n + 1, sizeof *item->assignment))) {
+    struct assignment *assignment = arena_calloc(&document->arena, n + 1, sizeof *assignment);
+    if (!item || !assignment) {
         document_no_memory(document);
         return;
     }
+    item->event.assignment = assignment;
     if (trigger) {
         item->rule = math_of(reading, lib->Trigger_getMath(trigger), item);
-        item->initially_false = document->level > 2 && !lib->Trigger_getInitialValue(trigger);
-        item->can_lapse = document->level > 2 && !lib->Trigger_getPersistent(trigger);
+        item->event.initially_false = document->level > 2 && !lib->Trigger_getInitialValue(trigger);
+        item->event.can_lapse = document->level > 2 && !lib->Trigger_getPersistent(trigger);
     }
     if (!item->rule && !document->failed) {
         document_note(document, item, "it has no trigger and never happens");
@@ -359,17 +360,17 @@ static void read_event(struct reading *reading, Event_t *from)
         }
         item->rule->kind = MATH_NUMBER; /* 0: false */
     }
-    item->early_values = lib->Event_getUseValuesFromTriggerTime(from);
-    item->delay = lib->Event_getDelay(from)
+    item->event.early_values = lib->Event_getUseValuesFromTriggerTime(from);
+    item->event.delay = lib->Event_getDelay(from)
                       ? math_of(reading, lib->Delay_getMath(lib->Event_getDelay(from)), item)
                       : NULL;
-    item->priority =
+    item->event.priority =
         lib->Event_getPriority(from)
             ? math_of(reading, lib->Priority_getMath(lib->Event_getPriority(from)), item)
             : NULL;
     for (unsigned k = 0; k < n && !document->failed; k++) {
         EventAssignment_t *each = lib->Event_getEventAssignment(from, k);
-        struct assignment *to = &item->assignment[item->n_assignment++];
+        struct assignment *to = &item->event.assignment[item->event.n_assignment++];
         to->line = lib->SBase_getLine((const SBase_t *)each);
         to->target = target(reading, lib->EventAssignment_getVariable(each), to->line,
                             "event assignment to", false);

@@ -439,13 +439,13 @@ static void write_all(struct translation *translation)
         write_observables(translation);
 }
 
-static const char *const section_comments[N_SECTION] = {[SECTION_FUNCTIONS] = "Functions",
-                                                        [SECTION_RULES] = "Assignment rules",
-                                                        [SECTION_REACTIONS] = "Rates of reactions",
-                                                        [SECTION_INITIALS] = "Values at the "
-                                                                             "initial time",
-                                                        [SECTION_STATES] = "States",
-                                                        [SECTION_EVENTS] = "Events"};
+static const char *const section_comments[N_SECTION] = {
+    [SECTION_FUNCTIONS] = "Functions",
+    [SECTION_RULES] = "Assignment rules",
+    [SECTION_REACTIONS] = "Rates of reactions",
+    [SECTION_INITIALS] = "Values at the initial time",
+    [SECTION_STATES] = "States",
+    [SECTION_EVENTS] = "Events"};
 
 enum status write_text(struct translation *translation, char **text)
 {

@@ -24,8 +24,8 @@ static bool item_depends(struct document *document, const struct item *event, st
     if (item->search == document->n_search)
         return false;
     item->search = document->n_search;
-    for (size_t k = 0; event && k < event->n_assignment; k++)
-        found = found || event->assignment[k].target == item;
+    for (size_t k = 0; event && k < event->event.n_assignment; k++)
+        found = found || event->event.assignment[k].target == item;
     return found ||
            ((item->form == FORM_RULE || item->kind == ITEM_REACTION) &&
             math_depends(document, event, item->rule)) ||
@@ -34,8 +34,8 @@ static bool item_depends(struct document *document, const struct item *event, st
 
 static bool assigns(const struct item *event, const struct item *target)
 {
-    for (size_t k = 0; k < event->n_assignment; k++)
-        if (event->assignment[k].target == target)
+    for (size_t k = 0; k < event->event.n_assignment; k++)
+        if (event->event.assignment[k].target == target)
             return true;
     return false;
 }
@@ -62,8 +62,8 @@ static bool takes_early_values(const struct translation *translation, const stru
 {
     struct document *document = translation->document;
     bool is_resized = false, is_free = true;
-    for (size_t k = 0; k < event->n_assignment; k++) {
-        const struct assignment *to = &event->assignment[k];
+    for (size_t k = 0; k < event->event.n_assignment; k++) {
+        const struct assignment *to = &event->event.assignment[k];
         struct item *compartment = to->target->form == FORM_AMOUNT ? to->target->compartment : NULL;
         is_resized =
             is_resized || (compartment && is_resized_by_others(document, event, compartment));
@@ -77,20 +77,19 @@ static bool takes_early_values(const struct translation *translation, const stru
                            "what the size of its compartment `%s` depends on: let the event assign "
                            "the size itself",
                            compartment->id);
-        else if (compartment && event->delay && event->early_values)
+        else if (compartment && event->event.delay && event->event.early_values)
             document_fault(document, to->line, "event assignment to", to->target->id,
                            "a concentration is set after a delay "
                            "with a value from before it, and the size of the compartment may "
                            "change meanwhile: "
                            "useValuesFromTriggerTime=\"false\" takes both from after it");
     }
-    if (event->early_values && is_resized && !is_free && translation->pass > 1)
+    if (event->event.early_values && is_resized && !is_free && translation->pass > 1)
         document_note(document, event,
                       "it sets concentrations by values of its trigger's time; if another event "
-                      "changes the "
-                      "size of the compartment at the same time and before it, the size before "
-                      "that is taken, too");
-    return event->early_values && (event->delay || !is_resized || !is_free);
+                      "changes the size of the compartment at the same time and before it, the "
+                      "size before that is taken, too");
+    return event->event.early_values && (event->event.delay || !is_resized || !is_free);
 }
 
 void write_event(struct translation *translation, const struct item *event)
@@ -101,24 +100,26 @@ void write_event(struct translation *translation, const struct item *event)
     const struct {
         const char *word;
         const struct math *math;
-    } times[] = {{" delay ", event->delay}, {" priority ", event->priority}};
+    } times[] = {{" delay ", event->event.delay}, {" priority ", event->event.priority}};
     const struct math *trigger = event->rule;
-    bool never = trigger->kind == MATH_NUMBER && !(trigger->value != 0 && event->initially_false);
-    fprintf(writer.out, !event->n_assignment ? "# event %s, which assigns nothing: when "
-                        : never              ? "# event %s, which never happens: when "
-                                             : "event %s when ", event->name);
+    bool never =
+        trigger->kind == MATH_NUMBER && !(trigger->value != 0 && event->event.initially_false);
+    const char *what = never ? "# event %s, which never happens: when " : "event %s when ";
+    if (!event->event.n_assignment)
+        what = "# event %s, which assigns nothing: when ";
+    fprintf(writer.out, what, event->name);
     write_trigger(&writer, event);
     for (size_t k = 0; k < sizeof times / sizeof *times; k++)
         if (times[k].math) {
             fputs(times[k].word, writer.out);
             write_math(&writer, times[k].math, LEVEL_OR);
         }
-    fputs(event->initially_false ? " initially false" : "", writer.out);
-    fputs(event->can_lapse ? " can lapse" : "", writer.out);
+    fputs(event->event.initially_false ? " initially false" : "", writer.out);
+    fputs(event->event.can_lapse ? " can lapse" : "", writer.out);
     fputs(takes_early_values(translation, event) ? " early values" : "", writer.out);
     fputs(is_strict(&writer, event) ? " after measurements" : "", writer.out);
-    for (size_t k = 0; k < event->n_assignment; k++) {
-        const struct assignment *to = &event->assignment[k];
+    for (size_t k = 0; k < event->event.n_assignment; k++) {
+        const struct assignment *to = &event->event.assignment[k];
         const struct item *target = to->target;
         bool is_amount = target->form == FORM_AMOUNT;
         fprintf(writer.out, k ? ", %s = " : ": %s = ", target->state);

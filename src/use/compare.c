@@ -452,19 +452,23 @@ void compare_free(struct compare_work *work)
     free(work);
 }
 
-static void put_head(struct csv_writer *writer, const char *name, size_t number)
+static void put_head(struct csv_writer *writer, struct csv_column column, size_t number)
 {
     char text[64];
-    snprintf(text, sizeof text, "%s_%zu", name, number);
-    csv_put_text(writer, text);
+    snprintf(text, sizeof text, "%s_%zu", column.name, number);
+    csv_put_column(writer, text, column.type);
 }
 
-void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
+static void put_columns(const struct comparison *comparison, struct csv_writer *writer)
 {
-    static const char *const head[] = {"status", "parameters", "log_likelihood", "aic",
-                                       "aicc",   "bic",        "aic_weight"};
-    double weight[COMPARE_MOST] = {0};
-    csv_put_text(writer, "id");
+    static const struct csv_column head[] = {{"status", CSV_TEXT},
+                                             {"parameters", CSV_NUMBER},
+                                             {"log_likelihood", CSV_NUMBER},
+                                             {"aic", CSV_NUMBER},
+                                             {"aicc", CSV_NUMBER},
+                                             {"bic", CSV_NUMBER},
+                                             {"aic_weight", CSV_NUMBER}};
+    csv_put_column(writer, "id", CSV_TEXT);
     for (size_t r = 0; r < comparison->n_result; r++)
         for (size_t i = 0; i < sizeof head / sizeof *head; i++)
             put_head(writer, head[i], r + 1);
@@ -472,9 +476,15 @@ void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
         char text[64];
         snprintf(text, sizeof text, "p_%zu_in_%zu", comparison->nested[i].small + 1,
                  comparison->nested[i].large + 1);
-        csv_put_text(writer, text);
+        csv_put_column(writer, text, CSV_NUMBER);
     }
-    csv_end_row(writer);
+}
+
+void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
+{
+    double weight[COMPARE_MOST] = {0};
+    while (csv_head(writer))
+        put_columns(comparison, writer);
     for (uint64_t id = 0; id < comparison->n_id && !ferror(writer->file); id++) {
         const struct compare_cell *cell = cells_of(comparison, id);
         compare_weights(comparison, id, weight);

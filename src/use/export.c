@@ -24,8 +24,8 @@ struct sheet {
     struct json json;
 };
 
-/* `head`: names of n columns, or NULL. */
-static enum status sheet_begin(struct sheet *sheet, const char *const *head, size_t n,
+/* `head`: n columns, or NULL. */
+static enum status sheet_begin(struct sheet *sheet, const struct csv_column *head, size_t n,
                                struct error *error)
 {
     enum status status =
@@ -33,15 +33,15 @@ static enum status sheet_begin(struct sheet *sheet, const char *const *head, siz
     if (status)
         return status;
     sheet->csv = (struct csv_writer){.file = sheet->output->file,
-                                     .decimal_comma = sheet->options->decimal_comma};
+                                     .decimal_comma = sheet->options->decimal_comma,
+                                     .types_row = sheet->options->types_row};
     if (sheet->options->json) {
         json_begin(&sheet->json, sheet->output->file);
         json_array_begin(&sheet->json, NULL);
     }
-    for (size_t i = 0; i < n; i++)
-        csv_put_text(&sheet->csv, head[i]);
-    if (n)
-        csv_end_row(&sheet->csv);
+    while (n && csv_head(&sheet->csv))
+        for (size_t i = 0; i < n; i++)
+            csv_put_column(&sheet->csv, head[i].name, head[i].type);
     return STATUS_OK;
 }
 
@@ -109,7 +109,11 @@ static enum status export_fits(struct sheet *sheet, struct error *error)
 
 static enum status export_pairs(struct sheet *sheet, struct error *error)
 {
-    static const char *const head[] = {"id", "parameter", "with", "covariance", "correlation"};
+    static const struct csv_column head[] = {{"id", CSV_TEXT},
+                                             {"parameter", CSV_TEXT},
+                                             {"with", CSV_TEXT},
+                                             {"covariance", CSV_NUMBER},
+                                             {"correlation", CSV_NUMBER}};
     if (fit_column_width(FIT_COLUMN_COVARIANCE, sheet->info->n_parameter) == 0 ||
         !result_has(sheet->result, FIT_COLUMN_COVARIANCE))
         return error_set(error, STATUS_BAD_PROBLEM,
@@ -119,17 +123,26 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     return status ? status : put_fits(sheet, NULL, error);
 }
 
+/* A row of /parameters, which is written as its name. */
+static bool is_parameter(const struct result_table_column *column)
+{
+    return !strcmp(column->name, "parameter");
+}
+
 /* Profiles, starts and replicates: the tables of io/result_tables.h. */
 static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
 {
-    csv_put_text(&sheet->csv, "id");
-    for (size_t c = 1; c < shape->n_column; c++) {
-        if (!shape->column[c].width)
-            csv_put_text(&sheet->csv, shape->column[c].name);
-        for (size_t j = 0; j < shape->column[c].width; j++)
-            csv_put_text(&sheet->csv, sheet->info->parameter_name[j]);
+    while (csv_head(&sheet->csv)) {
+        csv_put_column(&sheet->csv, "id", CSV_TEXT);
+        for (size_t c = 1; c < shape->n_column; c++) {
+            const struct result_table_column *column = &shape->column[c];
+            enum csv_type type = is_parameter(column) ? CSV_TEXT : fit_cell_type(column->kind);
+            if (!column->width)
+                csv_put_column(&sheet->csv, column->name, type);
+            for (size_t j = 0; j < column->width; j++)
+                csv_put_column(&sheet->csv, sheet->info->parameter_name[j], type);
+        }
     }
-    csv_end_row(&sheet->csv);
 }
 
 static struct fit_cell kept_cell(const struct sheet *sheet,
@@ -138,7 +151,7 @@ static struct fit_cell kept_cell(const struct sheet *sheet,
 {
     struct fit_cell cell =
         fit_cell(column->kind, (const char *)values + j * fit_kind_size(column->kind));
-    if (!strcmp(column->name, "parameter")) { /* its row of /parameters */
+    if (is_parameter(column)) {
         cell.kind = FIT_CELL_WORD;
         cell.word = (uint64_t)cell.integer < sheet->info->n_parameter
                         ? sheet->info->parameter_name[cell.integer]
@@ -326,10 +339,14 @@ static enum status open_petab(struct petab_export **petab, const struct export_o
 /* Predictions and residuals as a table, or PEtab problems. */
 static enum status export_measurements(struct sheet *sheet, struct error *error)
 {
-    static const char *const head[] = {"dataset",           "experiment", "time",  "observable",
-                                       "prediction",        "value",      "sigma", "residual",
-                                       "weighted_residual", "weight",     "loss",  "censored"};
-    const char *wanted[sizeof head / sizeof *head];
+    static const struct csv_column head[] = {
+        {"dataset", CSV_TEXT},      {"experiment", CSV_TEXT},
+        {"time", CSV_NUMBER},       {"observable", CSV_TEXT},
+        {"prediction", CSV_NUMBER}, {"value", CSV_NUMBER},
+        {"sigma", CSV_NUMBER},      {"residual", CSV_NUMBER},
+        {"weighted_residual", CSV_NUMBER}, {"weight", CSV_NUMBER},
+        {"loss", CSV_NUMBER},       {"censored", CSV_TEXT}};
+    struct csv_column wanted[sizeof head / sizeof *head];
     size_t n_head = 0;
     const struct export_options *options = sheet->options;
     struct fitted fitted;
@@ -404,10 +421,20 @@ static void put_view(struct csv_writer *writer, const struct population_view *vi
 /* Diagnostics of a fit with random parameters. */
 static enum status export_diagnostics(struct sheet *sheet, struct error *error)
 {
-    static const char *const head[] = {"dataset", "experiment", "time", "observable", "value",
-                                       "population_prediction", "individual_prediction", "median",
-                                       "iwres", "cwres", "npd", "npde", "censored"};
-    const char *wanted[sizeof head / sizeof *head];
+    static const struct csv_column head[] = {{"dataset", CSV_TEXT},
+                                             {"experiment", CSV_TEXT},
+                                             {"time", CSV_NUMBER},
+                                             {"observable", CSV_TEXT},
+                                             {"value", CSV_NUMBER},
+                                             {"population_prediction", CSV_NUMBER},
+                                             {"individual_prediction", CSV_NUMBER},
+                                             {"median", CSV_NUMBER},
+                                             {"iwres", CSV_NUMBER},
+                                             {"cwres", CSV_NUMBER},
+                                             {"npd", CSV_NUMBER},
+                                             {"npde", CSV_NUMBER},
+                                             {"censored", CSV_TEXT}};
+    struct csv_column wanted[sizeof head / sizeof *head];
     const struct export_options *options = sheet->options;
     size_t n_head = 0;
     struct fitted fitted;
@@ -429,7 +456,7 @@ static enum status export_diagnostics(struct sheet *sheet, struct error *error)
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
             break;
-        if (dataset.fault || !row_filter_takes(&sheet->filter, dataset.id, dataset.record))
+        if (!row_filter_takes(&sheet->filter, dataset.id, dataset.record) || dataset.fault)
             continue;
         status = population_view_dataset(&view, &dataset, error);
         if (!status)

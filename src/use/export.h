@@ -26,7 +26,7 @@ struct export_options {
     /* the PEtab problem, which may have files outside of its folder; NULL: the one that was
      * imported */
     const char *petab_yaml;
-    bool overwrite, json, decimal_comma; /* json: not for measurements and pairs */
+    bool overwrite, json, decimal_comma, types_row; /* json: not for measurements and pairs */
     int what; /* enum export_what */
     int64_t n_replicate, seed; /* of diagnostics */
 };

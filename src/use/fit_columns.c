@@ -189,6 +189,13 @@ struct fit_cell fit_cell_own(const struct own_value *value)
     return cell;
 }
 
+enum csv_type fit_cell_type(enum fit_kind kind)
+{
+    return kind == FIT_DOUBLE       ? CSV_NUMBER
+           : fit_kind_names(kind) ? CSV_TEXT
+                                  : CSV_INTEGER;
+}
+
 struct fit_cell fit_cell(enum fit_kind kind, const void *value)
 {
     const char *(*name)(int number) = fit_kind_names(kind);
@@ -231,8 +238,8 @@ double fit_correlation(const struct fit_record *record, size_t n, size_t c, size
     return c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
 }
 
-void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info,
-                          struct csv_writer *writer)
+static void put_columns(const struct fit_columns *columns, const struct result_info *info,
+                        struct csv_writer *writer)
 {
     char text[600];
     for (size_t i = 0; i < columns->n; i++) {
@@ -243,8 +250,14 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
         size_t first = parameter < 0 ? 0 : (size_t)parameter;
         bool single = c >= N_RESULT_COLUMN || fit_columns[c].shape == PER_FIT ||
                       (c == FIT_COLUMN_AT_BOUND && parameter < 0);
+        bool has_text = c >= N_RESULT_COLUMN || c == FIT_COLUMN_NOTES ||
+                        (c == FIT_COLUMN_AT_BOUND && parameter < 0);
+        bool is_own_number = c >= FIT_OWN && !info->column.is_text[c - FIT_OWN];
+        enum csv_type type = is_own_number ? CSV_NUMBER
+                             : has_text    ? CSV_TEXT
+                                           : fit_cell_type(fit_columns[c].kind);
         if (single)
-            csv_put_text(writer, label_of(info, c));
+            csv_put_column(writer, label_of(info, c), type);
         for (size_t k = first; !single && k < (parameter < 0 ? n : first + 1); k++) {
             if (c == FIT_COLUMN_EIGENVALUES) /* by direction, not by parameter */
                 snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
@@ -254,10 +267,16 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
                 snprintf(text, sizeof text, "%s_%s_%s", name_of(c), info->parameter_name[k / p],
                          info->parameter_name[k % p]);
             if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
-                csv_put_text(writer, text);
+                csv_put_column(writer, text, type);
         }
     }
-    csv_end_row(writer);
+}
+
+void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info,
+                          struct csv_writer *writer)
+{
+    while (csv_head(writer))
+        put_columns(columns, info, writer);
 }
 
 void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info,

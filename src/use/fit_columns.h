@@ -29,6 +29,7 @@ struct fit_cell {
 };
 struct fit_cell fit_cell(enum fit_kind kind, const void *value);
 struct fit_cell fit_cell_own(const struct own_value *value);
+enum csv_type fit_cell_type(enum fit_kind kind);
 void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell);
 void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
 

@@ -49,7 +49,7 @@ static enum status spare_named(const struct fitted *fitted, const struct fitted_
 static enum status spare_plugin(const struct fitted *fitted, const struct fitted_options *options,
                                 struct error *error)
 {
-    bool has_plugin = problem_info(fitted->problem)->model_plugin != NULL;
+    bool has_plugin = problem_info(fitted->problem)->model.plugin != NULL;
     char *path = has_plugin ? problem_model_path(fitted->problem) : NULL;
     enum status status = spare_file(options->output, path, error);
     free(path);
@@ -99,7 +99,7 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     if (!options->model && text && path)
         return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build,
                                error);
-    if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
+    if (options->model || info->model.plugin || info->model.bytes || info->model.source || !path)
         return campaign_load_model(&fitted->model, fitted->problem, &choice, error);
     char who[1400];
     snprintf(who, sizeof who, "%.600s was made with the plugin %.600s", options->result, path);
@@ -113,8 +113,7 @@ static enum status check_same(const struct fitted *fitted, const unsigned char p
     if (memcmp(problem, info->identity.problem, 32))
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s does not hold the data that %s was made from: they have changed "
-                         "since, "
-                         "or it is another problem (--problem names it)",
+                         "since, or it is another problem (--problem names it)",
                          problem_info(fitted->problem)->path, info->path);
     if (info->n_parameter != problem_n_parameter(fitted->problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path,
@@ -182,6 +181,28 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
 
+enum status fitted_open_given(struct fitted *fitted, const char *problem, struct model *model,
+                              const struct ode_options *ode, struct error *error)
+{
+    unsigned char hash[32];
+    uint64_t n_bad;
+    memset(fitted, 0, sizeof *fitted);
+    fitted->model = *model;
+    *model = (struct model){.handle = NULL};
+    const struct problem_expectation expectation = problem_expectation_of(&fitted->model.abi);
+    enum status status = problem_open(&fitted->problem, problem, error);
+    if (!status)
+        status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
+    if (status)
+        return status;
+    fitted->engine = ENGINE_REFERENCE;
+    fitted->errors.loss = campaign_losses(problem_errors(fitted->problem),
+                                          fitted->model.abi.n_observable, fitted->recipe.tuning);
+    if (!fitted->errors.loss)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the observables");
+    return predictor_init(&fitted->predictor, &fitted->model, ode, 10000000, error);
+}
+
 void fitted_close(struct fitted *fitted)
 {
     predictor_fini(&fitted->predictor);
@@ -206,12 +227,34 @@ static enum status fill(struct fitted *fitted, struct error *error)
         status =
             problem_read(fitted->problem, &fitted->data, DATASETS_AT_ONCE, ROWS_AT_ONCE, error);
     }
-    if (!status && fitted->i_fit >= fitted->fits.n) {
+    if (!status && fitted->result && fitted->i_fit >= fitted->fits.n) {
         uint64_t next = fitted->fits.first + fitted->fits.n;
         fitted->i_fit = 0;
         status = result_read(fitted->result, &fitted->fits, next, DATASETS_AT_ONCE, error);
     }
     return status;
+}
+
+/* The next dataset of a problem alone. */
+static enum status next_given(struct fitted *fitted, struct fitted_dataset *dataset, bool *more,
+                              struct error *error)
+{
+    enum status status = fill(fitted, error);
+    const struct problem_block *block = &fitted->data;
+    *more = !status && block->n > 0;
+    if (!*more)
+        return status;
+    size_t d = fitted->i_data++;
+    fitted->given =
+        (struct fit_record){.parameter = block->start + d * problem_n_parameter(fitted->problem)};
+    *dataset = (struct fitted_dataset){.id = block->id[d],
+                                       .fault = block->fault[d],
+                                       .record = &fitted->given,
+                                       .block = block, .row = d,
+                                       .first = block->first_experiment[d],
+                                       .end = block->first_experiment[d + 1],
+                                       .p = fitted->given.parameter};
+    return STATUS_OK;
 }
 
 /* Skips datasets for which a partial result (--shard, --only) has no row. */
@@ -229,6 +272,8 @@ static enum status skip_others(struct fitted *fitted, struct error *error)
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more,
                         struct error *error)
 {
+    if (!fitted->result)
+        return next_given(fitted, dataset, more, error);
     bool is_part = result_has(fitted->result, FIT_COLUMN_DATASET);
     enum status status = fill(fitted, error);
     if (!status && is_part)

@@ -33,7 +33,8 @@ struct fitted_options {
      .help = "run the native code that the result or its problem names or embeds"}
 
 struct fitted {
-    struct result *result;
+    struct result *result;       /* NULL: the problem's starts take the place of best fits */
+    struct fit_record given;     /* without a result: the dataset's */
     struct recipe recipe;        /* of the run that made the result */
     struct problem *problem;
     struct model model;
@@ -65,6 +66,9 @@ struct fitted_dataset {
  * is not the one that was fitted. fitted_close is legal after a failure and on a zeroed struct. */
 enum status fitted_open(struct fitted *fitted, const struct fitted_options *options,
                         struct error *error);
+/* A problem alone, with this model, which is taken over: its starts are the parameters. */
+enum status fitted_open_given(struct fitted *fitted, const char *problem, struct model *model,
+                              const struct ode_options *ode, struct error *error);
 void fitted_close(struct fitted *fitted);
 /* The next dataset in the file's order; *more is false at the end. */
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more,

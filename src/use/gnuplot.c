@@ -90,8 +90,9 @@ void gnuplot_margins(FILE *file, const struct gnuplot_layout *layout, size_t pan
            right = layout->is_text ? 2 : 18;
     double width = layout->width / (double)layout->n_column,
            height = (layout->height - title) / (double)layout->n_row;
-    double x = width * (double)(panel % layout->n_column);
-    double y = layout->height - title - height * (double)(panel / layout->n_column);
+    size_t row = panel / layout->n_column, column = panel % layout->n_column;
+    double x = width * (double)column;
+    double y = layout->height - title - height * (double)row;
     fprintf(file, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
             (x + left) / layout->width, (x + width - right) / layout->width);
     fprintf(file, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
@@ -140,10 +141,9 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
     if (failure == ENOENT)
         return error_set(error, STATUS_SYSTEM,
                          "gnuplot, which draws the plots, was not found\nInstall it (Debian: "
-                         "apt-get "
-                         "install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take the "
-                         "numbers from `stiffit export "
-                         "--what residuals` and `stiffit simulate`.");
+                         "apt-get install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take "
+                         "the numbers from `stiffit export --what residuals` and `stiffit "
+                         "simulate`.");
     if (failure)
         return error_system(error, failure, "cannot run gnuplot");
     while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
@@ -151,8 +151,7 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
     if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status))
         return error_set(error, STATUS_SYSTEM,
                          "gnuplot failed; its message is above (without its cairo terminals it "
-                         "writes no "
-                         ".png and .pdf)");
+                         "writes no .png and .pdf)");
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Chooses the dataset and writes gnuplot's script.
+/* Chooses the datasets and writes gnuplot's script, a page for each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 
@@ -198,7 +198,6 @@ static void put_script(FILE *file, const struct plot_options *options, const str
     fputs("set encoding utf8\nset border 3\nset xtics nomirror\nset ytics nomirror\nset datafile "
           "missing 'NaN'\n",
           file);
-    gnuplot_terminal(file, &layout->place, options->format, options->color);
     put_data(file, curves);
     snprintf(title, sizeof title, "%.60s: %s, %s %.4g", curves->id, outcome_name(record->outcome),
              fit_has_reduced(record) ? "reduced chi-square" : "R squared",
@@ -259,23 +258,6 @@ static enum status choose(const struct plot_options *options, char **id, struct 
     return status;
 }
 
-static enum status find_dataset(struct fitted *fitted, const char *id, struct curves *curves,
-                                struct error *error)
-{
-    struct fitted_dataset dataset;
-    bool more;
-    for (;;) {
-        enum status status = fitted_next(fitted, &dataset, &more, error);
-        if (!status && !more)
-            status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
-                               result_info(fitted->result)->path, id);
-        if (status)
-            return status;
-        if (!strcmp(dataset.id, id))
-            return curves_make(curves, fitted, &dataset, N_GRID, error);
-    }
-}
-
 /* The panels: what --observable names, in its order, or what was measured. */
 static enum status choose_panels(struct layout *layout, const struct curves *curves,
                                  const struct plot_options *options, const struct model *model,
@@ -308,38 +290,105 @@ static enum status choose_panels(struct layout *layout, const struct curves *cur
     return STATUS_OK;
 }
 
+/* What is drawn: a page for each dataset. */
+struct pages {
+    const struct plot_options *options;
+    struct fitted fitted;
+    struct curves curves;
+    struct row_filter filter; /* without `only` */
+    char *only;               /* the worst dataset; NULL: those of the filter */
+    FILE *script;
+    size_t n;
+};
+
+static bool is_wanted(struct pages *pages, const struct fitted_dataset *dataset)
+{
+    if (pages->only)
+        return pages->n == 0 && !strcmp(dataset->id, pages->only);
+    return row_filter_takes(&pages->filter, dataset->id, dataset->record);
+}
+
+static void say_no_curve(const struct pages *pages, const struct curves *curves)
+{
+    const struct build_listener *listener = &pages->options->files.listener;
+    char line[sizeof curves->reason + 120];
+    if (pages->only || !strchr(pages->options->rows.id ? pages->options->rows.id : ",", ','))
+        snprintf(line, sizeof line, "note: no curve: %s", curves->reason);
+    else
+        snprintf(line, sizeof line, "note: no curve of %.80s: %s", curves->id, curves->reason);
+    if (curves->reason[0] && listener->tell)
+        listener->tell(listener->context, line);
+}
+
+static enum status put_page(struct pages *pages, const struct fitted_dataset *dataset,
+                            struct error *error)
+{
+    const struct plot_options *options = pages->options;
+    struct curves *curves = &pages->curves;
+    struct layout layout = {.place = {.n_panel = 0}};
+    enum plot_format format = options->format;
+    if (pages->n > 0 && (format == PLOT_SVG || format == PLOT_PNG))
+        return error_set(error, STATUS_USAGE,
+                         "--output: a picture has one page; several datasets need a name that ends "
+                         "in .pdf or .txt");
+    enum status status = curves_make(curves, &pages->fitted, dataset, N_GRID, error);
+    if (!status)
+        status = choose_panels(&layout, curves, options, &pages->fitted.model, error);
+    if (status)
+        return status;
+    say_no_curve(pages, curves);
+    gnuplot_place(&layout.place, format, options->width);
+    /* a terminal that is set anew would begin another file */
+    if (pages->n == 0)
+        gnuplot_terminal(pages->script, &layout.place, format, options->color);
+    else
+        fputs("reset\n", pages->script);
+    put_script(pages->script, options, curves, &layout, &pages->fitted.model);
+    pages->n++;
+    return STATUS_OK;
+}
+
+static enum status put_pages(struct pages *pages, struct error *error)
+{
+    const struct plot_options *options = pages->options;
+    struct fitted_dataset dataset;
+    bool more = true;
+    enum status status = STATUS_OK;
+    while (!status && !(status = fitted_next(&pages->fitted, &dataset, &more, error)) && more)
+        if (is_wanted(pages, &dataset))
+            status = put_page(pages, &dataset, error);
+    if (!status && !pages->only)
+        status = row_filter_end(&pages->filter, &options->rows, error);
+    if (!status && pages->n == 0)
+        status =
+            error_set(error, STATUS_USAGE, "%s: no dataset is selected", options->files.result);
+    return status;
+}
+
 enum status plot_write(const struct plot_options *options, struct output *output,
                        struct error *error)
 {
-    struct fitted fitted = {.n_room = 0};
-    struct curves curves = {.n_curve = 0};
-    struct layout layout = {.place = {.n_panel = 0}};
-    char *worst = NULL;
-    FILE *script = NULL;
-    enum status status = options->rows.id ? STATUS_OK : choose(options, &worst, error);
+    struct pages pages = {.options = options};
+    bool is_worst = !options->all && !options->rows.id;
+    enum status status = is_worst ? choose(options, &pages.only, error) : STATUS_OK;
     if (!status)
-        status = fitted_open(&fitted, &options->files, error);
+        status = fitted_open(&pages.fitted, &options->files, error);
+    if (!status && !is_worst)
+        status = row_filter_init(&pages.filter, &options->rows, pages.fitted.result, error);
     if (!status) /* before the model is called: it may print */
         status = output_open(output, options->files.output, options->overwrite, error);
-    if (!status)
-        status = find_dataset(&fitted, worst ? worst : options->rows.id, &curves, error);
-    if (!status)
-        status = choose_panels(&layout, &curves, options, &fitted.model, error);
-    if (!status && !(script = temporary_small_file(error)))
+    if (!status && !(pages.script = temporary_small_file(error)))
         status = STATUS_SYSTEM;
-    if (!status) {
-        char line[sizeof curves.reason + 20];
-        snprintf(line, sizeof line, "note: no curve: %s", curves.reason);
-        if (curves.reason[0] && options->files.listener.tell)
-            options->files.listener.tell(options->files.listener.context, line);
-        gnuplot_place(&layout.place, options->format, options->width);
-        put_script(script, options, &curves, &layout, &fitted.model);
-        status = gnuplot_draw(script, options->format, output->file, error);
-    }
-    if (script)
-        fclose(script);
-    curves_fini(&curves);
-    fitted_close(&fitted);
-    free(worst);
+    if (!status)
+        status = put_pages(&pages, error);
+    if (!status)
+        status = gnuplot_draw(pages.script, options->format, output->file, error);
+    if (pages.script)
+        fclose(pages.script);
+    if (!is_worst)
+        row_filter_fini(&pages.filter);
+    curves_fini(&pages.curves);
+    fitted_close(&pages.fitted);
+    free(pages.only);
     return status;
 }

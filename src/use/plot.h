@@ -1,4 +1,4 @@
-/* What `stiffit plot` draws: one fitted dataset, by gnuplot.
+/* What `stiffit plot` draws: fitted datasets, by gnuplot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 struct plot_options {
     struct fitted_options files;
-    struct row_words rows;         /* without an id: the worst of these fits */
+    struct row_words rows;         /* without an id or `all`: the worst of these fits */
     struct option_list observable; /* none: all that were measured */
-    bool log_values, overwrite, color;
+    bool all, log_values, overwrite, color;
     int width;                     /* of a chart in characters */
     bool corrects;                 /* the check is prediction-corrected */
     int64_t n_replicate;           /* of the check */

@@ -166,8 +166,7 @@ static double pool_sigma(const struct population_work *work, struct error *error
         if (isinf(work->variance[i]))
             error_set(error, STATUS_USAGE,
                       "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; "
-                      "one "
-                      "that all datasets share comes from `stiffit run --share` with that "
+                      "one that all datasets share comes from `stiffit run --share` with that "
                       "parameter",
                       id);
         else if (isnan(work->variance[i]))
@@ -361,16 +360,17 @@ bool population_csv(const struct population *population, struct csv_writer *writ
     size_t k = population->k;
     char text[600];
     double *shrunken = malloc((k + 4 * k * k + k) * sizeof *shrunken), *variance = shrunken + k;
-    csv_put_text(writer, "id");
-    csv_put_text(writer, "status");
-    csv_put_text(writer, "population");
-    for (size_t h = 0; h < 3; h++)
-        for (size_t j = 0; j < k; j++) {
-            snprintf(text, sizeof text, "%s%s", head[h],
-                     population->info->parameter_name[population->parameter[j]]);
-            csv_put_text(writer, text);
-        }
-    csv_end_row(writer);
+    while (csv_head(writer)) {
+        csv_put_column(writer, "id", CSV_TEXT);
+        csv_put_column(writer, "status", CSV_TEXT);
+        csv_put_column(writer, "population", CSV_TEXT);
+        for (size_t h = 0; h < 3; h++)
+            for (size_t j = 0; j < k; j++) {
+                snprintf(text, sizeof text, "%s%s", head[h],
+                         population->info->parameter_name[population->parameter[j]]);
+                csv_put_column(writer, text, CSV_NUMBER);
+            }
+    }
     for (uint64_t i = 0; shrunken && i < population->n_row; i++) {
         const struct population_row *row = &population->row[i];
         bool used = row->use == POPULATION_USED;

@@ -16,9 +16,7 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for new datasets");
 }
 
-/* Lower L with LL' = covariance; a variance of 0 has a row and column of zeros, and so has a
- * direction in which there is no spread. */
-static void factor_covariance(const double *covariance, size_t r, double *factor)
+void population_draw_factor(const double *covariance, size_t r, double *factor)
 {
     for (size_t j = 0; j < r; j++) {
         double left = covariance[j * r + j];
@@ -76,7 +74,7 @@ enum status population_draw_init(struct population_draw *draw, struct fitted *fi
         status = find_parameter(draw, population->shared_name[i], &draw->shared[i], error);
     for (size_t i = 0; !status && i < population->q; i++)
         status = find_parameter(draw, population->occasion_name[i], &draw->occasion[i], error);
-    factor_covariance(population->covariance, r, draw->factor);
+    population_draw_factor(population->covariance, r, draw->factor);
     return status;
 }
 

@@ -42,3 +42,6 @@ bool population_draw_predict(struct population_draw *draw, const struct fitted_d
 /* The natural value of parameter i, moved by this on the optimiser's scale. */
 double population_draw_shifted(const struct population_draw *draw, size_t i, double value,
                                double by);
+/* Lower L (r x r, column-major, its upper triangle is left) with LL' = covariance; a variance of 0
+ * has a row and column of zeros, and so has a direction in which there is no spread. */
+void population_draw_factor(const double *covariance, size_t r, double *factor);

@@ -1,5 +1,5 @@
 /* Sorts rows in any order into a task in order of time, and returns the answers in the order of
- * the rows.
+ * the rows. Residuals use the fit's objective with a single row.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/predictor.h"
 

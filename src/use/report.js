@@ -72,6 +72,9 @@ function logTicks(scale) {
 const axis = (title, log, more) => ({type: log ? "logarithmic" : "linear", title: {display: !!title, text: title},
     ticks: {maxTicksLimit: 6, maxRotation: 0, includeBounds: false, callback: short}, ...(log && {afterBuildTicks: logTicks}),
         ...more});
+/* Of counts: whole numbers only. */
+const counts = most => axis("", false, {min: 0, suggestedMax: most * 1.05,
+    ticks: {maxTicksLimit: 6, precision: 0, callback: value => Number.isInteger(value) ? short(value) : ""}});
 /* From the least to the largest, with a margin; logarithmic if it is wanted and worth it. */
 function range(title, log, low, high) {
     log = log && low > 0 && high > 8 * low;
@@ -188,8 +191,8 @@ function histogram(parent, spread, j) {
     const line = expected(spread, j, spread.bins.reduce((a, b) => a + b, 0));
     addChart(parent, `Distribution of ${spread.name}: median ${short(spread.median)}`, () => ({type: "scatter",
         data: {datasets: [{data: line, showLine: true, radius: 0, borderColor: colour("c1")}]},
-        options: {...frame(label(spread) + (spread.cut ? " (98 %)" : ""),
-            range("", spread.log, at[0], at[BINS]), axis("", false, {min: 0, suggestedMax: Math.max(...spread.bins) * 1.05})),
+        options: {...frame(label(spread) + (spread.cut ? ` (${short(spread.min)} to ${short(spread.max)} in all)` : ""),
+            range("", spread.log, at[0], at[BINS]), counts(Math.max(...spread.bins))),
         bars: {edges: at, counts: spread.bins}}}));
 }
 
@@ -210,6 +213,13 @@ const quantile = (sorted, share) => {
     const at = share * (sorted.length - 1), low = Math.floor(at);
     return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 };
+
+/* The values that are not far outside, where the histogram's axis leaves some out. */
+function within(values, {spread}) {
+    if (!spread || !spread.cut) return values;
+    const kept = values.filter(value => value >= spread.low && value <= spread.high);
+    return kept.length ? kept : values;
+}
 
 function select(parent, text, words, value, change) {
     const element = add(add(parent, "label", text + " "), "select");
@@ -241,10 +251,10 @@ function showPairs() {
                 label: good ? "converged" : "failed"});
         addChart(place, `${a.name} and ${b.name} of the fits`, () => {
             const across = axis => {
-                const values = fits.map(row => placeOf(axis, row));
                 if (axis.text)
                     return {...range(axis.name, false, -0.5, axis.words.length - 0.5), afterBuildTicks: undefined,
                         ticks: {stepSize: 1, autoSkip: true, maxRotation: 60, callback: i => axis.words[i] ?? ""}};
+                const values = within(fits.map(row => row[axis.at]), axis);
                 if (binned) values.push(axis.spread.low, axis.spread.high);
                 return range(axis.name, axis.log, values.reduce((x, y) => Math.min(x, y), Infinity),
                     values.reduce((x, y) => Math.max(x, y), -Infinity));
@@ -298,8 +308,11 @@ function colourEnds(values) {
 }
 function showPlate() {
     const wells = rows.map(row => ({row, well: wellOf(row[ID])})).filter(one => one.well);
-    if (wells.length < 3 || 2 * wells.length < rows.length) return;
-    for (const element of document.querySelectorAll("#plate, a[href='#plate']")) element.hidden = false;
+    const isPlate = wells.length >= 3 && 2 * wells.length >= rows.length;
+    for (const element of document.querySelectorAll("#plate, a[href='#plate']"))
+        if (isPlate) element.hidden = false;
+        else element.remove();
+    if (!isPlate) return;
     const collator = new Intl.Collator("en", {numeric: true}), box = byId("plate-box"),
         plates = [...new Set(wells.map(one => one.well.plate))].sort(collator.compare),
         bar = add(box, "div", null, {class: "bar"}), legend = add(box, "p", null, {class: "legend"}),
@@ -358,6 +371,19 @@ function showPlate() {
     show(0);
 }
 
+/* Measurements over predictions, with the line where they are equal; sets of points of a colour each. */
+function addObserved(parent, title, sets, size) {
+    const values = sets.flat().flatMap(point => [point.x, point.y]).filter(Number.isFinite);
+    if (!values.length) return;
+    const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
+    addChart(parent, title, () => ({type: "scatter", data: {datasets: [
+        ...sets.map((points, e) => ({data: points, radius: 2, borderColor: series(e), backgroundColor: series(e),
+            pointStyle: shapes[e % 5]})),
+        {data: [{x: low, y: low}, {x: high, y: high}], showLine: true, radius: 0, borderColor: colour("soft"),
+            borderDash: [4, 4]}]},
+        options: frame("observed over predicted", axis("prediction", false), axis("measurement", false))}), size);
+}
+
 function showResiduals() {
     const box = byId("residual-box"), bar = add(box, "div", null, {class: "bar"}), place = add(box, "div", null,
         {class: "charts wide"});
@@ -384,6 +410,11 @@ function showResiduals() {
                 return {type: "scatter", data: {datasets: [{data: points, backgroundColor: colour("c0"),
                     borderColor: colour("c0"), radius: 1.5}]}, options};
             }, "tall");
+        addObserved(place, "Measurements over predictions", [set.observed.reduce((points, value, i) => {
+            if (i % 2) points[points.length - 1].y = value;
+            else points.push({x: value});
+            return points;
+        }, [])], "tall");
         addChart(place, "Quantiles of the residuals over those of a normal distribution", () => {
             const points = [];
             for (let i = 0; i < set.quantiles.length; i += 2)
@@ -397,7 +428,7 @@ function showResiduals() {
     };
     add(bar, "span",
         `Residuals are divided by sigma, or by the fit's residual error where there is none; of ${data.residual_datasets} ` +
-        `datasets. Those beyond ${end} are drawn at the edge.`, {class: "soft"});
+        `dataset${data.residual_datasets === 1 ? "" : "s"}. Those beyond ${end} are drawn at the edge.`, {class: "soft"});
     if (data.residuals.length > 1) select(bar, "observable", data.residuals.map(set => set.observable), 0, show);
     show(0);
 }
@@ -504,10 +535,52 @@ function residualChart(parent, fit, k) {
             ticks: {maxTicksLimit: 4}}))}), "low");
 }
 
+const notesOf = row => data.notes.filter((name, bit) => name && row[NOTES] >>> bit & 1).join(", ");
+
+function addTable(parent, caption, heads, lines) {
+    const table = add(add(parent, "div", null, {class: "scroll"}), "table");
+    add(table, "caption", caption);
+    const head = add(add(table, "thead"), "tr"), body = add(table, "tbody");
+    heads.forEach(text => add(head, "th", text, {scope: "col"}));
+    for (const line of lines) {
+        const tr = add(body, "tr");
+        line.forEach(cell => typeof cell === "string" ? add(tr, "td", cell) : add(tr, "td", short(cell), {class: "n"}));
+    }
+}
+/* Experiments with initial times and covariates, and their doses. */
+function showConditions(box, fit) {
+    const named = fit.experiments.some(experiment => experiment.name), first = named ? ["experiment"] : [];
+    const cells = experiment => named ? [experiment.name] : [];
+    addTable(box, fit.experiments.length > 1 ? "Experiments" : "Conditions", [...first, "initial time", ...data.covariates,
+        "measurements", "doses"], fit.experiments.map(experiment => [...cells(experiment), experiment.t0,
+        ...experiment.covariates, experiment.data.length, experiment.n_dose]));
+    const doses = fit.experiments.flatMap(experiment => experiment.doses.map(dose => [experiment, dose]));
+    if (!doses.length) return;
+    const given = dose => dose === 0 || dose === null ? "" : dose === -1 ? "the model's" : dose;
+    addTable(box, fit.experiments.some(experiment => experiment.n_dose > experiment.doses.length)
+        ? "Doses, the first ones" : "Doses", [...first, "time", "amount", "into", "duration", "rate", "interval", "count"],
+        doses.map(([experiment, dose]) => [...cells(experiment), dose[0], dose[1], data.targets[dose[6]] ?? "",
+            given(dose[2]), given(dose[3]), given(dose[4]), dose[5]]));
+}
+
 const quote = word => /^[\w./:@%+=-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
 
 function showKept(box, fit) {
     const names = data.parameters.map(p => p.name);
+    if (fit.starts && fit.starts.length > 1) waterfall();
+    function waterfall() {
+        const ends = fit.starts.filter(start => start[0] !== null).sort((a, b) => a[0] - b[0]);
+        if (ends.length < 2) return;
+        add(box, "h3", "Starts: objectives where they ended, in order");
+        const set = (good, at) => ({data: ends.map((end, i) => ({x: i + 1, y: end[0], good: end[1] === 1}))
+            .filter(point => point.good === good), radius: 3, borderColor: series(at), backgroundColor: series(at),
+            pointStyle: good ? "circle" : "triangle", label: good ? "converged" : "failed"});
+        addChart(add(box, "div", null, {class: "charts wide"}), `Waterfall of the starts of ${fit.id}`, () => ({type: "scatter",
+            data: {datasets: [set(true, 0), set(false, 1)]}, options: frame("", {...counts(ends.length),
+                title: {display: true, text: "place of the start"}},
+                range("objective", true, ends[0][0], ends[ends.length - 1][0]), {plugins: {legend: {display: true,
+                    labels: {usePointStyle: true, boxWidth: 7, boxHeight: 7}}}})}));
+    }
     for (const [key, title, take] of [["profiles", "Profiles: the objective above its least value", profile],
                                       ["bootstrap", "Bootstrap replicates", replicate]]) {
         if (!fit[key] || !fit[key].length) continue;
@@ -528,11 +601,11 @@ function showKept(box, fit) {
         const values = fit.bootstrap.map(p => p[j]).filter(value => value !== null);
         if (!values.length) return;
         const low = Math.min(...values), high = Math.max(...values), at = edges(low, high, BINS, false),
-            counts = Array(BINS).fill(0);
-        for (const value of values) counts[Math.min(BINS - 1, Math.floor((value - at[0]) / (at[BINS] - at[0]) * BINS))]++;
+            bins = Array(BINS).fill(0);
+        for (const value of values) bins[Math.min(BINS - 1, Math.floor((value - at[0]) / (at[BINS] - at[0]) * BINS))]++;
         addChart(place, `Bootstrap replicates of ${name}`, () => ({type: "scatter", data: {datasets: [{data: []}]},
-            options: {...frame(name, axis("", false, {min: at[0], max: at[BINS]}), axis("", false,
-                {min: 0, suggestedMax: Math.max(...counts) * 1.05})), bars: {edges: at, counts}}}));
+            options: {...frame(name, axis("", false, {min: at[0], max: at[BINS]}), counts(Math.max(...bins))),
+                bars: {edges: at, counts: bins}}}));
     }
 }
 
@@ -544,8 +617,8 @@ function choose(row, quiet) {
     const facts = [data.status[row[STATUS]], `${badness} ${short(row[BADNESS])}`, `objective ${short(row[OBJECTIVE])}`,
         `${row[EVALUATIONS]} evaluations`, `${short(row[SECONDS])} s`];
     add(box, "p", facts.join(" \u00b7 "));
-    const notes = data.notes.filter((name, bit) => name && row[NOTES] >>> bit & 1);
-    if (notes.length) add(box, "p", "Notes: " + notes.join(", "), {class: "soft"});
+    const notes = notesOf(row);
+    if (notes) add(box, "p", "Notes: " + notes, {class: "soft"});
     if (row[MESSAGE]) add(box, "p", row[MESSAGE], {class: "note"});
     const command = `stiffit plot ${quote(data.file)} --id ${quote(row[ID])}`;
     const line = add(box, "p", fit ? "The same in a terminal: " : "It is not in the gallery. Its plot: ");
@@ -565,12 +638,15 @@ function choose(row, quiet) {
     if (fit) {
         if (fit.reason) add(box, "p", "No curve: " + fit.reason, {class: "note"});
         if (fit.steady) add(box, "p", `${fit.steady} measurements of the steady state are not drawn.`, {class: "soft"});
-        const place = add(box, "div", null, {class: "charts wide"});
+        const place = add(box, "div");
         fit.observables.forEach((name, k) => {
-            const panel = add(place, "div");
-            fitChart(panel, fit, k, name, "tall");
-            residualChart(panel, fit, k);
+            const panel = add(place, "div", null, {class: "panel"}), curve = add(panel, "div");
+            fitChart(curve, fit, k, name, "large");
+            residualChart(curve, fit, k);
+            addObserved(panel, `Measurements over predictions of ${fit.id}`, fit.experiments.map(experiment => experiment.data
+                .filter(d => d[0] === k && d[7] !== null).map(d => ({x: d[7], y: d[2]}))), "tall");
         });
+        showConditions(box, fit);
         showKept(box, fit);
     }
     if (!quiet) { head.scrollIntoView(); head.focus({preventScroll: true}); }
@@ -622,19 +698,21 @@ function showGallery() {
 
 function showTable() {
     const box = byId("table-box"), heads = ["id", "status", badness, "objective", "seconds", "evaluations",
-        ...data.parameters.map(label), ...data.columns.map(column => column.name), "message"];
+        ...data.parameters.map(label), ...data.columns.map(column => column.name), "notes", "message"];
     const cell = [ID, STATUS, BADNESS, OBJECTIVE, SECONDS, EVALUATIONS, ...data.parameters.map((_, j) => FIRST + j),
-        ...data.columns.map((_, c) => OWN + c), MESSAGE];
+        ...data.columns.map((_, c) => OWN + c), NOTES, MESSAGE];
     const list = rows.filter(row => row[IN_TABLE]);
     let by = 2, down = true, words = "", page = 0, n_page = 100, kept = [];
     box.replaceChildren();
     const bar = add(box, "div", null, {class: "bar"}), filter = add(add(bar, "label", "filter "), "input", null,
-        {type: "search", placeholder: "id, status, text"});
+        {type: "search", placeholder: "id, status, note or text"});
+    const bits = data.notes.map((name, bit) => bit).filter(bit => data.notes[bit] && list.some(row => row[NOTES] >>> bit & 1));
+    const noted = bits.length ? select(bar, "note", ["any or none", ...bits.map(bit => data.notes[bit])], 0, () => show()) : null;
     const said = add(bar, "span", "", {class: "soft", role: "status"});
     const back = add(bar, "button", "\u2039 previous"), next = add(bar, "button", "next \u203a");
     const table = add(add(box, "div", null, {class: "scroll"}), "table"), line = add(add(table, "thead"), "tr"),
         body = add(table, "tbody");
-    const value = row => by === 1 ? data.status[row[STATUS]] : row[cell[by]] ?? (cell[by] === MESSAGE ? "" : null);
+    const value = row => by === 1 ? data.status[row[STATUS]] : cell[by] === NOTES ? notesOf(row) : row[cell[by]] ?? (cell[by] === MESSAGE ? "" : null);
     const compare = (a, b) => {
         const x = value(a), y = value(b);
         if (x === null || y === null) return (x === null) - (y === null) === 0 ? 0 : x === null ? 1 : -1;
@@ -649,6 +727,7 @@ function showTable() {
                 if (i === 0) add(add(tr, "td", null, {class: row[ID].length > 24 ? "" : "id"}), "button", row[ID],
                     {class: "pick"}).addEventListener("click", () => choose(row));
                 else if (i === 1) add(tr, "td", data.status[row[at]]);
+                else if (at === NOTES) add(tr, "td", notesOf(row));
                 else if (typeof row[at] !== "number" && at >= OWN) add(tr, "td", row[at] ?? "");
                 else add(tr, "td", short(row[at]), {class: "n"});
             });
@@ -661,8 +740,9 @@ function showTable() {
     };
     const show = () => {
         const texts = row => data.columns.map((column, c) => column.text ? row[OWN + c] : "").join(" ");
-        const text = row => `${row[ID]} ${data.status[row[STATUS]]} ${texts(row)} ${row[MESSAGE] ?? ""}`.toLowerCase();
-        kept = list.filter(row => !words || text(row).includes(words));
+        const text = row => [row[ID], data.status[row[STATUS]], texts(row), notesOf(row), row[MESSAGE] ?? ""].join(" ").toLowerCase();
+        const bit = noted && +noted.value ? bits[noted.value - 1] : -1;
+        kept = list.filter(row => (!words || text(row).includes(words)) && (bit < 0 || row[NOTES] >>> bit & 1));
         kept.sort(compare);
         page = 0;
         [...line.children].forEach((th, i) => th.setAttribute("aria-sort",
@@ -677,6 +757,19 @@ function showTable() {
         show();
     }));
     filter.addEventListener("input", () => { words = filter.value.toLowerCase(); show(); });
+    /* A note of the table of health leads to the rows that have it. */
+    for (const line of document.querySelectorAll("#notes tr[data-note]")) {
+        const place = bits.indexOf(+line.dataset.note), name = line.cells[0];
+        if (place < 0) continue;
+        const link = add(Object.assign(name, {textContent: ""}), "button", data.notes[bits[place]], {class: "pick"});
+        link.addEventListener("click", () => {
+            noted.value = place + 1;
+            filter.value = words = "";
+            show();
+            byId("fits").scrollIntoView();
+            noted.focus({preventScroll: true});
+        });
+    }
     back.addEventListener("click", () => { page--; fill(); });
     next.addEventListener("click", () => { page++; fill(); });
     show();
@@ -684,14 +777,23 @@ function showTable() {
 
 if (hasCharts) {
     document.documentElement.classList.add("on");
-    data.parameters.forEach((spread, j) => histogram(byId("parameter-charts"), spread, j));
     if (data.population) showPopulation();
-    data.quality.forEach(spread => histogram(byId("quality-charts"), spread));
-    data.costs.forEach(spread => histogram(byId("cost-charts"), spread));
-    showPairs();
-    showPlate();
+    if (data.fits === 1) { /* what is about many fits says nothing of one */
+        for (const id of ["pairs", "plate", "quality", "gallery"]) {
+            byId(id).remove();
+            document.querySelector(`nav a[href="#${id}"]`).remove();
+        }
+        byId("health").after(byId("dataset"));
+    } else {
+        data.parameters.forEach((spread, j) => histogram(byId("parameter-charts"), spread, j));
+        data.quality.forEach(spread => histogram(byId("quality-charts"), spread));
+        data.costs.forEach(spread => histogram(byId("cost-charts"), spread));
+        showPairs();
+        showPlate();
+    }
     showResiduals();
-    showGallery();
+    if (data.fits !== 1) showGallery();
+    else if (rows.length) choose(rows[0], true);
 }
 showTable();
 })();

@@ -80,6 +80,13 @@ void report_static_row(FILE *file, const struct report *report, const char *id, 
         else
             put_number(file, own ? own->number : (double)NAN);
     }
+    fputs("<td>", file);
+    for (int bit = 0, n = 0; bit < 32; bit++)
+        if (record->notes >> bit & 1 && note_name(bit)) {
+            fputs(n++ ? ", " : "", file);
+            report_text(file, note_name(bit));
+        }
+    fputs("</td>", file);
     put_cell(file, message);
     fputs("</tr>\n", file);
 }
@@ -90,6 +97,46 @@ static void put_facts(FILE *file, const struct digest *digest)
     begin_table(file, "In numbers", "fact|value|meaning");
     facts_html(file, fact, digest_facts(digest, fact));
     end_table(file);
+}
+
+static void put_goodness(FILE *file, const struct report *report)
+{
+    const struct show_summary *summary = &report->summary;
+    bool is_one = summary->digest.n_fit == 1;
+    if (isfinite(summary->reduced.median) && is_one)
+        fprintf(file,
+                "<p>Reduced chi-square: %.4g. It is near 1 for a good model with right "
+                "sigmas.</p>\n",
+                summary->reduced.median);
+    else if (isfinite(summary->reduced.median))
+        fprintf(file,
+                "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest "
+                "%.4g. It is near 1 for a good model with right sigmas.</p>\n",
+                report->info->is_shared ? "sigmas are known or shared" : "every sigma is known",
+                summary->reduced.median, summary->reduced.q25, summary->reduced.q75,
+                summary->reduced.max);
+    if (isfinite(summary->r_squared.median) && is_one)
+        fprintf(file, "<p>R squared: %.4g.</p>\n", summary->r_squared.median);
+    else if (isfinite(summary->r_squared.median))
+        fprintf(file,
+                "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and "
+                "%.4g, least %.4g.</p>\n",
+                summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75,
+                summary->r_squared.min);
+    const struct show_refits *refits = &summary->refits;
+    if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0 && is_one)
+        fprintf(file, "<p>Starts: %s.</p>\n",
+                refits->n_same    ? "all ended at one optimum"
+                : refits->alone.n ? "the best one is alone"
+                : refits->only.n  ? "all others failed"
+                                  : "some ended elsewhere than the best one");
+    else if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)
+        fprintf(file,
+                "<p>Starts: all ended at one optimum in %llu fits, some elsewhere in %llu; the "
+                "best start is alone in "
+                "%llu; all others failed in %llu.</p>\n",
+                count(refits->n_same), count(refits->n_some), count(refits->alone.n),
+                count(refits->only.n));
 }
 
 static void put_health(FILE *file, const struct report *report)
@@ -106,29 +153,7 @@ static void put_health(FILE *file, const struct report *report)
             outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
             count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
     put_facts(file, &summary->digest);
-    if (isfinite(summary->reduced.median))
-        fprintf(file,
-                "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest "
-                "%.4g. "
-                "It is near 1 for a good model with right sigmas.</p>\n",
-                report->info->is_shared ? "sigmas are known or shared" : "every sigma is known",
-                summary->reduced.median, summary->reduced.q25, summary->reduced.q75,
-                summary->reduced.max);
-    if (isfinite(summary->r_squared.median))
-        fprintf(file,
-                "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and "
-                "%.4g, least "
-                "%.4g.</p>\n",
-                summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75,
-                summary->r_squared.min);
-    const struct show_refits *refits = &summary->refits;
-    if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)
-        fprintf(file,
-                "<p>Starts: all ended at one optimum in %llu fits, some elsewhere in %llu; the "
-                "best start is alone in "
-                "%llu; all others failed in %llu.</p>\n",
-                count(refits->n_same), count(refits->n_some), count(refits->alone.n),
-                count(refits->only.n));
+    put_goodness(file, report);
     if (n_failed) {
         begin_table(file, "Failures", "status|fits|message of the first|examples|what to do");
         for (size_t i = 0; i < summary->n_group; i++) {
@@ -151,10 +176,11 @@ static void put_health(FILE *file, const struct report *report)
     for (int bit = 0; bit < 32; bit++)
         any = any || summary->digest.noted[bit].n > 0;
     if (any) {
+        fputs("<div id=notes>", file);
         begin_table(file, "Notes", "note|fits|meaning|examples");
         for (int bit = 0; bit < 32; bit++)
             if (summary->digest.noted[bit].n && note_name(bit)) {
-                fputs("<tr>", file);
+                fprintf(file, "<tr data-note=%d>", bit);
                 put_cell(file, note_name(bit));
                 put_count(file, summary->digest.noted[bit].n);
                 put_cell(file, note_meaning(bit));
@@ -171,16 +197,24 @@ static void put_health(FILE *file, const struct report *report)
             fputs("</tr>\n", file);
         }
         end_table(file);
+        fputs("</div>", file);
     }
     fputs("</section>\n", file);
 }
 
+#define FIVE "min|25 %|median|75 %|max"
+
+/* is_one: a single number, which is all of them. */
 static void put_spread(FILE *file, const char *name, const char *unit,
-                       const struct show_spread *spread)
+                       const struct show_spread *spread, bool is_one)
 {
     fputs("<tr>", file);
     put_cell(file, name);
     put_cell(file, unit ? unit : "");
+    if (is_one) {
+        put_number(file, spread->median);
+        return;
+    }
     put_number(file, spread->min);
     put_number(file, spread->q25);
     put_number(file, spread->median);
@@ -192,15 +226,16 @@ static void put_tables(FILE *file, const struct report *report)
 {
     static const char *const cost[N_COST] = {"computing time", "evaluations", "integrator steps"};
     const struct result_info *info = report->info;
+    bool is_one = report->summary.digest.n_fit == 1; /* then it is about that fit */
     fputs("<section id=parameters><h2>Parameters</h2>\n", file);
-    begin_table(file, "Converged fits",
-                "parameter|unit|least|quartile|median|quartile|largest|median relative error|at "
-                "lower "
-                "bound|at upper bound");
+    begin_table(file, is_one ? "The fit" : "Converged fits",
+                is_one ? "parameter|unit|value|relative error|at lower bound|at upper bound"
+                       : "parameter|unit|" FIVE "|median relative error|at lower bound|at upper "
+                         "bound");
     for (size_t j = 0; j < info->n_parameter; j++) {
         const struct show_spread *spread = &report->summary.parameter[j];
         put_spread(file, info->parameter_name[j],
-                   info->parameter_unit ? info->parameter_unit[j] : NULL, spread);
+                   info->parameter_unit ? info->parameter_unit[j] : NULL, spread, is_one);
         put_number(file, spread->error);
         put_count(file, spread->n_at_lower);
         put_count(file, spread->n_at_upper);
@@ -216,9 +251,10 @@ static void put_tables(FILE *file, const struct report *report)
           "id=residual-box></div></section>\n"
           "<section id=costs><h2>Costs</h2>\n",
           file);
-    begin_table(file, "All fits", "number|unit|least|quartile|median|quartile|largest");
+    begin_table(file, is_one ? "The fit" : "All fits",
+                is_one ? "number|unit|value" : "number|unit|" FIVE);
     for (int k = 0; k < N_COST; k++) {
-        put_spread(file, cost[k], k == COST_SECONDS ? "s" : "", &report->cost[k]);
+        put_spread(file, cost[k], k == COST_SECONDS ? "s" : "", &report->cost[k], is_one);
         fputs("</tr>\n", file);
     }
     end_table(file);
@@ -233,13 +269,20 @@ static void copy(FILE *from, FILE *to)
         fwrite(block, 1, n, to);
 }
 
+/* The text of the fitted model; NULL: it was a plugin without one. */
+static const char *model_text(const struct report *report)
+{
+    const char *text = provenance_fact(&report->info->provenance, "model_source");
+    return text || !report->has_model ? text : report->fitted.model.source;
+}
+
 static void put_rows(FILE *file, const struct report *report)
 {
     const struct result_info *info = report->info;
     fputs("<section id=gallery class=script><h2>Gallery</h2><div id=gallery-box></div></section>\n"
           "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div "
-          "id=dataset-box "
-          "aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div id=table-box>\n",
+          "id=dataset-box aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div "
+          "id=table-box>\n",
           file);
     fputs("<div class=scroll><table><caption>At most 100 fits, the worst ones, in the order of the "
           "file</caption><thead><tr>"
@@ -257,10 +300,16 @@ static void put_rows(FILE *file, const struct report *report)
         report_text(file, info->column_label[c]);
         fputs("</th>", file);
     }
-    fputs("<th>message</th></tr></thead><tbody>\n", file);
+    fputs("<th>notes</th><th>message</th></tr></thead><tbody>\n", file);
     copy(report->table, file);
     end_table(file);
-    fputs("</div></section>\n<section id=provenance><h2>Provenance</h2>\n", file);
+    fputs("</div></section>\n", file);
+    if (model_text(report)) {
+        fputs("<section id=model><h2>Model</h2><pre class=scroll>", file);
+        report_text(file, model_text(report));
+        fputs("</pre></section>\n", file);
+    }
+    fputs("<section id=provenance><h2>Provenance</h2>\n", file);
     begin_table(file, "How the result was made", "fact|value");
     for (size_t i = 0; i < info->provenance.n; i++)
         if (strcmp(info->provenance.name[i], "model_source")) {
@@ -318,7 +367,11 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
           "<a class=script href=#quality>Quality</a> "
           "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script "
           "href=#gallery>Gallery</a> "
-          "<a href=#fits>Fits</a> <a href=#provenance>Provenance</a></nav></header>\n<main>\n"
+          "<a href=#fits>Fits</a> ",
+          file);
+    if (model_text(report))
+        fputs("<a href=#model>Model</a> ", file);
+    fputs("<a href=#provenance>Provenance</a></nav></header>\n<main>\n"
           "<noscript><p class=note>Without JavaScript this page shows its tables, but no "
           "charts.</p></noscript>\n",
           file);

@@ -45,7 +45,7 @@ struct report_pick {
 
 struct report_residual {
     uint32_t observable;
-    double time, prediction, residual;
+    double time, value, prediction, residual;
 };
 
 struct report {

@@ -88,7 +88,7 @@ static void add_pairs(struct report *report, const struct fit_record *record)
                 count[bin[c] * SHOW_N_BIN + bin[d]]++;
 }
 
-static void add_fit(struct report *report, struct choice *choice, uint64_t row, const char *id,
+static void add_fit(struct report *report, struct choice *choice, uint64_t row, bool is_named,
                     const struct fit_record *record)
 {
     struct top *top = choice->top;
@@ -107,7 +107,7 @@ static void add_fit(struct report *report, struct choice *choice, uint64_t row, 
     top_add(&top[TOP_TABLE], failed ? (double)NAN : isfinite(badness) ? badness : 0, row);
     top_add(&top[TOP_TABLE_FAILED],
             failed ? random_uniform(seed, PURPOSE_FAILED, row) : (double)NAN, row);
-    if (report->options->rows.id && row_filter_takes(&choice->named, id, record))
+    if (is_named)
         top_add(&top[GROUP_named], 0, row);
     top_add(&top[GROUP_failed], failed ? random_uniform(seed, PURPOSE_FAILED, row) : (double)NAN,
             row);
@@ -124,7 +124,7 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
 {
     const struct report_options *options = report->options;
     const struct show_summary *summary = &report->summary;
-    struct row_words words = options->rows, named = {.id = options->rows.id};
+    struct row_words words = options->rows;
     size_t share = (size_t)options->n_gallery / 6,
            n_failed = (size_t)(summary->digest.n_fit - summary->n_success);
     const size_t most[N_TOP] = {[GROUP_named] = REPORT_N_GALLERY,
@@ -167,7 +167,8 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits",
                          (unsigned long long)report->info->n_fit);
     enum status status = row_filter_init(&choice->filter, &words, report->fitted.result, error);
-    return status ? status : row_filter_init(&choice->named, &named, report->fitted.result, error);
+    return status ? status : row_filter_init(&choice->named, &options->rows, report->fitted.result,
+                                             error);
 }
 
 static int compare_picks(const void *left, const void *right)
@@ -218,9 +219,12 @@ enum status report_choose(struct report *report, struct error *error)
     struct result_block block = {0};
     enum status status = prepare(report, &choice, error);
     while (!status && result_next(report->fitted.result, &block, ROWS_AT_ONCE, &status, error))
-        for (size_t i = 0; i < block.n; i++)
+        for (size_t i = 0; i < block.n; i++) {
+            bool is_named = report->options->rows.id
+                            && row_filter_takes(&choice.named, block.id[i], &block.record[i]);
             if (row_filter_takes(&choice.filter, block.id[i], &block.record[i]))
-                add_fit(report, &choice, block.first + i, block.id[i], &block.record[i]);
+                add_fit(report, &choice, block.first + i, is_named, &block.record[i]);
+        }
     if (!status && report->options->rows.id)
         status = row_filter_end(&choice.named, &report->options->rows, error);
     for (int k = 0; !status && k < N_COST; k++)

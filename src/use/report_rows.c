@@ -10,7 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_AT_ONCE = 4096, N_GRID = 100, MOST_REPLICATES = 500, KEPT_BYTES = 1 << 18 };
+enum {
+    ROWS_AT_ONCE = 4096,
+    N_GRID = 100,
+    MOST_REPLICATES = 500,
+    MOST_STARTS = 500,
+    MOST_DOSES = 50,
+    KEPT_BYTES = 1 << 18
+};
 /* A gallery of more numbers would make the page larger than 5 MiB. */
 static const size_t most_numbers = 300000, most_residuals = 1000000;
 
@@ -113,6 +120,27 @@ static void put_typical(struct walk *walk, const struct curve *curve, size_t e)
     json_array_end(&walk->gallery);
 }
 
+/* Initial time, covariates and doses of experiment e of the dataset. */
+static void put_conditions(struct walk *walk, size_t e)
+{
+    const struct stiffit_model *abi = &walk->report->fitted.model.abi;
+    const struct problem_block *block = walk->dataset.block;
+    struct json *json = &walk->gallery;
+    size_t at = walk->dataset.first + e;
+    json_number(json, "t0", report_rounded(block->t0[at]));
+    put_numbers(walk, "covariates", block->covariate + at * abi->n_covariate, abi->n_covariate);
+    size_t n = block->first_dose[at + 1] - block->first_dose[at];
+    json_unsigned(json, "n_dose", n);
+    json_array_begin(json, "doses"); /* time, amount, duration, rate, interval, count, target */
+    for (size_t i = 0; i < n && i < MOST_DOSES; i++) {
+        const struct dose *dose = &block->dose[block->first_dose[at] + i];
+        const double number[] = {dose->time,     dose->amount,        dose->duration, dose->rate,
+                                 dose->interval, (double)dose->count, dose->target};
+        put_numbers(walk, NULL, number, sizeof number / sizeof *number);
+    }
+    json_array_end(json);
+}
+
 static void put_curve(struct walk *walk, const struct curve *curve, size_t e)
 {
     struct json *json = &walk->gallery;
@@ -124,7 +152,8 @@ static void put_curve(struct walk *walk, const struct curve *curve, size_t e)
         put_numbers(walk, NULL, curve->value + k * curve->n_time, curve->n_time);
     json_array_end(json);
     put_typical(walk, curve, e);
-    /* of each point: place among the shown, time, value, low, high, residual, censored */
+    /* of each point: place among the shown, time, value, low, high, residual, censored,
+     * prediction */
     json_array_begin(json, "data");
     for (size_t i = 0; i < curve->n_point; i++) {
         const struct curve_point *point = &curve->point[i];
@@ -132,10 +161,12 @@ static void put_curve(struct walk *walk, const struct curve *curve, size_t e)
         while (walk->curves.shown[k] != point->observable)
             k++;
         const double number[] = {(double)k,   point->time,     point->value,   point->low,
-                                 point->high, point->residual, point->censored};
+                                 point->high, point->residual, point->censored,
+                                 point->prediction};
         put_numbers(walk, NULL, number, sizeof number / sizeof *number);
     }
     json_array_end(json);
+    put_conditions(walk, e);
     json_object_end(json);
 }
 
@@ -146,8 +177,9 @@ static enum status put_kept(struct walk *walk, enum kept_table table, bool wante
     const void *value[RESULT_TABLE_MAX_COLUMN];
     size_t n = 0, n_parameter = walk->report->info->n_parameter;
     struct json *json = &walk->gallery;
+    static const char *const key[N_KEPT_TABLE] = {"starts", "profiles", "bootstrap"};
     if (wanted)
-        json_array_begin(json, table == KEPT_PROFILES ? "profiles" : "bootstrap");
+        json_array_begin(json, key[table]);
     for (bool there = true; there;) {
         enum status status =
             result_table_next(walk->kept[table], walk->record->dataset, value, &there, error);
@@ -155,7 +187,12 @@ static enum status put_kept(struct walk *walk, enum kept_table table, bool wante
             return status;
         if (!there || !wanted)
             continue;
-        if (table == KEPT_PROFILES) {
+        if (table == KEPT_STARTS) { /* where they ended, and whether that was a success */
+            const double number[] = {*(const double *)value[2],
+                                     outcome_is_success(*(const uint8_t *)value[3])};
+            if (n++ < MOST_STARTS)
+                put_numbers(walk, NULL, number, 2);
+        } else if (table == KEPT_PROFILES) {
             const double number[] = {*(const uint32_t *)value[1], *(const double *)value[2],
                                      *(const double *)value[3]};
             put_numbers(walk, NULL, number, 3);
@@ -209,8 +246,8 @@ static enum status add_residuals(struct report *report, const struct curves *cur
                 return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu residuals",
                                  report->n_residual);
             report->residual[report->n_residual++] =
-                (struct report_residual){point->observable, point->time, point->prediction,
-                                         point->residual};
+                (struct report_residual){point->observable, point->time, point->value,
+                                         point->prediction, point->residual};
         }
     report->n_residual_dataset += report->n_residual > before;
     return STATUS_OK;
@@ -252,7 +289,7 @@ static enum status take(struct walk *walk, unsigned why, struct error *error)
         put_gallery(walk, why);
         report->n_gallery++;
     }
-    for (int table = KEPT_PROFILES; !status && table < N_KEPT_TABLE; table++)
+    for (int table = KEPT_STARTS; !status && table < N_KEPT_TABLE; table++)
         if (walk->kept[table])
             status = put_kept(walk, (enum kept_table)table, in_gallery, error);
     if (!status && in_gallery)
@@ -272,7 +309,7 @@ enum status report_rows(struct report *report, struct error *error)
     walk.rows.in_page = walk.gallery.in_page = true;
     json_array_begin(&walk.rows, NULL);
     json_array_begin(&walk.gallery, NULL);
-    for (int table = KEPT_PROFILES; !status && report->has_model && table < N_KEPT_TABLE; table++) {
+    for (int table = KEPT_STARTS; !status && report->has_model && table < N_KEPT_TABLE; table++) {
         struct result_table_shape shape =
             kept_shape((enum kept_table)table, report->info->n_parameter);
         status = result_table_source_open(&walk.kept[table], report->fitted.result, &shape,
@@ -287,13 +324,13 @@ enum status report_rows(struct report *report, struct error *error)
         if (taken)
             status = take(&walk, why, error);
         else
-            for (int table = KEPT_PROFILES; !status && table < N_KEPT_TABLE; table++)
+            for (int table = KEPT_STARTS; !status && table < N_KEPT_TABLE; table++)
                 status = walk.kept[table] ? put_kept(&walk, (enum kept_table)table, false, error)
                                           : STATUS_OK;
     }
     json_end(&walk.rows);
     json_end(&walk.gallery);
-    for (int table = KEPT_PROFILES; table < N_KEPT_TABLE; table++)
+    for (int table = KEPT_STARTS; table < N_KEPT_TABLE; table++)
         result_table_source_close(walk.kept[table]);
     curves_fini(&walk.curves);
     curves_fini(&walk.typical);

@@ -86,6 +86,18 @@ static int compare_residuals(const void *left, const void *right)
                : (a->residual > b->residual) - (a->residual < b->residual);
 }
 
+/* Measurements over predictions of one observable: every so many of n, so that they are points. */
+static void put_observed(struct json *json, const struct report_residual *residual, size_t n)
+{
+    size_t step = n / MOST_POINTS + 1;
+    json_array_begin(json, "observed"); /* prediction and measurement, in turn */
+    for (size_t i = step / 2; i < n; i += step) {
+        put(json, NULL, residual[i].prediction);
+        put(json, NULL, residual[i].value);
+    }
+    json_array_end(json);
+}
+
 /* Residuals of one observable over their times or predictions: points, or counts in N_ACROSS x
  * N_UP cells. */
 static void put_cloud(struct json *json, const char *key, const struct report_residual *residual,
@@ -144,6 +156,7 @@ static void put_residuals(struct json *json, struct report *report)
         json_unsigned(json, "n", n);
         put_cloud(json, "time", first, n, true);
         put_cloud(json, "prediction", first, n, false);
+        put_observed(json, first, n);
         json_array_begin(json, "quantiles"); /* normal and found, in turn */
         for (size_t k = 0, n_k = n < N_QUANTILE ? n : N_QUANTILE; k < n_k; k++) {
             double share = ((double)k + 0.5) / (double)n_k, place = share * (double)n - 0.5;
@@ -167,6 +180,16 @@ const char *report_group_text(int group)
     return name[group];
 }
 
+/* Names of the model; none without it. */
+static void put_names(struct json *json, const char *key, const struct report *report,
+                      const char *const *name, size_t n)
+{
+    json_array_begin(json, key);
+    for (size_t i = 0; report->has_model && i < n; i++)
+        json_string(json, NULL, name[i]);
+    json_array_end(json);
+}
+
 void report_summary(struct report *report, FILE *file)
 {
     struct json json;
@@ -188,6 +211,10 @@ void report_summary(struct report *report, FILE *file)
     for (int i = 0; i < 32; i++)
         json_string(&json, NULL, note_name(i));
     json_array_end(&json);
+    put_names(&json, "covariates", report, report->fitted.model.abi.covariate_name,
+              report->fitted.model.abi.n_covariate);
+    put_names(&json, "targets", report, report->fitted.model.abi.state_name,
+              report->fitted.model.abi.n_state);
     json_array_begin(&json, "groups");
     for (int i = 0; i < N_REPORT_GROUP; i++)
         json_string(&json, NULL, report_group_text(i));

@@ -225,11 +225,16 @@ static enum status read_outcomes(struct row_filter *filter, const struct row_wor
 enum status row_filter_init(struct row_filter *filter, const struct row_words *words,
                             const struct result *result, struct error *error)
 {
-    *filter = (struct row_filter){.info = result_info(result),
+    const char *path = result ? result_info(result)->path : "the tables";
+    *filter = (struct row_filter){.info = result ? result_info(result) : NULL,
                                   .is_open = !words->id && !words->status && !words->where &&
                                              !words->failed};
     enum status status = read_outcomes(filter, words, error);
-    if (!status && words->id && !selection_split(&filter->names, words->id))
+    bool has_room = !words->id
+                    || (selection_split(&filter->names, words->id)
+                        && (filter->found = calloc(filter->names.n, sizeof *filter->found))
+                        && (filter->path = strdup(path)));
+    if (!status && !has_room)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the ids");
     filter->whole = words->id;
     if (!status && words->where)
@@ -242,11 +247,17 @@ static int compare_names(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-static bool is_named(const struct row_filter *filter, const char *id)
+static bool is_named(struct row_filter *filter, const char *id)
 {
-    return !filter->whole || !strcmp(id, filter->whole) ||
-           bsearch(&id, filter->names.name, filter->names.n, sizeof *filter->names.name,
-                   compare_names);
+    if (!filter->whole)
+        return true;
+    bool is_whole = !strcmp(id, filter->whole);
+    char **hit = bsearch(&id, filter->names.name, filter->names.n, sizeof *filter->names.name,
+                         compare_names);
+    filter->has_whole |= is_whole;
+    if (hit)
+        filter->found[hit - filter->names.name] = true;
+    return hit || is_whole;
 }
 
 static double number_of(const struct row_condition *condition, const struct fit_record *record)
@@ -280,10 +291,15 @@ static bool holds(const struct row_condition *condition, const struct fit_record
     }
 }
 
+bool row_filter_is_done(const struct row_filter *filter)
+{
+    return filter->names.n == 1 && filter->found[0];
+}
+
 bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record)
 {
     unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
-    bool takes = filter->outcomes >> outcome & 1 && is_named(filter, id);
+    bool takes = is_named(filter, id) && filter->outcomes >> outcome & 1;
     for (size_t i = 0; i < filter->n_condition && takes; i++)
         takes = holds(&filter->condition[i], record);
     filter->n_taken += takes;
@@ -293,17 +309,24 @@ bool row_filter_takes(struct row_filter *filter, const char *id, const struct fi
 enum status row_filter_end(const struct row_filter *filter, const struct row_words *words,
                            struct error *error)
 {
+    for (size_t i = 0; words->id && !filter->has_whole && i < filter->names.n; i++)
+        if (!filter->found[i])
+            return error_set(error, STATUS_USAGE, "%s: has no dataset '%s'", filter->path,
+                             filter->names.name[i]);
     return filter->n_taken || !words->id
                ? STATUS_OK
-               : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'%s", filter->info->path,
-                           words->id,
-                           words->status || words->failed || words->where ? " that is selected"
-                                                                          : "");
+               : error_set(error, STATUS_USAGE, "%s: has no dataset '%s' that is selected",
+                           filter->path, words->id);
 }
 
-void row_filter_fini(struct row_filter *filter) {
+void row_filter_fini(struct row_filter *filter)
+{
     for (size_t i = 0; i < filter->n_condition; i++)
         free(filter->condition[i].text);
     filter->n_condition = 0;
     selection_names_fini(&filter->names);
+    free(filter->found);
+    free(filter->path);
+    filter->found = NULL;
+    filter->path = NULL;
 }

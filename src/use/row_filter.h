@@ -43,19 +43,26 @@ struct row_filter {
     bool is_open;             /* every row is taken */
     uint32_t outcomes;        /* bit i: enum outcome i is taken */
     struct selection_names names;
+    bool *found;              /* of the names */
+    char *path;               /* the result's: it may be closed before row_filter_end */
     const char *whole;        /* the list as one name, if it has commas */
+    bool has_whole;
     size_t n_condition;
     struct row_condition condition[ROW_N_CONDITION];
     uint64_t n_taken;
 };
 
-/* STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after
+/* result NULL: there is none, and `words` has ids alone.
+ * STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after
  * a failure. */
 enum status row_filter_init(struct row_filter *filter, const struct row_words *words,
                             const struct result *result, struct error *error);
 /* Whether the row is taken; counts those that are. */
 bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record);
-/* After the last row: STATUS_USAGE if no row was taken although ids were named. */
+/* Whether no later row can be taken: the only id was found. */
+bool row_filter_is_done(const struct row_filter *filter);
+/* After the last row: STATUS_USAGE if an id was named that no row has, or if none of the rows named
+ * was taken. */
 enum status row_filter_end(const struct row_filter *filter, const struct row_words *words,
                            struct error *error);
 void row_filter_fini(struct row_filter *filter);

@@ -213,9 +213,10 @@ static void add_fit(struct show_summary *summary, struct sample *sample,
 }
 
 /* Quartiles and a small histogram. With at least this many numbers, the outermost hundredths are
- * cut off the histogram if they would take most of its axis. */
-enum { CUT_FROM = 100 };
-static const double CUT_PART = 0.01, CUT_AXIS = 3;
+ * cut off the histogram if they would take most of its axis; then likewise numbers that lie more
+ * than so many distances of the quartiles beyond these, of which there may be any number. */
+enum { CUT_FROM = 100, FENCE_FROM = 5 };
+static const double CUT_PART = 0.01, CUT_AXIS = 3, FENCE = 3;
 
 /* Sorts the numbers. */
 static double median_of(double *numbers, uint64_t n)
@@ -229,6 +230,26 @@ static double median_of(double *numbers, uint64_t n)
 static double on_axis(const struct show_spread *spread, double x)
 {
     return spread->is_log ? log(x) : x;
+}
+
+/* The axis ends at the outermost numbers within the fences, which are Tukey's (1977), if what is
+ * beyond would take most of it. */
+static void cut_at_fences(struct show_spread *spread, const double *sorted, uint64_t n)
+{
+    double q25 = on_axis(spread, spread->q25), q75 = on_axis(spread, spread->q75),
+           low = q25 - FENCE * (q75 - q25), high = q75 + FENCE * (q75 - q25);
+    uint64_t first = 0, last = n - 1;
+    while (first < last && on_axis(spread, sorted[first]) < low)
+        first++;
+    while (last > first && on_axis(spread, sorted[last]) > high)
+        last--;
+    double kept = on_axis(spread, sorted[last]) - on_axis(spread, sorted[first]);
+    if (kept > 0 &&
+        on_axis(spread, spread->high) - on_axis(spread, spread->low) > CUT_AXIS * kept) {
+        spread->is_cut = true;
+        spread->low = sorted[first];
+        spread->high = sorted[last];
+    }
 }
 
 static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t n)
@@ -246,6 +267,8 @@ static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t
             spread->high = high;
         }
     }
+    if (n >= FENCE_FROM)
+        cut_at_fences(spread, sorted, n);
     double from = on_axis(spread, spread->low), width = on_axis(spread, spread->high) - from;
     for (uint64_t i = 0; i < n; i++) {
         if (sorted[i] < spread->low || sorted[i] > spread->high)

@@ -47,7 +47,7 @@ struct show_spread {
     double log_ratio;
     uint64_t n_ratio;
     bool is_log;                    /* the histogram's axis is logarithmic */
-    bool is_cut;                    /* the outermost hundredths are cut off */
+    bool is_cut;                    /* what is far outside is cut off */
     double low, high;               /* of the axis */
     uint64_t bin[SHOW_N_BIN];
 };

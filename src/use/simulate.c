@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
-#include "io/csv.h"
-#include "use/fitted.h"
 #include "base/values.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -173,20 +172,28 @@ void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t d
     }
 }
 
-static void put_head(struct csv_writer *writer, bool has_experiments,
-                     const struct simulate_grid *grid)
+void simulate_put_head(struct csv_writer *writer, bool has_experiments,
+                       const struct simulate_grid *grid, size_t n_band, const double *band)
 {
-    const char *const head[] = {"dataset",    has_experiments ? "experiment" : NULL,
-                                "time",       grid->side ? "side" : NULL,
-                                "observable", "value"};
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-        if (head[i])
-            csv_put_text(writer, head[i]);
-    csv_end_row(writer);
+    char name[NUMBER_SIZE + 1];
+    while (csv_head(writer)) {
+        csv_put_column(writer, "dataset", CSV_TEXT);
+        if (has_experiments)
+            csv_put_column(writer, "experiment", CSV_TEXT);
+        csv_put_column(writer, "time", CSV_NUMBER);
+        if (grid->side)
+            csv_put_column(writer, "side", CSV_TEXT);
+        csv_put_column(writer, "observable", CSV_TEXT);
+        csv_put_column(writer, "value", CSV_NUMBER);
+        for (size_t i = 0; i < n_band; i++) {
+            name[0] = 'q';
+            number_text(name + 1, band[i]);
+            csv_put_column(writer, name, CSV_NUMBER);
+        }
+    }
 }
 
-/* Whether states or observables can jump. */
-static bool can_jump(const struct stiffit_model *abi)
+bool simulate_can_jump(const struct stiffit_model *abi)
 {
     return abi->n_event > 0 || abi->n_input > 0;
 }
@@ -202,26 +209,26 @@ static bool is_smooth(const struct simulate_grid *grid, const double *prediction
     return is_same;
 }
 
-/* experiment NULL: there are none. */
-static void put_rows(struct csv_writer *writer, const char *id, const char *experiment,
-                     const struct model *model, const struct simulate_grid *grid,
-                     const double *prediction)
+void simulate_put_rows(struct csv_writer *writer, const struct simulate_rows *rows,
+                       const struct model *model, const struct simulate_grid *grid)
 {
     bool is_single = false;
     for (size_t i = 0; i < grid->n; i++) {
         bool is_after = grid->side && grid->side[i] > 0;
         if (grid->side && i % (2 * grid->n_wanted) == 0)
-            is_single = is_smooth(grid, prediction, i);
+            is_single = is_smooth(grid, rows->prediction, i);
         if (is_single && is_after)
             continue;
-        csv_put_text(writer, id);
-        if (experiment)
-            csv_put_text(writer, experiment);
+        csv_put_text(writer, rows->id);
+        if (rows->experiment)
+            csv_put_text(writer, rows->experiment);
         csv_put_number(writer, grid->time[i]);
         if (grid->side)
             csv_put_text(writer, is_single ? "" : is_after ? "after" : "before");
         csv_put_text(writer, model->abi.observable_name[grid->observable[i]]);
-        csv_put_number(writer, prediction[i]);
+        csv_put_number(writer, rows->value[i]);
+        for (size_t k = 0; k < rows->n_band; k++)
+            csv_put_number(writer, rows->band[k * grid->n + i]);
         csv_end_row(writer);
     }
 }
@@ -236,9 +243,11 @@ enum status simulate_table(const struct simulate_options *options, const struct 
     size_t n_number = (size_t)model->abi.n_parameter + model->abi.n_covariate + model->abi.n_input;
     double *prediction = NULL, *p = calloc(n_number + 1, sizeof *p),
            *covariate = p + model->abi.n_parameter;
-    enum status status = p ? simulate_grid_init(&grid, options, model, can_jump(&model->abi), error)
+    enum status status = p ? STATUS_OK
                            : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters",
                                        model->abi.n_parameter);
+    if (!status)
+        status = simulate_grid_init(&grid, options, model, simulate_can_jump(&model->abi), error);
     if (!status)
         status = simulate_covariates_init(&covariates, options, model, error);
     if (!status)
@@ -265,90 +274,17 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
         for (size_t i = 0; i < grid.n; i++)
             made->n_lost += isnan(prediction[i]);
-        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma};
-        put_head(&writer, false, &grid);
-        put_rows(&writer, "simulated", NULL, model, &grid, prediction);
+        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma,
+                                    .types_row = options->types_row};
+        const struct simulate_rows rows = {
+            .id = "simulated", .prediction = prediction, .value = prediction};
+        simulate_put_head(&writer, false, &grid, 0, NULL);
+        simulate_put_rows(&writer, &rows, model, &grid);
     }
     predictor_fini(&predictor);
     simulate_grid_fini(&grid);
     simulate_covariates_fini(&covariates);
     free(p);
     free(prediction);
-    return status;
-}
-
-/* Predicts the grid in experiment e of a dataset; NaN where that is impossible. */
-static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e,
-                         double t0, const struct simulate_grid *grid, double *prediction)
-{
-    char reason[160];
-    struct predictor_rows rows = fitted_rows(fitted, dataset, e);
-    rows.t0 = isnan(t0) ? rows.t0 : t0;
-    rows.n = grid->n;
-    rows.n_measured = 0;
-    rows.measured = (struct measurements){.time = grid->time,
-                                          .side = grid->side,
-                                          .observable = grid->observable};
-    bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
-    for (size_t i = 0; i < grid->n; i++)
-        good = good && grid->time[i] >= rows.t0;
-    if (!good || !predictor_run(&fitted->predictor, &rows, prediction, NULL, reason))
-        for (size_t i = 0; i < grid->n; i++)
-            prediction[i] = NAN;
-}
-
-/* Writes the wanted rows of all datasets, or of one, at their best fits. */
-static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options,
-                              const struct simulate_grid *grid, double *prediction, FILE *file,
-                              struct error *error)
-{
-    struct csv_writer writer = {.file = file, .decimal_comma = options->decimal_comma};
-    struct fitted_dataset dataset;
-    bool more, found = false, has_experiments = problem_info(fitted->problem)->has_experiments;
-    for (;;) {
-        enum status status = fitted_next(fitted, &dataset, &more, error);
-        if (status || !more)
-            return status || found || !options->id
-                       ? status
-                       : error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
-                                   options->files.result, options->id);
-        if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
-            continue;
-        if (!found)
-            put_head(&writer, has_experiments, grid);
-        found = true;
-        for (size_t e = dataset.first; e < dataset.end; e++) {
-            predict_grid(fitted, &dataset, e, options->t0, grid, prediction);
-            put_rows(&writer, dataset.id, has_experiments ? dataset.block->experiment_id[e] : NULL,
-                     &fitted->model, grid, prediction);
-        }
-    }
-}
-
-enum status simulate_fitted_table(const struct simulate_options *options, struct output *output,
-                                  struct error *error)
-{
-    struct fitted fitted;
-    struct simulate_grid grid = {.n = 0};
-    struct simulate_options grid_options = *options;
-    double *prediction = NULL;
-    enum status status = fitted_open(&fitted, &options->files, error);
-    if (isnan(options->t0))
-        grid_options.t0 = -INFINITY; /* each dataset has its own */
-    if (!status)
-        status = simulate_grid_init(&grid, &grid_options, &fitted.model,
-                                    can_jump(&fitted.model.abi) ||
-                                        problem_info(fitted.problem)->n_dose > 0 ||
-                                        problem_info(fitted.problem)->n_call > 0,
-                                    error);
-    if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
-    if (!status)
-        status = output_open(output, options->files.output, options->overwrite, error);
-    if (!status)
-        status = put_fitted(&fitted, options, &grid, prediction, output->file, error);
-    simulate_grid_fini(&grid);
-    free(prediction);
-    fitted_close(&fitted);
     return status;
 }

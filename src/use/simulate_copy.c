@@ -48,8 +48,8 @@ static enum status refer_to_model(struct simulate_copy *copy, const struct fitte
                                   const struct simulate_options *options, struct error *error)
 {
     const struct problem_info *info = problem_info(fitted->problem);
-    if (info->model_bytes && !options->files.model && !fitted->model.source)
-        return plugin_reference_embed(&copy->reference, info->model_bytes, info->n_model_byte,
+    if (info->model.bytes && !options->files.model && !fitted->model.source)
+        return plugin_reference_embed(&copy->reference, info->model.bytes, info->model.n_byte,
                                       error);
     return plugin_reference_init(&copy->reference, &fitted->model, fitted->model.path,
                                  options->embed, error);
@@ -97,12 +97,14 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
     copy->n_covariate = abi->n_covariate;
     copy->n_input = abi->n_input;
     struct problem_header header = {
-        .n_parameter = problem_n_parameter(fitted->problem),
-        .parameter_name = problem_parameter_name(fitted->problem), .start = parameters->start,
-        .lower = parameters->lower, .upper = parameters->upper,
-        .start_per_dataset = copy->starts_per_dataset,
-        .fixed_per_dataset = copy->starts_per_dataset,
-        .scale = problem_parameter_scale(fitted->problem), .fixed = parameters->fixed,
+        .model = plugin_reference_model(&copy->reference),
+        .parameters = {.n = problem_n_parameter(fitted->problem),
+                       .name = problem_parameter_name(fitted->problem), .start = parameters->start,
+                       .lower = parameters->lower, .upper = parameters->upper,
+                       .start_per_dataset = copy->starts_per_dataset,
+                       .fixed_per_dataset = copy->starts_per_dataset,
+                       .scale = problem_parameter_scale(fitted->problem),
+                       .fixed = parameters->fixed},
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name,
         .column = copy->column,
         .n_observable = abi->n_observable, .observable_name = abi->observable_name, .has_t0 = true,
@@ -110,7 +112,6 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input,
         .input_name = abi->input_name, .n_event = abi->n_event, .event_name = abi->event_name,
         .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name};
-    plugin_reference_use(&copy->reference, &header);
     struct said said = {.n = 0};
     say_errors(copy, fitted, &said);
     say(&said, "random", parameters->random);

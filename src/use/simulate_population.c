@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/csv.h"
 #include "use/population_draw.h"
+#include "use/row_filter.h"
 #include "use/simulate_copy.h"
 
 #include <stdio.h>
@@ -117,20 +118,22 @@ static enum status draw_dataset(struct drawn *drawn, struct error *error)
 
 static enum status draw_all(struct drawn *drawn, struct error *error)
 {
-    const char *wanted = drawn->options->id;
-    enum status status = STATUS_OK;
+    const struct row_words words = {.id = drawn->options->id};
+    struct row_filter filter;
+    enum status status = row_filter_init(&filter, &words, drawn->fitted.result, error);
     bool more = true;
     while (!status && !(status = fitted_next(&drawn->fitted, &drawn->data, &more, error)) && more) {
-        if (drawn->data.fault || (wanted && strcmp(drawn->data.id, wanted)))
+        if (drawn->data.fault
+            || !row_filter_takes(&filter, drawn->data.id, drawn->data.record))
             continue;
         if (!drawn->copy.writer)
             status = open_outputs(drawn, error);
         if (!status)
             status = draw_dataset(drawn, error);
     }
-    if (!status && !drawn->copy.writer && wanted)
-        status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s' that can be used",
-                           drawn->options->files.result, wanted);
+    if (!status)
+        status = row_filter_end(&filter, &words, error);
+    row_filter_fini(&filter);
     if (!status && !drawn->copy.writer)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: no dataset can be used",
                            drawn->options->files.result);

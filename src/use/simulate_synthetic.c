@@ -14,9 +14,6 @@
 
 /* A dataset whose true parameters cannot be simulated is drawn again, at most this often. */
 enum { MAX_DRAW = 20 };
-/* Relative noise of small predictions does not fall below this part of the observable's largest
- * prediction. */
-static const double least_share = 1e-3;
 
 struct synthetic {
     const struct simulate_options *options;
@@ -29,8 +26,8 @@ struct synthetic {
     struct output truth;
     /* true parameters: their center, and those of this dataset */
     double *center, *p, *covariate;
-    double *prediction, *noise, *value, *sigma;  /* rows of the grid */
-    double *largest;                             /* n_observable */
+    double *prediction, *noise, *value;          /* rows of the grid */
+    struct simulate_errors errors;
     double *from_model;                          /* n_parameter x N_FROM_MODEL */
     /* n_observable: the model's errors, normal by default */
     struct fit_loss *loss;
@@ -58,52 +55,6 @@ static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset,
         if (abi->parameter_upper && p > abi->parameter_upper[i])
             p = abi->parameter_upper[i];
         synthetic->p[i] = p;
-    }
-}
-
-static bool is_log_normal(const struct synthetic *synthetic, size_t i)
-{
-    return synthetic->loss[synthetic->grid.observable[i]].is_log;
-}
-
-/* The standard deviation of each row; NaN without noise. */
-static void choose_sigma(const struct synthetic *synthetic)
-{
-    const struct simulate_options *options = synthetic->options;
-    const struct simulate_grid *grid = &synthetic->grid;
-    for (size_t j = 0; j < synthetic->model->abi.n_observable; j++)
-        synthetic->largest[j] = 0;
-    for (size_t i = 0; i < grid->n; i++)
-        synthetic->largest[grid->observable[i]] =
-            fmax(synthetic->largest[grid->observable[i]], fabs(synthetic->prediction[i]));
-    for (size_t i = 0; i < grid->n; i++) {
-        double relative =
-            options->noise * fmax(fabs(synthetic->prediction[i]),
-                                  least_share * synthetic->largest[grid->observable[i]]);
-        double sigma = hypot(relative, options->noise_absolute);
-        if (is_log_normal(synthetic, i)) /* the same part, of the logarithm */
-            sigma = hypot(options->noise, options->noise_absolute / synthetic->prediction[i]);
-        synthetic->sigma[i] = sigma > 0 ? sigma : (double)NAN;
-    }
-}
-
-static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
-{
-    bool model_noise = synthetic->model->abi.noise && !(synthetic->options->noise > 0) &&
-                       !(synthetic->options->noise_absolute > 0);
-    uint64_t stream = random_stream(dataset, PURPOSE_NOISE);
-    choose_sigma(synthetic);
-    for (size_t i = 0; i < synthetic->grid.n; i++) {
-        double sigma = model_noise ? synthetic->noise[i] : synthetic->sigma[i];
-        const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
-        double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
-        /* NaN, missing, if the model cannot compute it */
-        double prediction = synthetic->prediction[i],
-               error = isnan(sigma) && !model_noise ? 0 : sigma * z;
-        if (!is_log_normal(synthetic, i))
-            synthetic->value[i] = prediction + error;
-        else /* a value that is not above 0 has no logarithm */
-            synthetic->value[i] = prediction > 0 ? prediction * exp(error) : (double)NAN;
     }
 }
 
@@ -145,16 +96,16 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     if (!good)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s cannot be simulated, with any of the parameters drawn around the "
-                         "given "
-                         "ones: %s",
+                         "given ones: %s",
                          id, reason);
-    add_noise(synthetic, dataset);
+    simulate_errors_add(&synthetic->errors, synthetic->prediction, synthetic->noise,
+                        random_stream(dataset, PURPOSE_NOISE), synthetic->value);
     print_truth(synthetic, id);
     const struct problem_dataset row = {
         .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
         .input = synthetic->model->abi.n_input ? synthetic->covariates.input : NULL,
         .measured = {.time = grid->time, .value = synthetic->value, .observable = grid->observable,
-                     .sigma = synthetic->options->no_sigma ? NULL : synthetic->sigma}};
+                     .sigma = synthetic->options->no_sigma ? NULL : synthetic->errors.sigma}};
     return problem_writer_add(synthetic->writer, &row, error);
 }
 
@@ -168,12 +119,12 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
     synthetic->center = block; /* and all the others */
     synthetic->p = synthetic->center + p;
     synthetic->covariate = synthetic->p + p;
-    synthetic->largest = synthetic->covariate + abi->n_covariate + abi->n_input;
-    synthetic->prediction = synthetic->largest + abi->n_observable;
+    synthetic->errors.largest = synthetic->covariate + abi->n_covariate + abi->n_input;
+    synthetic->prediction = synthetic->errors.largest + abi->n_observable;
     synthetic->noise = synthetic->prediction + n;
     synthetic->value = synthetic->noise + n;
-    synthetic->sigma = synthetic->value + n;
-    synthetic->from_model = synthetic->sigma + n;
+    synthetic->errors.sigma = synthetic->value + n;
+    synthetic->from_model = synthetic->errors.sigma + n;
     enum error_kind *kind = calloc(abi->n_observable, sizeof *kind);
     for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
         kind[k] = error_kind_of(abi->observable_error[k]) < 0
@@ -181,6 +132,7 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
                       : (enum error_kind)error_kind_of(abi->observable_error[k]);
     synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, NULL) : NULL;
     free(kind);
+    synthetic->errors.loss = synthetic->loss;
     if (block && synthetic->loss)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", synthetic->grid.n);
@@ -198,18 +150,15 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         from[FROM_MODEL_SCALE] =
             problem_scale_number(abi->parameter_scale ? abi->parameter_scale[i] : "lin");
     }
-    struct problem_header header = {.n_parameter = abi->n_parameter,
-                                    .parameter_name = abi->parameter_name,
-                                    .start = abi->parameter_start ? abi->parameter_start
-                                                                  : synthetic->center,
-                                    .lower = abi->parameter_lower, .upper = abi->parameter_upper,
-                                    .scale = abi->parameter_scale,
-                                    .from_model = synthetic->from_model, .n_input = abi->n_input,
-                                    .input_name = abi->input_name, .n_covariate = abi->n_covariate,
-                                    .covariate_name = abi->covariate_name,
-                                    .n_observable = abi->n_observable,
-                                    .observable_name = abi->observable_name, .has_t0 = true};
-    plugin_reference_use(&synthetic->reference, &header);
+    struct problem_header header = {
+        .model = plugin_reference_model(&synthetic->reference),
+        .parameters = {.n = abi->n_parameter, .name = abi->parameter_name,
+                       .start = abi->parameter_start ? abi->parameter_start : synthetic->center,
+                       .lower = abi->parameter_lower, .upper = abi->parameter_upper,
+                       .scale = abi->parameter_scale, .from_model = synthetic->from_model},
+        .n_input = abi->n_input, .input_name = abi->input_name, .n_covariate = abi->n_covariate,
+        .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
+        .observable_name = abi->observable_name, .has_t0 = true};
     enum status status = problem_writer_open(&synthetic->writer, options->files.output,
                                              options->overwrite, &header, error);
     if (status || !options->truth)
@@ -240,7 +189,11 @@ static void synthetic_fini(struct synthetic *synthetic)
 enum status simulate_synthetic(const struct simulate_options *options, const struct model *model,
                                struct simulate_made *made, struct error *error)
 {
-    struct synthetic synthetic = {.options = options, .model = model};
+    struct synthetic synthetic = {
+        .options = options, .model = model,
+        .errors = {.options = options, .grid = &synthetic.grid, .fallback = NAN,
+                   .n_observable = model->abi.n_observable,
+                   .has_model_noise = model->abi.noise != NULL}};
     int digits = snprintf(NULL, 0, "%lld", (long long)options->n_dataset);
     enum status status = simulate_grid_init(&synthetic.grid, options, model, false, error);
     if (!status)

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ ENGINE = os.environ.get("STIFFIT_ENGINE", "")
 ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once (tests/engine)
 SLOW = os.environ.get("STIFFIT_SLOW") == "1"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
+QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE) and shutil.which("cc")
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
 
@@ -59,12 +61,20 @@ def zoo(name):
     return BUILD / "tests" / "zoo" / f"{name}.so"
 
 
+def compile_as_users_do():
+    """For tests about compiling, vectors or rounding: the default compiler and its optimisation (see tests/quick-cc)."""
+    global QUICK_COMPILER  # pylint: disable=global-statement
+    QUICK_COMPILER = False
+
+
 def environment(**changes):
     """Without what would change the program's words or colours."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "NO_COLOR", "STIFFIT_"))}
     # Compiled models and trusted code of the tests' own, not the user's.
     env.setdefault("XDG_CACHE_HOME", str(BUILD / "tests" / "cache"))
     env.setdefault("XDG_CONFIG_HOME", str(BUILD / "tests" / "config"))
+    if QUICK_COMPILER:
+        env.setdefault("CC", str(ROOT / "tests" / "quick-cc"))
     env.update({k: str(v) for k, v in changes.items()})
     return env
 
@@ -208,6 +218,12 @@ def summary(done):
     return json.loads(done.stdout)
 
 
+def cpu_seconds():
+    """Of this process and its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 def main():
     module = inspect.getmodule(inspect.stack()[1].frame)
     tests = [(getattr(test, "line", None) or test.__code__.co_firstlineno, name, test)
@@ -218,10 +234,10 @@ def main():
         if wanted and not any(word in name for word in wanted):
             continue
         tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-"))
-        began = time.monotonic()
+        began, cpu_before = time.monotonic(), cpu_seconds()
         try:
             test(tmp)
-            print(f"ok {name}  {time.monotonic() - began:.1f} s")
+            print(f"ok {name}  {time.monotonic() - began:.1f} s, {cpu_seconds() - cpu_before:.1f} s of CPU")
         except Skip as reason:
             print(f"skip {name}: {reason}")
         except Exception as fault:  # pylint: disable=broad-except

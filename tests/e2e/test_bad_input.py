@@ -325,5 +325,14 @@ def test_commands_say_what_is_no_problem(tmp):
     assert sorted(tmp.iterdir()) == before
 
 
+def test_results_are_no_problems(tmp):
+    """A result where a problem is expected is refused, and not taken for a problem whose run has not begun."""
+    h.run(good(tmp / "p.h5"), code=(0, 1))
+    result = h.result_path(tmp / "p.h5")
+    for command in (("run",), ("status",), ("submit", "--dry-run", "--shards", 2)):
+        done = h.stiffit(command[0], result, *command[1:], code=3)
+        assert f"{result}: is a result file" in done.stderr and done.stdout == "", (command, done)
+
+
 if __name__ == "__main__":
     h.main()

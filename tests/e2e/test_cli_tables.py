@@ -4,6 +4,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import csv
 import json
+import re
 
 import h5py
 import numpy as np
@@ -282,6 +283,36 @@ def test_export_of_fits_equals_the_file(tmp):
     assert shown["failures"][0]["examples"] == ["d1"] and shown["failures"][0]["fits"] == 1
 
 
+def test_types_of_columns_are_those_of_the_file(tmp):
+    """Columns of whole numbers that are texts or doubles in the file show whether the values are looked at."""
+    decay_problem(tmp / "p.h5", 2, known_sigma=True)
+    with h5py.File(tmp / "p.h5", "a") as f:
+        del f["datasets/id"]
+        f["datasets/id"] = ["1", "2"]
+        f["parameters/name"] = ["k", "A"]
+        f["parameters/start"] = [0.25, 2.0]
+    stiffit("run", tmp / "p.h5", "--trust", "--evaluate")
+    result = result_path(tmp / "p.h5")
+    for words in (("--columns", "all"), (), ("--columns", "A,at_bound_A,error_missing_k")):
+        plain = stiffit("export", result, *words).stdout.splitlines()
+        head, types, *rows = stiffit("export", result, "--types-row", *words).stdout.splitlines()
+        assert [head, *rows] == plain
+        with h5py.File(result) as f:
+            names = strings(f["parameters/name"])
+            for name, type_ in zip(head.split(","), types.split(",")):
+                column = f["fits/parameters"] if name in names else next(
+                    f["fits"][stem] for stem in (name, name.rpartition("_")[0]) if stem in f["fits"])
+                is_text = name in ("notes", "at_bound") or h5py.check_string_dtype(column.dtype) or h5py.check_enum_dtype(
+                    column.dtype)
+                assert type_ == ("text" if is_text else "number" if column.dtype.kind == "f" else "integer"), (name, type_)
+    texts = {"dataset", "id", "observable", "censored", "status_1", "status_2"}
+    for words in (("export", result, "--trust", "--what", "residuals"), ("simulate", result, "--trust", "--times", "0,1"),
+                  ("compare", result, result, "-o", "-")):
+        head, types = (line.split(",") for line in stiffit(*words, "--types-row").stdout.splitlines()[:2])
+        assert types == ["text" if name in texts else "number" for name in head], (head, types)
+    assert "--types-row" in stiffit("export", result, "--json", "--types-row", code=2).stderr
+
+
 def test_residuals_are_those_of_the_objective(tmp):
     problem = tmp / "p.h5"
     decay_problem(problem, 10)
@@ -331,6 +362,12 @@ def test_simulate_prints_predictions(tmp):
     np.testing.assert_allclose(rows["value"], a * np.exp(-k * np.array([0, 2, 4])), rtol=2e-4)  # the run's rtol 1e-6
     assert len(table(stiffit("simulate", result_path(problem), "--trust", "-t", "1").stdout)["value"]) == 3
     stiffit("simulate", result_path(problem), "--trust", "-t", "1", "--id", "d9", code=2)
+    rows = table(stiffit("simulate", result_path(problem), "--trust", "-t", "1", "--id", "d2,d0").stdout)
+    assert list(rows["dataset"]) == ["d0", "d2"]
+    shown = stiffit("show", result_path(problem), "--id", "d2,d0").stdout
+    assert shown.split("\n\n")[0] == stiffit("show", result_path(problem), "--id", "d0").stdout.rstrip("\n").split("\n\n")[0]
+    assert re.findall(r"^(d\d): ", shown, re.M) == ["d0", "d2"]
+    assert "has no dataset 'd9'" in stiffit("show", result_path(problem), "--id", "d1,d9", code=2).stderr
 
 
 def test_synthetic_datasets_have_the_distribution_that_was_asked_for(tmp):

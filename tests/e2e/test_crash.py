@@ -18,13 +18,14 @@ h.let_models_crash()
 
 # Numbers of the covariate `fault` in tests/zoo/by_covariate.c.
 FAULTS = ("sound segfault exit_0 loop nan_from_t1 stack_smash memory_hog abort division recursion raise_sigkill pthread_exit "
-          "longjmp _exit_3 leak far slow").split()
+          "longjmp _exit_3 leak far slow sleep").split()
 SIGNAL = "signal {} ({})"
 START = " at k = 0.3, A = 1"  # the zoo's start: each fault strikes in the first evaluation
 REASON = {
     "segfault": SIGNAL.format(11, "Segmentation fault") + START,
     "exit_0": "the model's code called exit(0)" + START,
     "loop": "no step finished for 1 s" + START,
+    "sleep": "no step finished for 1 s" + START,
     "stack_smash": SIGNAL.format(6, "Aborted") + START,
     "memory_hog": SIGNAL.format(9, "Killed; was memory short?") + START,
     "abort": SIGNAL.format(6, "Aborted") + START,
@@ -35,7 +36,7 @@ REASON = {
     "longjmp": "signal ",  # nonsense: which one depends on the C library
     "_exit_3": "the model's code called exit(3)" + START,
 }
-STATUS = {"loop": "timeout", "nan_from_t1": "model_failed", "leak": "model_failed"}
+STATUS = {"loop": "timeout", "sleep": "timeout", "nan_from_t1": "model_failed", "leak": "model_failed"}
 ALL = {3: "segfault", 5: "exit_0", 7: "loop", 9: "nan_from_t1", 11: "stack_smash", 13: "memory_hog", 15: "abort",
        17: "division", 19: "recursion", 21: "raise_sigkill", 23: "pthread_exit", 25: "longjmp", 27: "_exit_3"}
 if h.SANITIZE == "thread":  # it stops at a jump to nowhere, and looks at the stack itself
@@ -86,13 +87,14 @@ def assert_sick(fits, faults):
 
 
 def test_the_zoo_among_the_healthy(tmp):
-    for threads, n in ((2, 1000), (1, 1000 if h.SLOW else 200), (8, 1000 if h.SLOW else 200)):
+    for threads, n, hang in ((2, 1000, "loop"), (1, 1000 if h.SLOW else 200, "sleep"), (8, 1000 if h.SLOW else 200, "sleep")):
+        sick_ones = {**ALL, 7: hang}
         healthy = h.run(problem(tmp / "healthy.h5", n, {}), "-q", "-j2", "--overwrite")
-        sick = problem(tmp / "sick.h5", n, ALL)
+        sick = problem(tmp / "sick.h5", n, sick_ones)
         done = stiffit("run", sick, "--trust", "--overwrite", f"-j{threads}", "--json", code=1, env=hang_after(1))
         fits = h.read_fits(h.result_path(sick))
-        assert_sick(fits, ALL)
-        assert_same_but(fits, healthy, ALL)
+        assert_sick(fits, sick_ones)
+        assert_same_but(fits, healthy, sick_ones)
         told = h.summary(done)
         assert told["failed"] == len(ALL) and told["fits"] == n
         assert told["status"]["crashed"] == len(ALL) - 2 and told["status"]["timeout"] == 1
@@ -141,7 +143,7 @@ def test_crashing_on_everything_ends_the_run(tmp):
 
 
 def test_hanging_on_everything_ends_the_run_sooner(tmp):
-    path = problem(tmp / "p.h5", 12, {i: "loop" for i in range(12)})
+    path = problem(tmp / "p.h5", 12, {i: "sleep" for i in range(12)})
     done = stiffit("run", path, "--trust", "-j8", code=3, env=hang_after(1))
     assert "hung: no step finished for" in done.stderr and "more than --max-crashes allows" in done.stderr
 

@@ -14,6 +14,8 @@ import numpy as np
 import helpers as h
 import test_same_bits
 
+h.compile_as_users_do()
+
 FOUR = h.BUILD / "tests/engine/stiffit-four"
 FAILING = h.BUILD / "tests/engine/stiffit-failing"
 WAYS = ((), ("--gradient", "differences"), ("--optimizer", "lbfgs", "--gradient", "adjoint"),

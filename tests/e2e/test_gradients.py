@@ -11,6 +11,8 @@ import helpers as h
 import oracles as o
 from test_robertson import robertson_problem
 
+h.compile_as_users_do()
+
 
 def network_plugin(tmp, states, parameters):
     """The reaction network of scripts/bench as a plugin of that size, with rates as starts."""

@@ -191,8 +191,10 @@ def test_journal_taken_away(tmp):
     faults.same_fits(whole, h.read_fits(h.result_path(problem)))
 
 
+@h.slow
 def test_kills_lose_nothing(tmp):
-    """Whoever is killed, by what: no process stays, and the same command goes on."""
+    """Whoever is killed, by what: no process stays, and the same command goes on. (In make check test_kills and
+    test_signals have it.)"""
     problem = zoo_problem(tmp / "p.h5", "slow", 800)
     whole = h.run(problem, "-o", tmp / "whole.h5")
     journal = tmp / "p.result.h5.journal"

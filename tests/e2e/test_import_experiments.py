@@ -255,6 +255,14 @@ def test_nonmem_cmt_tells_observables(tmp):
                                                                         code=3).stderr
     assert "did you mean" in imported(tmp, head + rows, "--observables", "2=conk", code=2).stderr.lower()
     assert "is not NUMBER=NAME" in imported(tmp, head + rows, "--observables", "conc=2", code=2).stderr
+    for options, text in ((("--observables", "2=conc,3=effect,2=effect"), "--observables: 2 is both 'conc' and 'effect'"),
+                          (("--observables", "2=conc,3=effect", "--cmt", "1=G", "--cmt", "1=A"),
+                           "--cmt: 1 is both 'G' and 'A'")):
+        assert text in imported(tmp, head + rows, *options, code=2).stderr
+    imported(tmp, head + rows, "--observables", "2=conc,3=effect,2=conc", "--cmt", "1=A")  # not the default
+    assert contents(tmp / "t.h5")["doses/target"] == [1, 1]
+    bql = "ID,TIME,AMT,DV,CMT,LIMIT\n1,0,100,.,1,.\n1,1,.,7,2,1\n"  # without CENS nothing is censored
+    assert "column 'LIMIT' is not used" in imported(tmp, bql, "--observables", "2=conc").stderr
 
 
 def test_nonmem_ignored_characters(tmp):

@@ -19,6 +19,8 @@ import helpers as h
 import test_same_bits
 from test_robertson import robertson_problem
 
+h.compile_as_users_do()
+
 LANES, FAILING, WRONG, NOISY = (h.BUILD / "tests/engine" / f"stiffit-{name}"
                                 for name in ("lanes", "failing-lanes", "wrong-lanes", "noisy-lanes"))
 CHANGED, DIFFER, NOT_CERTIFIED = 1 << 22, 1 << 23, 1 << 11

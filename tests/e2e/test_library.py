@@ -15,6 +15,8 @@ import numpy as np
 
 import helpers as h
 
+h.compile_as_users_do()
+
 EXAMPLES = h.ROOT / "scripts/examples"
 MODELS = h.ROOT / "models"
 PINENE = MODELS / "alpha-pinene/alpha-pinene.ode", h.ROOT / "data/alpha-pinene.csv"
@@ -181,13 +183,29 @@ CASES = (
     ("alpha-pinene", "alpha-pinene", ("--evaluate",)),
     ("hare-lynx", "hare-lynx", ("--optimizer=lbfgs", "--rtol=1e-9")),
 )
+# Priors of a model, two of them on its scale.
+PRIORS = """parameter k = 0.2 in [1e-3, 10] scale log10 prior normal(-0.5, 0.1) on optimizer
+parameter A = 1.95 in [0.1, 10] scale log10 prior uniform(0.28, 0.295) on optimizer
+parameter b = 0.01 in [-1, 1] prior laplace(0, 0.01), s = 1 prior lognormal(0.1, 0.2)
+y(0) = A
+y' = -k*y
+observe v = s*y + b
+"""
 
 
 def test_same_bits_as_the_command_line(tmp):
     stiffit = load()
-    for model, data, words in CASES:
-        text = MODELS / model / f"{model}.ode"
-        csv = h.ROOT / f"data/{data}.csv"
+    cases = [
+        (MODELS / model / f"{model}.ode", h.ROOT / f"data/{data}.csv", words)
+        for model, data, words in CASES
+    ]
+    (tmp / "priors.ode").write_text(PRIORS)
+    (tmp / "priors.csv").write_text(
+        "dataset,time,observable,value,sigma\n"
+        + "".join(f"a,{t},v,{2 * np.exp(-0.3 * t) + 0.1 * np.sin(7 * t)},0.1\n" for t in range(9))
+    )
+    cases.append((tmp / "priors.ode", tmp / "priors.csv", ()))
+    for text, csv, words in cases:
         h.stiffit("import", csv, "--model", text, "-o", tmp / "p.h5", "--overwrite", "-q")
         h.stiffit("run", tmp / "p.h5", "--overwrite", "-q", *words, code=(0, 1))
         options = {word[2:].split("=")[0]: (word.split("=") + [True])[1] for word in words}
@@ -207,6 +225,77 @@ def test_same_bits_as_the_command_line(tmp):
             "other_optimum_lower",
             "other_optimum_upper",
         }, missing
+
+
+FAULTY = """parameter k = 0.5 in [1e-3, 1e3] scale log
+input u
+y(0) = 1
+y' = -k*y + u
+observe y lognormal
+"""
+
+
+def test_faults_have_the_words_of_a_file(tmp):
+    """What is wrong with a dataset is said in the same words of a problem file and of memory."""
+    stiffit = load()
+    (tmp / "m.ode").write_text(FAULTY)
+    model = stiffit.Model(tmp / "m.ode")
+    row = {"time": 1.0, "value": 0.6, "sigma": 0.1}
+    dose = {"time": 0.0, "amount": 1.0, "target": "y"}
+    for change, what, words in (
+        ({"sigma": 0.0}, "row", "sigma is 0; it must be > 0 and finite"),
+        ({"value": np.inf}, "row", "value is infinite"),
+        ({"value": -1.0}, "row", "value is -1; with the log-normal errors of y it must be > 0"),
+        ({"time": -2.0}, "row", "time is -2, before t0 = 0"),
+        ({"start": -1.0, "lower": -2.0}, "parameter", "start of k is -1; with scale log"),
+        ({"start": np.inf}, "parameter", "start of k is inf"),
+        ({"upper": -1.0, "lower": -2.0}, "parameter", "upper bound of k is -1; it must be > 0"),
+        ({"rate": 2.0, "duration": 1.0}, "dose", "has a rate and a duration; give one of them"),
+        ({"rate": 2.0, "amount": -1.0}, "dose", "amount is -1 with rate 2; it must be >= 0"),
+        ({"duration": -1.0}, "dose", "duration is -1, but the model has no duration(y)"),
+        ({"count": 3}, "dose", "is repeated 3 times, but has no interval above 0"),
+        ({"steady": 1}, "dose", "is steady, but has no interval above 0"),
+        ({"time": [0.0, 0.0]}, "knot", "time is 0, again 0; times must increase"),
+        ({"value": [1.0, np.nan]}, "knot", "value is nan"),
+    ):
+        rows = {**row, **change} if what == "row" else row
+        doses = {**dose, **change} if what == "dose" else dose
+        parameter = {"start": 0.5, "lower": 1e-3, "upper": 1e3}
+        parameter.update(change if what == "parameter" else {})
+        knots = {"time": [0.0, 1.0], "value": [1.0, 2.0], **(change if what == "knot" else {})}
+        with h5py.File(tmp / "p.h5", "w") as f:
+            f.attrs.update(stiffit_file="problem", format=1)
+            f["model/source"] = FAULTY
+            f["parameters/name"] = ["k"]
+            for name, value in parameter.items():
+                f[f"parameters/{name}"] = [[value], [0.5]] if name == "start" else [[value], [3.0]]
+            f["datasets/id"] = ["bad", "good"]
+            for group, first, second in (
+                ("measurements", rows, row),
+                ("doses", doses, {**doses, **dose}),
+            ):
+                f[f"{group}/dataset"] = [0, 1]
+                for name in {**first, **second}.keys() - {"target"}:
+                    f[f"{group}/{name}"] = [first[name], second[name]]
+            f["inputs/dataset"] = [0, 0, 1]
+            f["inputs/time"] = [*knots["time"], 0.0]
+            f["inputs/value"] = [*knots["value"], 1.0]
+        h.stiffit("run", tmp / "p.h5", "--overwrite", "--restart", "-q", code=1)
+        said = h.read_fits(tmp / "p.result.h5")["message"][0]
+        assert words in said, (words, said)
+        try:
+            model.fit(
+                {name: [value] for name, value in rows.items()},
+                parameters={
+                    "parameter": ["k"],
+                    **{name: [value] for name, value in parameter.items()},
+                },
+                inputs={"u": (knots["time"], knots["value"])},
+                doses={name: [value] for name, value in doses.items()},
+            )
+            raise AssertionError(f"{words}: nothing was raised")
+        except stiffit.StiffitError as error:
+            assert words in str(error), (words, error)
 
 
 def reference(name):
@@ -394,7 +483,7 @@ def evaluate_file(stiffit, problem, dataset, experiment, times, p, n_observable)
         (len(times), n_observable, len(p))
     )
     size = ctypes.c_size_t
-    stiffit._call(
+    stiffit.memory._call(
         "stiffit_evaluate",
         problem.pointer,
         size(dataset),
@@ -411,8 +500,8 @@ def test_experiments_of_a_file(tmp):
 
     stiffit = load()
     path = str(steady.write(tmp / "p.h5")).encode()
-    problem = stiffit._Handle(
-        "stiffit_problem_free", lambda to: stiffit._call("stiffit_problem_open", to, path, None)
+    problem = stiffit.memory._Handle(
+        "stiffit_problem_free", lambda to: stiffit.memory._call("stiffit_problem_open", to, path, None)
     )
     truth, times = steady.TRUTH, steady.TIMES[::-1]
     h_rel = 1e-5

@@ -86,6 +86,7 @@ def test_refused(tmp):
                         ("k=nan,V=1", "a number of 0 or more"), ("k=inf,V=1", "a number of 0 or more"),
                         ("k=1,V=1,k.V=1", "between -1 and 1"), ("k=1,V=1,k.A=0.1", "correlated with each other"),
                         ("A=1", "not a random parameter"), ("k@experiment=1", "not a random parameter"),
+                        ("k=1,V=1,k=2", "given twice"), ("k=1,V=1,k.V=0.1,V.k=0.2", "given twice"),
                         ("k=", "NAME=NUMBER"), ("k", "NAME=NUMBER"), ("k=1;V=2", "NAME=NUMBER"), ("", "NAME=NUMBER")):
         done = h.stiffit("run", path, "--model", model, *base, "--random-deviation", given, code=2)
         assert text in done.stderr, (given, done.stderr)

@@ -183,7 +183,7 @@ def test_crash(tmp):
     h.let_models_crash()
     env = h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED)
     words = ("--random", "k,A")
-    for word, status in (("segfault", "crashed"), ("loop", "timeout")) if h.SLOW else (("segfault", "crashed"),):
+    for word, status in (("segfault", "crashed"), ("sleep", "timeout")) if h.SLOW else (("segfault", "crashed"),):
         path = crash_problem(tmp / f"{word}.h5", 12, {5: word})
         with h5py.File(path, "a") as f:
             value = f["measurements/value"][()]
@@ -195,6 +195,15 @@ def test_crash(tmp):
         rest = mixed.run((without(path, [5], tmp / "rest.h5"), "--trust"), *words, "--overwrite")
         off = np.abs(found["estimate"] - rest["estimate"]) / rest["standard_error"]
         assert np.max(off) < 1e-3, (word, off)
+
+
+def test_start_that_cannot_be_evaluated(tmp):
+    """The dataset that ends the search says so itself; it has been run."""
+    problem = linear.Data(6, 5, seed=31).write(tmp / "p.h5", linear.FORMULA)
+    h.stiffit("run", *problem, *WORDS, "--random-deviation", "k=1e300", code=1)
+    fits = h.read_fits(h.result_path(problem[0]))
+    assert list(fits["status"]) == ["model_failed"] + ["other_failed"] * 5, fits["status"]
+    assert all("too large" in message for message in fits["message"]), fits["message"]
 
 
 def test_all_left_out(tmp):

@@ -12,6 +12,8 @@ import helpers as h
 import mixed
 import mixed_oracle as mo
 
+h.compile_as_users_do()
+
 # Standard errors are second derivatives of a sum over random points: twice as rough as the estimates.
 ERRORS = 0.02
 

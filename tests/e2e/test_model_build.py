@@ -14,6 +14,8 @@ import numpy as np
 
 import helpers as h
 
+h.compile_as_users_do()
+
 LINE = "model line\nparameter k = 2 in [0, 10]\nobserve y = k*t\n"
 DECAY = ("model decay\nparameter k = 0.5 in [1e-4, 1e4] scale log\nparameter A = 1 in [1e-4, 1e4] scale log\n"
          "y(0) = A\ny' = -k*y\nobserve y\n")

@@ -17,6 +17,8 @@ from scipy.special import lambertw
 
 import helpers as h
 
+h.compile_as_users_do()
+
 LIBRARY = h.ROOT / "models/library"
 NAMES = sorted(path.stem for path in LIBRARY.glob("*.ode"))
 

@@ -9,6 +9,8 @@ import re
 
 import helpers as h
 
+h.compile_as_users_do()
+
 PAGE = h.ROOT / "man/stiffit-model.5"
 # What man(7) has for signs that a reader should be able to copy.
 SIGNS = {r"\(aq": "'", r"\(ha": "^", r"\(ti": "~", r"\(ga": "`", r"\e": "\\", r"\&": ""}

@@ -66,7 +66,7 @@ def test_wrong_slopes_are_not_taken_for_noise(tmp):
     found = solve_ivp(lambda t, y: [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]], (0, t[-1]), [2, 0], t_eval=t,
                       method="Radau", rtol=1e-8, atol=1e-10,
                       jac=lambda t, y: [[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
-    n = 4
+    n = 2
     rows = [(d, at, 0, y + 0.01 * np.sin(37 * k), 0.02) for d in range(n) for k, (at, y) in enumerate(zip(t, found.y[0]))]
     h.write_problem(tmp / "p.h5", h.model("van-der-pol"), [f"d{d}" for d in range(n)], rows, parameters={
         "name": ["mu"], "start": 1.02 * mu * (1 + 1e-7 * np.arange(n))[:, None], "lower": [1e-3], "upper": [1e7],

@@ -15,6 +15,8 @@ from scipy.optimize import least_squares, minimize
 import helpers as h
 import oracles as o
 
+h.compile_as_users_do()
+
 CLOSE = 1e-6  # relative, of the objective: what is promised
 HERE = h.ROOT / "tests/e2e"
 

@@ -34,7 +34,8 @@ def test_damaged_or_lost_plans(tmp):
     log = next(journal_of(path).glob("*.log"))
     good = log.read_bytes()
     frames = faults.frames(good)
-    for bad in (good[:100], good[:1500], good[:1300] + b"\xff" + good[1301:], b"STFJ" + b"\4\0\0\1" + good[8:]):
+    damaged = good[:1300] + bytes([good[1300] ^ 0xff]) + good[1301:]
+    for bad in (good[:100], good[:1500], damaged, b"STFJ" + b"\4\0\0\1" + good[8:]):
         log.write_bytes(bad)
         done = stiffit("__finish", journal_of(path), code=92)
         assert "checking again which fits remain" in done.stderr, done.stderr

@@ -6,6 +6,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import os
 import re
 import shutil
+import zlib
 import xml.etree.ElementTree as xml
 
 import h5py
@@ -119,6 +120,44 @@ def test_pictures(tmp):
     assert not done.stderr  # gnuplot in the C locale would warn of its own degree sign
     assert "converged" in chart and chart.count("o") >= 3 and 22 <= len(chart.splitlines()) <= 25 and "\x1b" not in chart
     assert "\x1b" in h.stiffit("plot", path, "--trust", "--id", NASTY[4], "--color", "always").stdout
+
+
+def n_page(pdf):
+    """The pages of a PDF, whose objects may be compressed."""
+    text = pdf
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", pdf, re.S):
+        try:
+            text += zlib.decompressobj().decompress(stream)
+        except zlib.error:
+            continue
+    return len(re.findall(rb"/Type\s*/Page\b", text))
+
+
+def test_a_page_for_each_dataset(tmp):
+    h.decay_problem(tmp / "p.h5", 12, known_sigma=True, noise=0.08)
+    path = run(tmp / "p.h5")
+    fits = h.read_fits(path)
+    large = [f"d{i}" for i in np.flatnonzero(fits["parameters"][:, 0] > 0.4)]
+    assert 0 < len(large) < 12
+    for words, wanted in ((("--all",), list(fits["id"])), (("--all", "--where", "k > 0.4"), large),
+                          (("--id", "d7,d2,d11"), ["d2", "d7", "d11"])):
+        pages = script_of(tmp, path, *words)[0].split("set multiplot title ")
+        assert [re.match(r'"(.*?):', page)[1] for page in pages[1:]] == wanted
+        for before, name in zip(pages, wanted):  # the blocks of numbers precede the title
+            k, a = fits["parameters"][list(fits["id"]).index(name)]
+            curve = block(before.rsplit("\nreset\n")[-1], "curve_0_0")
+            assert np.allclose(curve[:, 1], a * np.exp(-k * curve[:, 0]), rtol=1e-5)
+        if shutil.which("gnuplot"):
+            h.stiffit("plot", path, "--trust", "--overwrite", *words, "-o", tmp / "fits.pdf")
+            pdf = (tmp / "fits.pdf").read_bytes()
+            assert n_page(pdf) == len(wanted) and pdf.count(b"%%EOF") == 1
+            chart = h.stiffit("plot", path, "--trust", *words).stdout
+            assert re.findall(r"^[\f ]*(d\d+): converged", chart, re.M) == wanted
+    assert "has no dataset 'd99'" in h.stiffit("plot", path, "--trust", "--id", "d1,d99", code=2).stderr
+    assert ".pdf or .txt" in h.stiffit("plot", path, "--trust", "--all", "-o", tmp / "x.svg", code=2).stderr
+    assert "exclude each other" in h.stiffit("plot", path, "--trust", "--all", "--id", "d1", code=2).stderr
+    assert "no dataset is selected" in h.stiffit("plot", path, "--trust", "--all", "--failed", code=2).stderr
+    assert not (tmp / "x.svg").exists()
 
 
 def test_mistakes_are_named(tmp):

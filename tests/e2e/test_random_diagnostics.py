@@ -230,6 +230,8 @@ def test_refused(tmp):
     result = fitted(tmp)
     assert "--replicates works only with --what diagnostics" in h.stiffit("export", result, "--replicates", 50, code=2).stderr
     assert "--prediction-corrected works only with --vpc" in h.stiffit("plot", result, "--prediction-corrected", code=2).stderr
+    done = h.stiffit("export", result, "--what", "diagnostics", "--id", "x9", code=2)
+    assert f"{result}: has no dataset 'x9'" in done.stderr, done.stderr
     with h5py.File(result, "a") as f:
         del f["population"]
     assert "has no random parameters" in diagnostics(result, code=2)

@@ -143,7 +143,7 @@ def test_python(tmp):
     except ImportError:
         h.skip("no pandas")
     code = ("import sys; sys.path.insert(0, sys.argv[1]); import stiffit; "
-            "print(stiffit.read(sys.argv[2]).population['random'][0]['mean'])")
+            "print(stiffit.read(sys.argv[2]).population().parameters['mean'].iloc[0])")
     done = subprocess.run([sys.executable, "-c", code, h.ROOT / "scripts/python", fitted(tmp)],
                           env=h.environment(STIFFIT=h.STIFFIT), capture_output=True, text=True,
                           check=True)

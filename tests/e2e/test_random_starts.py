@@ -10,6 +10,8 @@ import numpy as np
 
 import helpers as h
 
+h.compile_as_users_do()
+
 sys.path.insert(0, str(h.ROOT / "scripts" / "bench"))
 import starts_problems  # noqa: E402
 

@@ -70,8 +70,16 @@ def close(a, b):
 
 def check_spread(spread, x):
     close([spread[name] for name in ("min", "q25", "median", "q75", "max")], np.quantile(x, [0, 0.25, 0.5, 0.75, 1]))
-    assert not spread["cut"] or len(x) >= 100
-    low, high = (np.quantile(x, [0.01, 0.99]) if spread["cut"] else (x.min(), x.max()))
+    axis = np.log if spread["log"] else np.asarray
+    low, high = x.min(), x.max()
+    hundredths = np.quantile(x, [0.01, 0.99])
+    if len(x) >= 100 and np.diff(axis([low, high])) > 3 * np.diff(axis(hundredths)) > 0:
+        low, high = hundredths
+    q25, q75 = axis(np.quantile(x, [0.25, 0.75]))
+    inside = x[(axis(x) >= q25 - 3 * (q75 - q25)) & (axis(x) <= q75 + 3 * (q75 - q25))]  # Tukey's outer fences
+    if axis(high) - axis(low) > 3 * np.ptp(axis(inside)) > 0:
+        low, high = inside.min(), inside.max()
+    assert spread["cut"] == ((low, high) != (x.min(), x.max()))
     edges = np.geomspace(low, high, 25) if spread["log"] else np.linspace(low, high, 25)
     x = x[(x >= low) & (x <= high)]
     edges[[0, -1]] = low, high
@@ -302,8 +310,134 @@ def test_in_a_browser(tmp):
     assert said["first"] == by_badness[:100] and said["by_k"] == by_k[:100] and said["by_k_up"] == by_k[::-1][:100]
     assert sorted(said["filtered"]) == sorted(i for i in fits["id"] if "d22" in i)
     assert said["absent"].startswith("stiffit plot ") and said["absent"].split("--id ")[1] == said["head"].split()[1]
-    assert said["third"] == "Dataset " + by_badness[2] and said["panels"] == 2 and said["cards"] == 12
+    assert said["third"] == "Dataset " + by_badness[2] and said["panels"] == 3 and said["cards"] == 12
     assert said["canvases"] >= 2 + 2 + 3 + 1 + 3 + 12 + 2
+
+
+def clicked(page, tmp, name, clicks):
+    """What a copy of the page says that runs `clicks`, which fill `said`, without the policy, which would not let it."""
+    source = re.sub(r"<meta http-equiv=Content-Security-Policy[^>]*>", "", page.source)
+    assert source.count("showTable();\n})();") == 1
+    clicks = ("const said = {}, all = selector => [...document.querySelectorAll(selector)], words = selector => "
+              f"all(selector).map(one => one.textContent);{clicks};"
+              "add(document.body, 'pre', JSON.stringify(said), {id: 'said'});")
+    (tmp / name).write_text(source.replace("showTable();\n})();", "showTable();" + clicks + "})();"), encoding="utf-8")
+    shown = []
+    assert browser_says(tmp / name, shown) == []
+    return json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', shown[0], re.S)[1]))
+
+
+def test_one_outlier_does_not_make_one_bar(tmp):
+    for n in (12, 60):
+        h.write_problem(tmp / "p.h5", h.model("decay"), [f"d{i}" for i in range(n)], [
+            (i, t, 0, (5e3 if i == 3 else 2.5 + np.sin(i) / 2) * np.exp(-0.3 * t), None) for i in range(n) for t in (1, 2, 3)])
+        path = run(tmp / "p.h5", "--overwrite")
+        fits, page = h.read_fits(path), report(path)
+        a = fits["names"].index("A")
+        spread = page.data["parameters"][a]
+        check_spread(spread, fits["parameters"][:, a])
+        assert spread["cut"] and spread["high"] < 4, spread
+        assert spread["max"] > 1e3 and np.count_nonzero(spread["bins"]) > n / 4
+
+
+PK = """model pk "one compartment, bolus doses"
+parameter k = 0.2 in [0.001, 10] scale log unit "1/h"
+parameter V = 10 in [0.1, 1000] scale log
+covariate wt
+drug(0) = 0
+drug' = -k*drug
+observe conc = drug/(V*wt/70)
+"""
+
+
+def pk_problem(tmp, ids):
+    (tmp / "pk.ode").write_text(PK)
+    (tmp / "m.csv").write_text("dataset,experiment,time,value\n" + "".join(
+        f"{name},{e},{t},{(1 + 0.1 * np.sin(7 * t + i)) * dose / 12 * np.exp(-0.25 * t)}\n" for i, name in enumerate(ids)
+        for e, dose in (("low", 100), ("high", 300)) for t in (1, 2, 4, 8)))
+    (tmp / "d.csv").write_text("dataset,experiment,time,amount\n" + "".join(
+        f"{name},low,0,100\n{name},high,0,300\n" for name in ids))
+    (tmp / "s.csv").write_text("dataset,wt\n" + "".join(f"{name},{70 + i}\n" for i, name in enumerate(ids)))
+    h.stiffit("import", tmp / "m.csv", "--model", tmp / "pk.ode", "--doses", tmp / "d.csv", "--datasets", tmp / "s.csv", "-o",
+              tmp / "pk.h5", "--overwrite")
+    return tmp / "pk.h5"
+
+
+def test_a_report_of_one_fit_is_about_that_fit(tmp):
+    path = run(pk_problem(tmp, ["one"]), "--starts", "6", "--keep-starts")
+    fits, page = h.read_fits(path), report(path)
+    heads = re.findall(r"<th scope=col>(.*?)</th>", page.source)
+    assert "value" in heads and not {"min", "25 %", "median", "75 %", "max"} & set(heads)
+    fit, = page.gallery
+    assert [(e["name"], e["covariates"], e["n_dose"], e["doses"][0][:2]) for e in fit["experiments"]] == [
+        ("low", [70], 1, [0, 100]), ("high", [70], 1, [0, 300])]
+    k, volume = fits["parameters"][0]
+    for experiment, dose in zip(fit["experiments"], (100, 300)):
+        points = np.array(experiment["data"], float)
+        assert np.allclose(points[:, 7], dose / volume * np.exp(-k * points[:, 1]), rtol=1e-4)  # the run's rtol
+    with h5py.File(path) as f:
+        close([start[0] for start in fit["starts"]], f["starts/objective"][()])
+    assert len(fit["starts"]) == 6 and "observe conc = drug/(V*wt/70)" in html.unescape(page.source.split("<h2>Model</h2>")[1])
+    if not browser() or "Chart.js" not in page.source:
+        h.skip("no chromium is installed (scripts/install-deps all)")
+    said = clicked(page, tmp, "click.html", """said.heads = words("h2"); said.links = words("nav a");
+        said.tables = words("#dataset-box caption"); said.charts = all("#dataset-box canvas").map(c => c.ariaLabel);
+        said.empty = all(".charts").filter(box => box.id === "parameter-charts" && box.children.length).length""")
+    assert said["heads"] == ["Health", "Dataset one", "Parameters", "Residuals", "Costs", "Fits", "Model", "Provenance"]
+    assert set(said["links"]) <= set(said["heads"]) and "quartiles" not in page.source.split("<script")[0]
+    assert said["tables"] == ["Experiments", "Doses"] and said["empty"] == 0
+    assert [chart.split(" of ")[0] for chart in said["charts"]] == ["Data and curve", "Residuals",
+                                                                  "Measurements over predictions", "Waterfall"]
+
+
+def test_notes_lead_to_their_rows(tmp):
+    h.decay_problem(tmp / "p.h5", 40, known_sigma=True, noise=0.08)
+    with h5py.File(tmp / "p.h5", "a") as f:
+        f["measurements/value"][8 * 11:8 * 12] *= np.array([1, 4] * 4)  # two that no curve describes
+        f["measurements/value"][8 * 23:8 * 24] *= np.array([4, 1] * 4)
+    path = run(tmp / "p.h5")
+    page = report(path)
+    bit = page.data["notes"].index("poor_fit")
+    noted = [row[ID] for row in page.rows if row[NOTES] >> bit & 1]
+    assert {"d11", "d23"} <= set(noted) and len(noted) < 40
+    static = re.findall(r"<tr><td class=id>(.*?)</td>.*?poor_fit.*?</tr>", page.source)
+    assert set(static) == set(noted)
+    assert ["min", "25 %", "median", "75 %", "max"] == re.findall(r"<th scope=col>(.*?)</th>", page.source.split(
+        "Converged fits")[1])[2:7]
+    if not browser() or "Chart.js" not in page.source:
+        h.skip("no chromium is installed (scripts/install-deps all)")
+    said = clicked(page, tmp, "click.html", """const line = document.querySelector("#notes tr[data-note='BIT']");
+        line.querySelector("button").click();
+        said.rows = all("#table-box tbody tr").map(tr => tr.cells[0].textContent);
+        said.heads = words("#table-box th").map(text => text.trim());
+        const column = said.heads.indexOf("notes");
+        said.notes = all("#table-box tbody tr").map(tr => tr.cells[column].textContent);
+        said.chosen = all("#table-box select")[0].selectedOptions[0].textContent""".replace("BIT", str(bit)))
+    assert sorted(said["rows"]) == sorted(noted) and all("poor_fit" in text for text in said["notes"])
+    assert said["chosen"] == "poor_fit" and said["heads"][-2:] == ["notes", "message"]
+
+
+def test_fits_a_narrow_screen(tmp):
+    """In a frame of 400 px nothing but tables, which scroll, is wider than the page."""
+    if not browser():
+        h.skip("no chromium is installed (scripts/install-deps all)")
+    page = report(run(pk_problem(tmp, [f"subject-{i}" for i in range(5)])))
+    source = re.sub(r"<meta http-equiv=Content-Security-Policy[^>]*>", "", page.source)
+    look = """const frame = document.querySelector("iframe");
+    frame.onload = () => setTimeout(() => {
+        const inside = frame.contentDocument, said = {width: inside.documentElement.scrollWidth};
+        const pre = document.body.appendChild(document.createElement("pre"));
+        said.wide = [...inside.querySelectorAll("main *")].filter(one => !one.closest(".scroll")
+            && one.getBoundingClientRect().right > 401).map(one => one.tagName + "." + one.className);
+        pre.id = "said";
+        pre.textContent = JSON.stringify(said);
+    }, 1500);"""
+    frame = f'<iframe style="width:400px;height:3000px;border:0" srcdoc="{html.escape(source)}"></iframe>'
+    (tmp / "frame.html").write_text(f"<!doctype html><meta charset=utf-8>{frame}<script>{look}</script>", encoding="utf-8")
+    shown = []
+    browser_says(tmp / "frame.html", shown)
+    said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', shown[0], re.S)[1]))
+    assert said["wide"] == [] and said["width"] <= 400, said
 
 
 def test_without_javascript(tmp):

@@ -71,6 +71,18 @@ def test_odd_ids(tmp):
     assert h.stiffit("show", tmp / "p.h5", "--ids").stdout == "a,b\na\nb\nx y\n"
 
 
+def test_unknown_among_known(tmp):
+    """Every table refuses a list with an id that no dataset has, and says which; a dataset that cannot be fitted is one."""
+    path = result(tmp, run=("--starts", "2", "--keep-starts", "--profile", "k", "--keep-profile"))
+    for what in ("fits", "predictions", "residuals", "covariance", "starts", "profile"):
+        done = h.stiffit("export", path, "--trust", "--what", what, "--id", "d2,x9,d1", code=2)
+        assert f"{path}: has no dataset 'x9'" in done.stderr, (what, done.stderr)
+        h.stiffit("export", path, "--trust", "--what", what, "--id", "d2,d3")
+    done = h.stiffit("report", path, "--trust", "--id", "d2,x9", "-o", tmp / "r.html", code=2)
+    assert "has no dataset 'x9'" in done.stderr and not (tmp / "r.html").exists(), done.stderr
+    h.stiffit("report", path, "--trust", "--id", "d2,d3", "--failed", "-o", tmp / "r.html")
+
+
 def test_mistakes_are_named(tmp):
     path = result(tmp, 20)
     for words, said in ((("--where", "chisquare > 3"), "did you mean 'chi_square'?"),

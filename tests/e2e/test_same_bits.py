@@ -17,6 +17,8 @@ import faults
 import helpers as h
 from test_robertson import robertson_problem
 
+h.compile_as_users_do()
+
 TIMES = ("seconds",)  # the only column that may differ
 
 

@@ -90,8 +90,8 @@ def test_laplace(tmp):
 
 def test_killed(tmp):
     """The curvature that the corners of each dataset have at its best point is part of the state."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(300, seed=5), 0.05)
-    assert kill_often(path, model, 6, 3, "--share", "ka", "--error", "laplace")
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(300 if h.SLOW else 120, seed=5), 0.05)
+    assert kill_often(path, model, 6 if h.SLOW else 4, 3, "--share", "ka", "--error", "laplace")
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def test_killed_while_drawing(tmp):
     n = 4000 // (h.SANITIZER_SPEED if h.SANITIZE else 1)
     y = 3 * np.exp(-0.7 * T) + 0.05 * np.random.default_rng(5).standard_normal((n, len(T)))
     path, model = limited(tmp / "p.h5", "exp(-w*t)", np.full(n, 5.0), y)
-    kill_often(path, model, 8, 6, "--share", "w", "--starts", 6)
+    kill_often(path, model, 8 if h.SLOW else 4, 6, "--share", "w", "--starts", 6)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def test_time_limit(tmp):
 def test_signals_stop_a_hanging_model(tmp):
     """The workers cannot leave: they are ended, and what had finished is kept."""
     healthy = h.run(problem(tmp / "healthy.h5", 100, {}), "-q")
-    path = problem(tmp / "p.h5", 100, {5: "loop"})
+    path = problem(tmp / "p.h5", 100, {5: "sleep"})
     for number in (signal.SIGTERM, signal.SIGINT):
         process = start(path)  # hung after 60 s only
         wait_for_records(process, journal_of(path), 1)

@@ -78,7 +78,7 @@ def test_misfits_fall_back_to_the_cold_start(tmp):
 
 
 def test_killed_and_resumed(tmp):
-    n = 1500 if not h.SANITIZE else 300
+    n = 1500 if h.SLOW and not h.SANITIZE else 500
     robertson_problem(tmp / "p.h5", n)
     arguments = ("--warm-start", "pilot")
     h.run(tmp / "p.h5", *arguments, "-o", tmp / "straight.h5")

@@ -214,7 +214,7 @@ static void test_no_hdf5_at_all(void **state)
 static void write_example(void)
 {
     static const struct problem_header header = {
-        .model_plugin = "m.so", .n_parameter = 2, .parameter_name = model_parameters, .start_per_dataset = true,
+        .model.plugin = "m.so", .parameters = {.n = 2, .name = model_parameters, .start_per_dataset = true},
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables,
         .has_t0 = true, .has_experiments = true, .n_target = 1,
         .target_name = model_observables, .n_input = 1, .input_name = model_observables, .n_substituted = 2,

@@ -27,7 +27,9 @@ from fit_problems import Problem  # noqa: E402
 
 FIRST_SEED = 31_000_000
 N_CASE = 2
-N_PROBLEM = 1000 if helpers.SLOW else 40
+# Rows were certified by two integrations of nearly the same steps, which shared an error five to ten times their difference.
+ONCE_WRONG = (31_000_172, 31_000_321)
+N_PROBLEM = 1000 if helpers.SLOW else 28
 MOST_EXCUSED = 0.02  # of the rows
 LEAST_CONVERGED = 0.9
 HAS_POINT = ("converged", "stalled", "budget", "timeout")
@@ -173,7 +175,8 @@ def test_random_problems(tmp):
     """Excuses, and what neither side can decide or begin, are few; nothing else is off."""
     del tmp
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_PROBLEM - 1}")
-    counts = survey(range(FIRST_SEED, FIRST_SEED + N_PROBLEM))
+    seeds = list(range(FIRST_SEED, FIRST_SEED + N_PROBLEM))
+    counts = survey(seeds + [seed for seed in ONCE_WRONG if seed not in seeds])
     wrong = [kind for kind in ("outside", "above start", "objective", "improved") if counts[kind]]
     few = MOST_EXCUSED * counts["rows"]
     assert not wrong, {kind: counts[kind] for kind in wrong}

@@ -201,7 +201,7 @@ static void columns_are_found_by_name(void **state)
     assert_int_equal(column, 3);
     assert_int_equal(csv_need_column(reader, "sigma", &column, &error), STATUS_BAD_PROBLEM);
     assert_non_null(strstr(error.message,
-                           "there is no column 'sigma'; the first line has: Dataset, time, TIME, value"));
+                           "there is no column 'sigma'; the columns are: Dataset, time, TIME, value"));
     csv_close(reader);
 }
 

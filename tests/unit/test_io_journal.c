@@ -341,6 +341,48 @@ static void differences_fit_into_small_room(void **state)
     assert_string_equal(identity_difference(&a, &a, small, sizeof small), "");
 }
 
+struct coming_and_going {
+    const char *directory;
+    _Atomic bool is_enough;
+};
+
+/* As a process does that replaces what it has kept. */
+static void *come_and_go(void *argument)
+{
+    struct coming_and_going *what = argument;
+    char path[512];
+    while (!what->is_enough)
+        for (int i = 0; i < 20; i++) {
+            snprintf(path, sizeof path, "%s/host-1-1-%016x.log", what->directory, i % 10);
+            if (i < 10)
+                close(open(path, O_CREAT | O_WRONLY, 0666));
+            else
+                unlink(path);
+        }
+    return NULL;
+}
+
+/* A file that is removed after the folder was listed: more than one of 1000 readings would fail. */
+static void files_may_go_while_they_are_read(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(3, 2);
+    struct coming_and_going what = {.directory = directory};
+    pthread_t thread;
+    write_journal(directory, &identity, 0, 20);
+    assert_int_equal(pthread_create(&thread, NULL, come_and_go, &what), 0);
+    for (int i = 0; i < 1000; i++) {
+        struct journal_reader *reader = read_journal(directory, &identity);
+        assert_int_equal(journal_n_record(reader), 20);
+        assert_int_equal(journal_n_damaged(reader), 0);
+        journal_reader_free(reader);
+    }
+    what.is_enough = true;
+    pthread_join(thread, NULL);
+    remove_scratch(directory);
+}
+
 static void removing_spares_what_is_not_ours(void **state)
 {
     (void)state;
@@ -430,6 +472,7 @@ int main(void)
         cmocka_unit_test(many_parameters_fit),
         cmocka_unit_test(another_run_is_refused_in_words),
         cmocka_unit_test(differences_fit_into_small_room),
+        cmocka_unit_test(files_may_go_while_they_are_read),
         cmocka_unit_test(removing_spares_what_is_not_ours),
         cmocka_unit_test(unusable_places_are_named),
         cmocka_unit_test(index_costs_sixteen_bytes_a_fit),

@@ -178,8 +178,8 @@ static void test_info(void **state)
     (void)state;
     struct problem *problem = open_case("user_data_result_and_options");
     const struct problem_info *info = problem_info(problem);
-    assert_string_equal(info->model_source, "k' = 0");
-    assert_null(info->model_plugin);
+    assert_string_equal(info->model.source, "k' = 0");
+    assert_null(info->model.plugin);
     assert_null(problem_model_path(problem));
     assert_int_equal(info->n_parameter, 2);
     assert_int_equal(info->n_dataset, 3);

@@ -36,9 +36,10 @@ static void id_of(uint64_t d, char id[400])
 }
 
 static const struct problem_header header = {
-    .model_plugin = "models/test.so", .model_sha256 = NULL, .n_parameter = 2, .parameter_name = model_parameters,
-    .lower = (const double[]){-1, 1}, .upper = (const double[]){1e9, 1e9}, .start_per_dataset = true,
-    .scale = model_scales, .fixed = (const uint8_t[]){0, 1}, .n_covariate = 1, .covariate_name = model_covariates,
+    .model.plugin = "models/test.so",
+    .parameters = {.n = 2, .name = model_parameters, .lower = (const double[]){-1, 1}, .upper = (const double[]){1e9, 1e9},
+                   .start_per_dataset = true, .scale = model_scales, .fixed = (const uint8_t[]){0, 1}},
+    .n_covariate = 1, .covariate_name = model_covariates,
     .n_observable = 2, .observable_name = model_observables, .has_t0 = true};
 
 static void write_dataset(struct problem_writer *writer, uint64_t d)

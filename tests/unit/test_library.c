@@ -163,6 +163,7 @@ static void test_fit(void **state)
     assert_true(stiffit_record_number(record, "degrees_of_freedom", 0) == N_POINT - 1 - 2);
     assert_true(isnan(stiffit_record_number(record, "parameters", 2)));
     assert_true(isnan(stiffit_record_number(record, "no such column", 0)));
+    assert_true(isnan(stiffit_record_number(record, NULL, 0)));
     assert_null(stiffit_record_word(record, "objective", 0));
     struct stiffit_column column;
     size_t n = 0, n_number = 0;
@@ -250,9 +251,11 @@ static void test_errors_of_problems(void **state)
     assert_refused(stiffit_set_option(problem, "rtol", "2", &error), STIFFIT_USAGE, "rtol");
     assert_refused(stiffit_set_covariate(problem, "w", 1, &error), STIFFIT_USAGE, "no covariate");
     assert_refused(stiffit_add_dose(problem, &(struct stiffit_dose){.target = "y", .time = NAN},
-                                    &error), STIFFIT_USAGE, "finite");
+                                    &error), STIFFIT_USAGE, "time is nan");
     struct stiffit_parameter k = {.name = "k", .start = 0.3, .lower = 2, .upper = 1};
     assert_refused(stiffit_set_parameter(problem, &k, &error), STIFFIT_USAGE, "above its upper");
+    assert_refused(stiffit_set_parameter(problem, NULL, &error), STIFFIT_USAGE, "NULL");
+    assert_refused(stiffit_add_dose(problem, NULL, &error), STIFFIT_USAGE, "NULL");
     assert_refused(stiffit_get_parameter(problem, 2, &k, &error), STIFFIT_USAGE, "parameter 2");
     assert_int_equal(stiffit_add_measurements(problem, "y", 3, time, value, bad, &error), 0);
     assert_refused(stiffit_fit(problem, 0, &record, &error), STIFFIT_BAD_PROBLEM, "sigma is -1");

@@ -34,8 +34,9 @@ static bool is_chosen(const void *consumers, uint64_t d)
 static void write_problem(void)
 {
     const struct problem_header header = {
-        .model_plugin = "models/test.so", .n_parameter = 2, .parameter_name = model_parameters,
-        .lower = (const double[]){-1, 1}, .upper = (const double[]){1e9, 1e9}, .start_per_dataset = true, .scale = model_scales,
+        .model.plugin = "models/test.so",
+        .parameters = {.n = 2, .name = model_parameters, .lower = (const double[]){-1, 1},
+                       .upper = (const double[]){1e9, 1e9}, .start_per_dataset = true, .scale = model_scales},
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables};
     struct problem_writer *writer;
     struct error error;

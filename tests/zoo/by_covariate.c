@@ -14,7 +14,7 @@
 /* The tests know these numbers. */
 enum fault {
     SOUND, SEGFAULT, EXIT_0, LOOP, NAN_FROM_T1, STACK_SMASH, MEMORY_HOG, ABORT, DIVISION, RECURSION, RAISE_SIGKILL,
-    PTHREAD_EXIT, LONGJMP, UNDERSCORE_EXIT_3, LEAK, FAR, SLOW
+    PTHREAD_EXIT, LONGJMP, UNDERSCORE_EXIT_3, LEAK, FAR, SLOW, SLEEP
 };
 
 static const char *const covariate[] = {"fault"};
@@ -92,6 +92,10 @@ static int misbehave(enum fault fault, const struct stiffit_point *at)
     case LOOP:
         while (!zoo_zero)
             ;
+        break;
+    case SLEEP: /* hangs, too, but leaves the CPU to other tests */
+        while (!zoo_zero)
+            usleep(100000);
         break;
     case STACK_SMASH: smash(); break;
     case MEMORY_HOG: return hog();

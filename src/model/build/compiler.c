@@ -87,8 +87,7 @@ enum status compiler_find(struct compiler *compiler, struct error *error)
         if (!status && !is_found(compiler->word[0]))
             status = error_set(error, STATUS_BAD_MODEL,
                                "no C compiler found: the environment's CC is '%.200s', and there "
-                               "is "
-                               "no program '%.200s': correct or unset CC; or " ADVICE,
+                               "is no program '%.200s': correct or unset CC; or " ADVICE,
                                own, compiler->word[0]);
         if (status)
             compiler_fini(compiler);

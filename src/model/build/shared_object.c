@@ -57,8 +57,7 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
     if (has_suffix(origin, ".ode"))
         return refuse(origin,
                       "model text, not a compiled plugin; give its path, or put it into a problem "
-                      "file as "
-                      "/model/source",
+                      "file as /model/source",
                       error);
     if (has_suffix(origin, ".c") || has_suffix(origin, ".cc") || has_suffix(origin, ".cpp"))
         return refuse(origin,

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
+#include "model/generate/mathematics.h"
+
 #include "base/words.h"
 
 #include <assert.h>
@@ -143,8 +145,19 @@ uint64_t c_helpers_needed(const struct program *program, enum c_form form)
     return needed;
 }
 
+#define BIT(op) (UINT64_C(1) << GRAPH_##op)
+/* What the definitions of some operations are written in, in lanes. */
+static const struct { uint64_t operations; const char *text; } foundations[] = {
+    {BIT(EXP) | BIT(POWER), mathematics_exponential},
+    {BIT(LOG) | BIT(LOG10) | BIT(LOG2) | BIT(POWER), mathematics_logarithm},
+    {BIT(POWER), mathematics_power},
+    {BIT(SIN) | BIT(COS), mathematics_angle}};
+
 void c_helpers(uint64_t helpers, enum c_form form, FILE *out)
 {
+    for (size_t i = 0; i < sizeof foundations / sizeof *foundations && form == C_LANES; i++)
+        if (helpers & foundations[i].operations)
+            fputs(foundations[i].text, out);
     for (int op = 0; op < N_GRAPH_OP; op++) {
         const struct graph_operation *s = &graph_operations[op];
         if (helpers >> op & 1 && s->c_helper[form])

@@ -395,8 +395,7 @@ static void put_descriptor(const struct emitter *e)
     put_fields(out, equations->n_event > 0, "event_name event_kind event_assigned");
     put_fields(out, true,
                "observable_name parameter_name parameter_start parameter_lower parameter_upper "
-               "parameter_scale "
-               "parameter_unit parameter_use");
+               "parameter_scale parameter_unit parameter_use");
     fputs("    .t0 = ", out);
     c_number(out, equations->t0);
     fputs(",\n", out);

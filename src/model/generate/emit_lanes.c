@@ -3,8 +3,9 @@
  *
  * A vector is as wide as the registers of the CPU that the model is compiled for, and a function
  * runs once for each register that the lanes fill: compilers make poor code for wider vectors,
- * because they keep them in memory (gcc 12). Each operation is exact or rounded once, or a call
- * of the C library for one lane, so the bits are those of any other width.
+ * because they keep them in memory (gcc 12). Each operation is exact or rounded once, a function
+ * of such operations (mathematics.cl), or a call of the C library for one lane, so the bits are
+ * those of any other width.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
@@ -47,6 +48,23 @@ static const char prelude[] =
     "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & "
     "(mask)b)); }\n"
     "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
+    "#define bits_of(value) ((mask)(value))\n"
+    "#define number_of(bits) ((lanes)(bits))\n"
+    "/* a*b + c, rounded once. Compilers do not make one instruction of the loop (gcc 12). */\n"
+    "#if defined __AVX512F__\n"
+    "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4))\n"
+    "#elif defined __FMA__ && defined __AVX2__\n"
+    "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd256(a, b, c))\n"
+    "#else\n"
+    "LANES(fused)(lanes a, lanes b, lanes c)\n"
+    "{\n"
+    "    for (int i = 0; i < WIDTH; i++) c[i] = fma(a[i], b[i], c[i]);\n"
+    "    return c;\n"
+    "}\n"
+    "#define fused lanes_fused\n"
+    "#endif\n"
+    "#define else_each(value, f, a, most) \\\n"
+    "    for (int i = 0; i < WIDTH; i++) if (!(fabs(a[i]) <= most)) value[i] = f(a[i])\n"
     "#define EACH_1(f) LANES(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return "
     "a; }\n"
     "#define CALL(name) static __attribute__((noinline)) lanes lanes_##name\n"
@@ -93,7 +111,8 @@ static size_t list_calls(uint64_t operations, char *list, size_t size)
     size_t n = 0;
     list[0] = '\0';
     for (int op = 0; op < N_GRAPH_OP; op++)
-        if (operations >> op & 1 && graph_operations[op].cost == COST_CALL && n < size)
+        if (operations >> op & 1 && graph_operations[op].cost == COST_CALL &&
+            !graph_operations[op].c_helper[C_LANES] && n < size)
             n += (size_t)snprintf(list + n, size - n, "%s%s", n ? ", " : "",
                                   graph_operations[op].c);
     return n;
@@ -139,12 +158,15 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
                          "out of memory while generating the model's code");
     struct c_printer own = *printer;
     own.out = memory;
+    c_helpers(operations, C_LANES, memory);
     for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
         own.program = &programs->lanes[f];
         const struct c_function function = {.name = names[f], .n_out = programs->lanes[f].n_output};
         status = c_function(&own, &function, error);
     }
-    if (fclose(memory) != 0 && status == STATUS_OK)
+    bool is_whole = fflush(memory) == 0 && !ferror(memory);
+    is_whole = fclose(memory) == 0 && is_whole && text;
+    if (!is_whole && status == STATUS_OK)
         status = error_set(error, STATUS_NO_MEMORY,
                            "out of memory while generating the model's code");
     if (status == STATUS_OK) {

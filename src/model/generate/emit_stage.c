@@ -17,21 +17,6 @@ static bool is_local(const struct lanes_plan *plan)
     return plan->n_derive + plan->n_curve <= MAX_LOCAL;
 }
 
-static const char prelude[] =
-    "/* a*b + c, rounded once. Compilers do not make one instruction of the loop (gcc 12). */\n"
-    "#if defined __AVX512F__\n"
-    "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4))\n"
-    "#elif defined __FMA__ && defined __AVX2__\n"
-    "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd256(a, b, c))\n"
-    "#else\n"
-    "LANES(fused)(lanes a, lanes b, lanes c)\n"
-    "{\n"
-    "    for (int i = 0; i < WIDTH; i++) c[i] = fma(a[i], b[i], c[i]);\n"
-    "    return c;\n"
-    "}\n"
-    "#define fused lanes_fused\n"
-    "#endif\n\n";
-
 static const char begin[] = "    for (int k = 0; k < n_lane; k += WIDTH) {\n";
 static const char end[] = "    }\n}\n\n";
 
@@ -356,8 +341,7 @@ void c_stages(const struct lanes_plan *plan, FILE *out)
     const char *functions = "";
     widest = (n_parameter + n_block - 1) / n_block;
     if (has_code) {
-        fputs(prelude, out);
-        (is_local(plan) ? factorize : factorize_by_lists)(plan, out);
+            (is_local(plan) ? factorize : factorize_by_lists)(plan, out);
         solve(plan, 1, false, out);
         fprintf(out,
                 "static void lanes_solve(const double *factor, const double *right, double *out, "

@@ -29,7 +29,24 @@
 #define C_HEAVISIDE \
     {"static inline double heaviside(double x) { return x == x ? (double)(x >= 0) : x; }\n", \
      "LANES(heaviside)(lanes a) { return choose(a == a, truth(a >= 0.0), a); }\n"}
-#define C_ABS {NULL, "LANES(fabs)(lanes a) { return (lanes)((mask)a & INT64_MAX); }\n"}
+#define C_ABS {NULL, "LANES(fabs)(lanes a) { return number_of(bits_of(a) & INT64_MAX); }\n"}
+/* By functions of generate/mathematics.cl; log10(e) and log2(e) in two parts. */
+#define C_EXP {NULL, "CALL(exp)(lanes a) { return lanes_exp_of(a, all(0.0)); }\n"}
+#define C_LOG {NULL, "CALL(log)(lanes a) { return lanes_log_by(a, 1.0, 0.0); }\n"}
+#define C_LOG10 \
+    {NULL, "CALL(log10)(lanes a) { return lanes_log_by(a, 0x1.bcb7b1526e50ep-2, " \
+           "0x1.95355baaafad3p-57); }\n"}
+#define C_LOG2 \
+    {NULL, "CALL(log2)(lanes a) { return lanes_log_by(a, 0x1.71547652b82fep+0, " \
+           "0x1.777d0ffda0d24p-56); }\n"}
+#define C_POW {NULL, "CALL(pow)(lanes a, lanes b) { return lanes_power_of(a, b); }\n"}
+/* Large angles go to the C library, or to a CPU from a GPU. */
+#define C_SIN \
+    {NULL, "CALL(sin)(lanes a)\n{\n    lanes value = choose(a == 0.0, a, lanes_sin_of(a, 0));\n" \
+           "    else_each(value, sin, a, TURNS);\n    return value;\n}\n"}
+#define C_COS \
+    {NULL, "CALL(cos)(lanes a)\n{\n    lanes value = lanes_sin_of(a, 1);\n" \
+           "    else_each(value, cos, a, TURNS);\n    return value;\n}\n"}
 #define C_NO {NULL, NULL}
 
 /* X: operators. Name; arguments; value for a, b, c; facts; cost; kind and text in C, and
@@ -51,7 +68,7 @@
       SIGN, true), \
       FORM("\\frac{", "}{", "}", NULL, POWER, ANY, ANY, false), simplify_divide(g, a, b), \
           quotient_rule(g, v, b, da, db)) \
-    X(POWER, 2, pow(a, b), 0, CALL, C_CALL, "pow", C_NO, INFIX("^", POWER, PRIMARY, SIGN, false), \
+    X(POWER, 2, pow(a, b), 0, CALL, C_CALL, "pow", C_POW, INFIX("^", POWER, PRIMARY, SIGN, false), \
       FORM("", "^{", "}", NULL, POWER, PRIMARY, ANY, false), simplify_power(g, a, b), \
           power_rule(g, v, a, b, da, db)) \
     X(NEGATE, 1, -a, IS_GENTLE, SIGN, C_NEGATIVE, "-", C_NO, PREFIX("-", PRODUCT, PRODUCT, true), \
@@ -65,19 +82,19 @@
       steep(g, a, da, times(g, graph_constant(g, 0.5), divided(g, da, v)))) \
     F(CBRT, 1, "cbrt", cbrt(a), IS_ODD, CALL, "cbrt", C_NO, BRACES("\\sqrt[3]{", "}"), \
       steep(g, a, da, times(g, over(g, 1.0 / 3, square(g, v)), da))) \
-    F(EXP, 1, "exp", exp(a), 0, CALL, "exp", C_NO, NAME("\\exp"), times(g, v, da)) \
+    F(EXP, 1, "exp", exp(a), 0, CALL, "exp", C_EXP, NAME("\\exp"), times(g, v, da)) \
     F(EXPM1, 1, "expm1", expm1(a), 0, CALL, "expm1", C_NO, NAME("\\operatorname{expm1}"), \
       times(g, graph_unary(g, GRAPH_EXP, a), da)) /* v + 1 cancels at small exp(a) */ \
-    F(LOG, 1, "log", log(a), 0, CALL, "log", C_NO, NAME("\\ln"), divided(g, da, a)) \
+    F(LOG, 1, "log", log(a), 0, CALL, "log", C_LOG, NAME("\\ln"), divided(g, da, a)) \
     F(LOG1P, 1, "log1p", log1p(a), 0, CALL, "log1p", C_NO, NAME("\\operatorname{log1p}"), \
       divided(g, da, add(g, one(g), a))) \
-    F(LOG10, 1, "log10", log10(a), 0, CALL, "log10", C_NO, NAME("\\log_{10}"), times(g, over(g, \
+    F(LOG10, 1, "log10", log10(a), 0, CALL, "log10", C_LOG10, NAME("\\log_{10}"), times(g, over(g, \
       1 / LN_10, a), da)) \
-    F(LOG2, 1, "log2", log2(a), 0, CALL, "log2", C_NO, NAME("\\log_{2}"), times(g, over(g, \
+    F(LOG2, 1, "log2", log2(a), 0, CALL, "log2", C_LOG2, NAME("\\log_{2}"), times(g, over(g, \
       1 / LN_2, a), da)) \
-    F(SIN, 1, "sin", sin(a), IS_ODD | IS_GENTLE, CALL, "sin", C_NO, NAME("\\sin"), times(g, \
+    F(SIN, 1, "sin", sin(a), IS_ODD | IS_GENTLE, CALL, "sin", C_SIN, NAME("\\sin"), times(g, \
       graph_unary(g, GRAPH_COS, a), da)) \
-    F(COS, 1, "cos", cos(a), IS_EVEN | IS_GENTLE, CALL, "cos", C_NO, NAME("\\cos"), \
+    F(COS, 1, "cos", cos(a), IS_EVEN | IS_GENTLE, CALL, "cos", C_COS, NAME("\\cos"), \
       negate(g, times(g, graph_unary(g, GRAPH_SIN, a), da))) \
     F(TAN, 1, "tan", tan(a), IS_ODD | IS_GENTLE, CALL, "tan", C_NO, NAME("\\tan"), times(g, \
       one_plus_square(g, v), da)) \

@@ -446,8 +446,7 @@ static void add_events(struct equating *self)
         else if (!is_timed && trigger[i] == NODE_NONE)
             message_fault(&reading->source, at,
                           "an event needs a condition that compares with `<`, `<=`, `>` or `>=`; "
-                          "these "
-                          "can be combined with `and`, `or` and `not`");
+                          "these can be combined with `and`, `or` and `not`");
         else if (!is_timed)
             equations->event[i].when = trigger[i];
     }

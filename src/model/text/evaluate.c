@@ -114,10 +114,8 @@ static void warn_of_corner(struct machine *machine, const struct instruction *co
     else
         message_warning(source, at,
                         "`%.*s` gives a derivative a kink as a state changes; the integrator does "
-                        "not know "
-                        "where, and takes small steps there. Something smooth, such as `sqrt(x^2 + "
-                        "width^2)` for "
-                        "`abs(x)`, avoids it",
+                        "not know where, and takes small steps there. Something smooth, such as "
+                        "`sqrt(x^2 + width^2)` for `abs(x)`, avoids it",
                         SPAN_ARGUMENTS(machine->reading, at));
 }
 

@@ -366,8 +366,8 @@ static void finish_call(struct expression *e, const struct pending *call)
         if (is_piecewise)
             message_fault(&reading->source, at,
                           "`piecewise` takes value, condition, ..., and a value for all other "
-                          "cases at "
-                          "the end: an odd number of arguments, at least 3, and these are %u",
+                          "cases at the end: an odd number of arguments, at least 3, and these are "
+                          "%u",
                           (unsigned)call->n_argument);
         else
             message_fault(&reading->source, at, "`%s` takes %s%u argument%s, not %u",

@@ -288,8 +288,7 @@ static void check_initial_name(struct reading *reading, struct formula *formula,
     else
         message_fault(&reading->source, at,
                       "`%.*s` depends on the state `%.*s`: an initial value may depend on "
-                      "parameters, "
-                      "covariates, constants and time only",
+                      "parameters, covariates, constants and time only",
                       SPAN_ARGUMENTS(reading, at),
                       SPAN_ARGUMENTS(reading, reading->symbols.item[symbol->state].name));
     formula->failed = true;

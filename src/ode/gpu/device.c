@@ -111,7 +111,7 @@ cl_handle device_build(const struct device *device, size_t n_text, const char **
                        struct error *error)
 {
     const struct opencl *cl = &device->cl;
-    char log[1500] = "";
+    char log[8192] = "";
     int32_t code = 0;
     /* Denormals, division and square roots are exact without options; none that relaxes them is
      * given. */

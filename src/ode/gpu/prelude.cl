@@ -29,14 +29,15 @@ typedef long mask;
 #define opposite(which) (!(which))
 #define truth(which) ((which) ? 1.0 : 0.0)
 #define choose(which, a, b) ((which) ? (a) : (b))
-#define lanes_sqrt(a) sqrt(a)
-#define lanes_fabs(a) fabs(a)
-#define lanes_floor(a) floor(a)
-#define lanes_ceil(a) ceil(a)
-static double lanes_minimum(double a, double b) { return b < a || b != b ? b : a; }
-static double lanes_maximum(double a, double b) { return b > a || b != b ? b : a; }
-static double lanes_sign(double a) { return a == a ? truth(a > 0.0) - truth(a < 0.0) : a; }
-static double lanes_heaviside(double a) { return a == a ? truth(a >= 0.0) : a; }
+#define bits_of(value) as_long(value)
+#define number_of(bits) as_double(bits)
+#define INT64_MAX LONG_MAX
+#define LANES(name) static lanes lanes_##name
+/* Not by way of LANES, as drivers define functions as macros. */
+#define CALL(name) static lanes lanes_##name
+#define EACH_1(f) static lanes lanes_##f(lanes a) { return f(a); }
+/* The CPU computes what has a value that is not a number. */
+#define else_each(value, f, a, most) value = choose(fabs(a) <= most, value, (lanes)NAN)
 /* a * b + c, rounded once */
 #define fused(a, b, c) fma(a, b, c)
 #ifdef UNROLL

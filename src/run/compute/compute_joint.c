@@ -321,8 +321,7 @@ static enum status stopped(const struct compute *compute, struct error *error)
     if (n == 1 && first)
         return error_set(error, STATUS_STOPPED,
                          "stopped by %s in pass %lld of the fit, after %lld steps; the same "
-                         "command "
-                         "resumes",
+                         "command resumes",
                          by, (long long)first->n_pass,
                          (long long)first->fit.joint.search.n_iteration);
     return error_set(error, STATUS_STOPPED,

@@ -51,8 +51,7 @@ static void tell_suspects(struct compute *compute, const struct death *death)
     name_fit(compute, death->put_off, name);
     compute_say(compute,
                 "the computing process died (%s) with %zu fit%s under way, %s%s; %s tried again, "
-                "alone, when the "
-                "others are done",
+                "alone, when the others are done",
                 death->how, death->n_put_off, death->n_put_off == 1 ? "" : "s", name,
                 death->n_put_off == 1 ? "" : " among them",
                 death->n_put_off == 1 ? "it is" : "they are");
@@ -63,10 +62,8 @@ static enum status too_many(struct compute *compute, const char *example, const 
 {
     return error_set(error, STATUS_BAD_MODEL,
                      "%s: %llu fits have crashed the model or hung, more than --max-crashes "
-                     "allows. "
-                     "The latest is %s: %s. Check the model with `stiffit model check`; with a "
-                     "larger --max-crashes the same "
-                     "command continues",
+                     "allows. The latest is %s: %s. Check the model with `stiffit model check`; "
+                     "with a larger --max-crashes the same command continues",
                      problem_info(compute->campaign.problem)->path,
                      (unsigned long long)suspects_n_guilty(compute->board), example, reason);
 }

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Lanes that a worker of an engine with many has at least, of few fits. */
+/* With few fits, a worker of an engine with lanes gets at least this many of them. */
 enum { FEWEST_LANES = 8 };
 
 /* Reports parameters without bounds: their starts are drawn from a default range. */
@@ -42,8 +42,8 @@ static void say_unbounded(struct compute *compute)
     if (n)
         compute_say(compute,
                     "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are "
-                    "drawn within a "
-                    "decade of the given one, or |start| (1 if that is 0) on scale lin",
+                    "drawn within a decade of the given one, or |start| (1 if that is 0) on scale "
+                    "lin",
                     n, n == 1 ? "" : "s", n == 1 ? "is" : "are", names);
 }
 

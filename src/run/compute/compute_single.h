@@ -4,6 +4,6 @@
 
 #include "run/compute/compute.h"
 
-/* All passes, in the order of their needs. *journal_gone, with an error: another process has
- * removed the journal. */
+/* All passes, each after those whose results it needs. *journal_gone, with an error: another
+ * process has removed the journal. */
 enum status compute_single(struct compute *compute, bool *journal_gone, struct error *error);

@@ -155,10 +155,8 @@ static enum status check_apart(struct compute *compute, const struct problem_blo
     const char *path = campaign->model.path ? campaign->model.path : campaign->model.abi.name;
     return error_set(error, STATUS_BAD_MODEL,
                      "%s: the model %s has wrong derivatives. Around the start of dataset "
-                     "'%.100s', "
-                     "%.*s. Fits and standard errors would be wrong: correct the plugin (`stiffit "
-                     "model check %s` lists all), "
-                     "or use --gradient differences",
+                     "'%.100s', %.*s. Fits and standard errors would be wrong: correct the plugin "
+                     "(`stiffit model check %s` lists all), or use --gradient differences",
                      problem_info(campaign->problem)->path, campaign->model.abi.name,
                      block->id[spot.row], (int)sizeof spot.finding, spot.finding, path);
 }

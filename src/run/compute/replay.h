@@ -51,9 +51,9 @@ static inline bool replay_is_on(const struct replay *replay) { return replay->an
  * n_model parameters of the model; the tasks of all evaluations, one for each experiment. */
 void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model,
                   const struct ode_task *task, size_t n_task);
-/* Fills in the next answer that is known to one of n evaluations that are not finished, which
- * then is; and how long the fit had been computing then. Evaluations that were asked for at once
- * may have been answered in any order. */
+/* Gives the next recorded answer to that one of n unfinished evaluations which it belongs to,
+ * which is then finished; *elapsed_ns: how long the fit had been computing. False: there is none.
+ * Evaluations that were asked for at once may have been answered in any order. */
 bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n,
                    int64_t *elapsed_ns);
 /* An evaluation was computed; the fit has been computing for elapsed_ns. */

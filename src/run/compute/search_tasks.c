@@ -107,8 +107,7 @@ static void tell_left_out(struct search *search)
     joint_name(joint, first, name);
     compute_say(search->compute,
                 "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the "
-                "first one, "
-                "%s: %s",
+                "first one, %s: %s",
                 n, joint->ranks.n_block, n == 1 ? "is" : "are", name, blame.reason);
 }
 

@@ -69,9 +69,9 @@ void turn_length_resolve(struct turn_length *length, uint64_t ticket, int64_t co
 
 int64_t turn_length_ns(struct turn_length *length)
 {
-    int n = length->n;
-    if (n > 0 && length->sorted[(n - 1) / 2] != TURN_CENSORED) {
-        double turn = length->medians * (double)length->sorted[(n - 1) / 2];
+    int n = length->n, middle = (n - 1) / 2;
+    if (n > 0 && length->sorted[middle] != TURN_CENSORED) {
+        double turn = length->medians * (double)length->sorted[middle];
         if (turn > 1e18)
             turn = 1e18;
         length->surplus = 0;

@@ -368,8 +368,7 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     if (!board)
         return error_set(error, STATUS_NO_MEMORY,
                          "out of memory for the pages shared with the supervising process; every "
-                         "fit "
-                         "is in the journal");
+                         "fit is in the journal");
     counter_set(&board->phase, BOARD_WRITING);
     /* finishing takes moments; if it takes longer, the supervisor kills this process */
     stop_ignore();

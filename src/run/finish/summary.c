@@ -126,15 +126,13 @@ static enum status check_replaceable(const struct run_paths *paths, struct error
     if (spare_file(paths->result, paths->problem, error))
         return error_set(error, STATUS_USAGE,
                          "%s: is the problem file itself. It is kept: choose another output with "
-                         "-o, or "
-                         "put the result into it with --in-place",
+                         "-o, or put the result into it with --in-place",
                          paths->result);
     if (paths->overwrite && !problem_open(&other, paths->result, &ignored)) {
         problem_close(other);
         return error_set(error, STATUS_SYSTEM,
                          "%s: is a problem file, which even --overwrite does not replace: choose "
-                         "another "
-                         "output with -o",
+                         "another output with -o",
                          paths->result);
     }
     return STATUS_OK;
@@ -154,8 +152,7 @@ enum status summary_look(const struct run_paths *paths, const struct run_identit
     if (result_open(&result, paths->result, error))
         return error_set(error, STATUS_SYSTEM,
                          "%s: exists and is not a result that could be read. It is kept: choose "
-                         "another "
-                         "output with -o, or replace it with --overwrite",
+                         "another output with -o, or replace it with --overwrite",
                          paths->result);
     if (!paths->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
         char difference[900];
@@ -163,8 +160,7 @@ enum status summary_look(const struct run_paths *paths, const struct run_identit
                             sizeof difference);
         status = error_set(error, STATUS_SYSTEM,
                            "%s: holds the result of another run (%s). It is kept: choose another "
-                           "output "
-                           "with -o, or replace it with --overwrite",
+                           "output with -o, or replace it with --overwrite",
                            paths->result, difference);
     }
     if (!status)

@@ -25,8 +25,7 @@ static void say_what_differs(const struct merge_shards *shards, const struct run
             continue;
         snprintf(line, sizeof line,
                  "note: shards differ in %s (%.300s): last digits may differ from those of a run "
-                 "on one "
-                 "machine",
+                 "on one machine",
                  same_facts[i], values);
         hooks->say(hooks->context, line);
     }

@@ -153,8 +153,7 @@ static enum status check_same_run(const struct result_info *first, const struct 
     if (strcmp(deal_of(a.selection), deal_of(b.selection)))
         return error_set(error, STATUS_SYSTEM,
                          "%s and %s were dealt by different costs (--cost-from): they do not "
-                         "belong "
-                         "together",
+                         "belong together",
                          first->path, other->path);
     a.selection[0] = b.selection[0] = '\0';
     if (!own_columns_equal(&first->column, &other->column))
@@ -268,8 +267,7 @@ enum status merge_shards_check(struct merge_shards *shards, const struct merge_r
     if (shards->missing[0] && !request->partial)
         return error_set(error, STATUS_SYSTEM,
                          "missing of %u shards: %s. Run them (the same command fits what is left), "
-                         "or "
-                         "merge what is there with --partial",
+                         "or merge what is there with --partial",
                          shards->n_shard, shards->missing);
     return STATUS_OK;
 }

@@ -103,8 +103,7 @@ enum status campaign_engine(const struct recipe *recipe, const struct model *mod
     if (use.has_adjoint)
         return error_set(error, STATUS_USAGE,
                          "--engine %s: this engine has no adjoint gradients; say --gradient "
-                         "forward, or "
-                         "--engine cvodes",
+                         "forward, or --engine cvodes",
                          word);
     return STATUS_OK;
 }
@@ -167,8 +166,7 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
         if (!error_row[campaign->loss[k].error].is_drawn)
             return error_set(error, STATUS_USAGE,
                              "--bootstrap: replicates are drawn for normal and log-normal errors "
-                             "only, "
-                             "and those of %.60s are %s",
+                             "only, and those of %.60s are %s",
                              campaign->model.abi.observable_name[k],
                              error_kind_word[campaign->loss[k].error]);
     if (is_drawn && campaign->n_censored)
@@ -192,15 +190,13 @@ static enum status check_gradient(const struct campaign *campaign, struct error 
     if (abi->n_event || abi->n_input)
         return error_set(error, STATUS_USAGE,
                          "--gradient adjoint: the adjoint method does not go through the %s of the "
-                         "model "
-                         "%s; use --gradient forward",
+                         "model %s; use --gradient forward",
                          abi->n_event ? "events" : "inputs", abi->name);
     if (campaign->fit.optimizer != OPTIMIZER_trf)
         return STATUS_OK;
     return error_set(error, STATUS_USAGE,
                      "--gradient adjoint: --optimizer trf needs the derivatives of all residuals; "
-                     "use "
-                     "--optimizer lbfgs, or --gradient forward");
+                     "use --optimizer lbfgs, or --gradient forward");
 }
 
 /* Refits, and how many tasks there are. */
@@ -305,8 +301,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     if (plan->paths.in_place && problem_has_other_parameters(campaign->problem))
         return error_set(error, STATUS_USAGE,
                          "--in-place: the model has other parameters than the file names: write "
-                         "the "
-                         "result to a file of its own, or import the data with this model");
+                         "the result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
     campaign->fit = campaign_fit_options(&plan->recipe, campaign->n_parameter);
@@ -397,8 +392,7 @@ static enum status admit(const void *bytes, size_t n_byte, const struct model_ch
     return error_set(error, STATUS_BAD_MODEL,
                      "%s, which runs only with your permission: add --trust for this run, use "
                      "`stiffit trust %s` to trust it from now on, or give your own copy with "
-                     "--model "
-                     "PLUGIN.so%s%s",
+                     "--model PLUGIN.so%s%s",
                      who, trustee, status ? ". The list of trusted models cannot be used: " : "",
                      reason.message);
 }
@@ -431,14 +425,13 @@ static enum status load_path(struct model *model, const struct problem *problem,
     if (!path)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's path");
     snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path,
-             info->model_plugin);
+             info->model.plugin);
     enum status status =
-        campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
+        campaign_load_named(model, path, info->model.sha256, choice, who, info->path, error);
     if (status && access(path, R_OK))
         error_context(error,
                       "%.600s: its /model@plugin cannot be read; give a copy with --model, or make "
-                      "the file with "
-                      "`stiffit import --embed`",
+                      "the file with `stiffit import --embed`",
                       info->path);
     free(path);
     return status;
@@ -451,18 +444,18 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
     char origin[700], who[800];
     if (choice->given)
         return model_load_with(model, choice->given, NULL, &choice->build, error);
-    if (info->model_plugin)
+    if (info->model.plugin)
         return load_path(model, problem, choice, error);
-    if (info->model_source) {
+    if (info->model.source) {
         char *source = problem_source_origin(problem);
         enum status status =
-            source ? model_load_text(model, info->model_source, strlen(info->model_source), source,
-                                     info->model_sha256, &choice->build, error)
+            source ? model_load_text(model, info->model.source, strlen(info->model.source), source,
+                                     info->model.sha256, &choice->build, error)
                    : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's name");
         free(source);
         return status;
     }
-    if (!info->model_bytes)
+    if (!info->model.bytes)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s: the file names no model (/model/source, /model@plugin or "
                          "/model/plugin); give one with --model MODEL.ode",
@@ -470,10 +463,10 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
     snprintf(origin, sizeof origin, "%.600s:/model/plugin", info->path);
     snprintf(who, sizeof who, "%.600s: /model/plugin holds native code", info->path);
     enum status status =
-        admit(info->model_bytes, info->n_model_byte, choice, who, info->path, error);
+        admit(info->model.bytes, info->model.n_byte, choice, who, info->path, error);
     return status ? status
-                  : model_load_bytes(model, info->model_bytes, info->n_model_byte, origin,
-                                     info->model_sha256, error);
+                  : model_load_bytes(model, info->model.bytes, info->model.n_byte, origin,
+                                     info->model.sha256, error);
 }
 
 /* Sizes of the text for the observables of one kind, and for all kinds. */

@@ -63,7 +63,7 @@ static void gather(struct attributes *facts, const struct campaign *campaign,
     add_fact(facts, "model_sha256", campaign->model.sha256);
     add_fact(facts, "model_compiler", campaign->model.compiler);
     /* Text that came from a file of its own is kept, so that the result is complete without it. */
-    if (campaign->model.source && (options->model || !info->model_source) &&
+    if (campaign->model.source && (options->model || !info->model.source) &&
         strlen(campaign->model.source) <= RESULT_MAX_PROVENANCE)
         add_fact(facts, "model_source", campaign->model.source);
     if (gethostname(text, sizeof text) == 0)

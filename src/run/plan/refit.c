@@ -76,8 +76,7 @@ enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe
         else if (wanted[i] && !is_all)
             status = error_set(error, STATUS_USAGE,
                                "--profile: '%s' has more than one value in a fit of many datasets, "
-                               "which "
-                               "has profiles only of what all of them share (--share, "
+                               "which has profiles only of what all of them share (--share, "
                                "/parameters/level)",
                                names[i]);
     }

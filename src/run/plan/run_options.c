@@ -293,8 +293,7 @@ static enum status check_selection(struct run_options *options, struct error *er
     if (options->in_place && (options->select.only || options->select.shard_text))
         return error_set(error, STATUS_USAGE,
                          "--in-place is for the result of all datasets; write this one to a file "
-                         "of its "
-                         "own (`stiffit merge` merges shards)");
+                         "of its own (`stiffit merge` merges shards)");
     if (options->retry_failed && options->overwrite)
         return error_set(error, STATUS_USAGE,
                          "--retry-failed and --overwrite exclude each other: --retry-failed keeps "

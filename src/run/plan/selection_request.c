@@ -102,8 +102,7 @@ static enum status from_step(struct shard *shard, uint32_t step, uint32_t n, str
     if (!from_environment("SLURM_PROCID", &task) || task >= n)
         return error_set(error, STATUS_USAGE,
                          "--shard slurm: this is a step of %u tasks, but SLURM_PROCID does not say "
-                         "which "
-                         "of them this is",
+                         "which of them this is",
                          n);
     from_environment("SLURM_JOB_ID", &job);
     shard->k = task + 1;
@@ -130,8 +129,7 @@ static enum status from_array(struct shard *shard, struct error *error)
         return error_set(error, STATUS_USAGE,
                          "--shard slurm: task %u of an array of %u from %u to %u is not part of a "
                          "complete array, which starts at 0 or 1 and has no gaps; for part of an "
-                         "array "
-                         "use --shard k/K",
+                         "array use --shard k/K",
                          id, count, first, last);
     shard->k = id - first + 1;
     shard->n = count;

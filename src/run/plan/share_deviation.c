@@ -53,6 +53,8 @@ static enum status set_entry(struct share_deviation *to, const struct share_rand
                           "other (--random, --random-covariance)", error);
         if (!(fabs(value) < 1))
             return refuse(entry, "a correlation is between -1 and 1", error);
+        if (to->correlation[a * n_parameter + b] != 0)
+            return refuse(entry, "this correlation is given twice", error);
         to->correlation[a * n_parameter + b] = to->correlation[b * n_parameter + a] = value;
         return STATUS_OK;
     }
@@ -63,7 +65,10 @@ static enum status set_entry(struct share_deviation *to, const struct share_rand
     if (!(value >= 0 && isfinite(value)))
         return refuse(entry, "a standard deviation is a number of 0 or more, on the optimiser's "
                       "scale", error);
-    (is_by ? to->by_experiment : to->deviation)[i] = value;
+    double *place = is_by ? &to->by_experiment[i] : &to->deviation[i];
+    if (!isnan(*place))
+        return refuse(entry, "this standard deviation is given twice", error);
+    *place = value;
     return STATUS_OK;
 }
 

@@ -156,9 +156,8 @@ enum status trust_check_links(const void *bytes, size_t n_byte, const char *orig
         return STATUS_OK;
     return error_set(error, STATUS_BAD_MODEL,
                      "%s: it loads a library from the relative path '%s', so its SHA-256 does not "
-                     "say "
-                     "what runs: link the library statically or by an absolute path (--trust and "
-                     "--model run it all the same)",
+                     "say what runs: link the library statically or by an absolute path (--trust "
+                     "and --model run it all the same)",
                      origin, links.relative);
 }
 
@@ -175,8 +174,7 @@ static enum status make_folder(const char *path, struct error *error)
         if (number && access(folder, F_OK) != 0)
             return error_system(error, number,
                                 "cannot make the directory %s (set XDG_CONFIG_HOME to another "
-                                "place; --trust "
-                                "trusts for one run without it)",
+                                "place; --trust trusts for one run without it)",
                                 folder);
         *slash = kept;
         if (!kept)

@@ -172,8 +172,7 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
     if ((unsigned)ranks->n != ranks->n_launched) {
         snprintf(why, size,
                  "%u tasks of this run were launched, but MPI does not know them: use the mpirun "
-                 "of the MPI "
-                 "that stiffit was built with, or srun --mpi=pmix (`srun --mpi=list`)",
+                 "of the MPI that stiffit was built with, or srun --mpi=pmix (`srun --mpi=list`)",
                  ranks->n_launched);
         if (rank_has_manager())
             mpi->end();

@@ -59,8 +59,7 @@ static int report_stop(const struct supervisor *supervisor, struct error *error)
 {
     return status_exit_code(error_set(error, STATUS_STOPPED,
                                       "%s: stopped by %s. Every finished fit is in the journal: "
-                                      "the "
-                                      "same command resumes",
+                                      "the same command resumes",
                                       supervisor->request->problem,
                                       supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
 }
@@ -69,9 +68,8 @@ static int report_again(const struct supervisor *supervisor, struct error *error
 {
     return status_exit_code(error_set(error, STATUS_SYSTEM,
                                       "%s: the run's journal, problem or result was changed or "
-                                      "removed "
-                                      "again and again, by another process or by the model's code: "
-                                      "let one run work at a time",
+                                      "removed again and again, by another process or by the "
+                                      "model's code: let one run work at a time",
                                       supervisor->request->problem));
 }
 
@@ -83,8 +81,7 @@ static int report_wait(const struct supervisor *supervisor, const char *what, st
     bool may_be_model = phase == BOARD_LOADING_MODEL || phase == BOARD_CHECKING;
     error_set(error, STATUS_SYSTEM,
               "%s: %s waited %s for %d s without computing, so it was killed: the file system does "
-              "not "
-              "answer%s. The same command resumes",
+              "not answer%s. The same command resumes",
               supervisor->request->problem, what, phase_text(phase),
               SLOW_DISK_FACTOR * supervisor->watch.hang_s,
               may_be_model ? ", or the model's code waits for something" : "");

@@ -1,0 +1,62 @@
+# Data frames as files for the program, and its tables as data frames.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# What the user calls the row that begins at a line of the file, whose header is line 1.
+row_of_line <- function(table) {
+  breaks <- rep(0, nrow(table)) # of lines, within the texts of a row
+  for (column in table)
+    if (is.character(column))
+      breaks <- breaks + lengths(regmatches(column, gregexpr("\n", column, fixed = TRUE)))
+  first <- 2 + cumsum(c(0, 1 + breaks))
+  names <- if (.row_names_info(table) > 0) rownames(table)
+  function(line) {
+    row <- findInterval(line, first)
+    if (row < 1 || row > nrow(table)) return("")
+    if (is.null(names)) sprintf("row %d", row) else sprintf("row %d ('%s')", row, names[row])
+  }
+}
+
+# Lists and matrices as data frames, factors as texts, truth as 0 and 1.
+as_table <- function(table, what) {
+  if (!is.list(table) && !is.matrix(table))
+    stop(what, ": a data frame is expected, not ", class(table)[1], call. = FALSE)
+  rows <- tryCatch(as.data.frame(table, stringsAsFactors = FALSE), error = function(fault)
+    stop(what, ": a data frame is expected: ", conditionMessage(fault), call. = FALSE))
+  if (nrow(rows) == 0)
+    stop(what, ": there are no rows", call. = FALSE)
+  for (name in names(rows)) {
+    column <- rows[[name]]
+    if (is.list(column) || is.matrix(column))
+      stop(what, ": the column '", name, "' is not a vector", call. = FALSE)
+    rows[[name]] <- if (is.logical(column)) as.integer(column) else if (is.numeric(column)) column else as.character(column)
+  }
+  rows
+}
+
+# Writes the table into the folder, and returns what `names` needs; the file is called what the table is.
+write_table <- function(table, what, folder) {
+  rows <- as_table(table, what)
+  place <- row_of_line(rows)
+  for (name in names(rows))
+    if (is.double(rows[[name]]))
+      rows[[name]] <- ifelse(is.na(rows[[name]]), NA, number_text(rows[[name]]))
+  texts <- which(vapply(table[names(rows)], function(column) is.character(column) || is.factor(column), NA))
+  utils::write.table(rows, file.path(folder, what), sep = ",", quote = texts, qmethod = "double", na = "", row.names = FALSE,
+                     fileEncoding = "UTF-8")
+  list(file = what, name = what, row_of_line = place)
+}
+
+# A table with a row of types below its header; these, not the values, are the types of the columns. Whole numbers are doubles
+# too, for they may be above R's largest integer.
+read_table <- function(file) {
+  force(file)
+  on.exit(unlink(file))
+  head <- utils::read.csv(file, header = FALSE, nrows = 2, colClasses = "character", encoding = "UTF-8")
+  kinds <- ifelse(unlist(head[2, ]) == "text", "character", "numeric")
+  table <- tryCatch(utils::read.csv(file, header = FALSE, skip = 2, colClasses = kinds, na.strings = character(),
+                                    encoding = "UTF-8"),
+                    error = function(fault) if (length(readLines(file, 3)) > 2) stop(fault) else
+                      as.data.frame(lapply(kinds, vector, 0)))
+  names(table) <- make.unique(unlist(head[1, ]))
+  table
+}

@@ -1,0 +1,6 @@
+/* The texts of mathematics.cl: definitions of functions of lanes, for C and for OpenCL.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+extern const char mathematics_exponential[], mathematics_logarithm[], mathematics_power[],
+    mathematics_angle[];
