@@ -25,7 +25,8 @@ static const struct option table[] = {
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a "
              "column for each covariate of the model, and optionally 't0' (initial time), "
              "'start_NAME' (start of parameter NAME) and 'fixed_NAME' (a value at which it is "
-             "held)"},
+             "held); other columns, numbers or texts, are kept; or the plate's grid (columns 1, 2, "
+             "... and rows A, B, ...)"},
     {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments),
      .is_file = true,
      .help = "a CSV table with one row per experiment, if datasets have several: columns "
@@ -56,7 +57,12 @@ static const struct option table[] = {
      .help = "the table of measurements has a row per time and a column per dataset, as plate "
              "readers write it: beside 'time', and 'observable' if the model has several, each "
              "column is a dataset, whose id is its name; if most are called like wells (A1, "
-             "H12), others are left out"},
+             "P2_H12), others are left out; there may be several such blocks, each below a line "
+             "with the name of its observable or plate"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "COLUMN[,...]", .offset = FIELD(id),
+     .default_text = "the column 'dataset' or 'id'",
+     .help = "the column that names the dataset, in all tables; of several, the words are joined "
+             "by an underscore: plate,well gives P1_A1"},
     {.name = "missing", .kind = OPTION_LIST, .metavar = "WORD[,...]", .offset = FIELD(missing),
      .default_text = "an empty field, '.', NA and NaN",
      .help = "words that also mean a missing value, such as OVRFLW; may be "
@@ -222,6 +228,8 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE,
                       "--ignore: '%.40s' is not one character; conditions are not supported",
                       marks);
+        else if (options.id && options.nonmem)
+            error_set(&error, STATUS_USAGE, "--id: with --nonmem it is the column ID");
         else if (options.datasets_in_columns && (options.nonmem || options.experiments))
             error_set(&error, STATUS_USAGE, "--datasets-in-columns: leave out --%s",
                       options.nonmem ? "nonmem" : "experiments");

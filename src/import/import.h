@@ -14,7 +14,7 @@ struct import_options {
     const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes,
         *parameters, *model, *output;
     /* petab: n_petab problems, the first one is `measurements` */
-    const char *dataset_column, *const *petab;
+    const char *dataset_column, *id, *const *petab;
     size_t n_petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
     bool is_for_run; /* only notes are said */

@@ -48,6 +48,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                 .covariate = subjects->covariate + e * subjects->n_covariate,
                 .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
                 .fixed = subjects->has_fixed ? subjects->fixed + d * subjects->n_parameter : NULL,
+                .own = subjects->own.value + d * subjects->own.column.n,
                 .n_row = contents->first[e + 1] - contents->first[e],
                 .measured = measurements_from(&rows->measured, contents->first[e]),
                 .input = happenings->input + e * model->abi.n_input,
@@ -171,6 +172,7 @@ static enum status write_problem(const struct import_options *options, const cha
                               parameters->prior_number[2], parameters->prior_number[3]}},
         .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name,
+        .column = subjects->own.column,
         .n_observable = abi->n_observable,
         .observable_name = abi->observable_name,
         .observable_error = error_words,
@@ -240,7 +242,7 @@ static enum status read_contents(struct contents *contents, const struct import_
     else
         status = import_simulated(rows, options, error);
     if (!status && options->experiments)
-        status = import_steady_read(rows, options->experiments, error);
+        status = import_steady_read(rows, options, &model->abi, error);
     if (!status)
         status = import_sort(rows, &contents->first, error);
     if (!status && options->substitutes)

@@ -2,7 +2,9 @@
  * file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
+#include "import/open.h"
 #include "import/tables.h"
+#include "import/well.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@ enum subject_kind {
     COLUMN_START,
     COLUMN_FIXED,
     COLUMN_STEADY,
+    COLUMN_OWN,
     COLUMN_UNUSED
 };
 struct column {
@@ -82,7 +85,7 @@ static enum status no_such_parameter(const char *name, const char *parameter, co
 /* One of the two tables. */
 struct table {
     const char *path;
-    bool of_experiments;
+    bool of_experiments, is_layout; /* is_layout: the plate's grid */
     struct csv_reader *reader;
     struct import_owner_columns owner;
     struct column *column;
@@ -124,6 +127,11 @@ static enum status find_columns(struct table *table, const struct import_options
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
         if (column.kind != COLUMN_UNUSED)
             continue;
+        if (options->measurements && !table->of_experiments && *name) {
+            table->column[j] = (struct column){COLUMN_OWN, subjects->own.column.n};
+            status = import_own_add(&subjects->own, name, error);
+            continue;
+        }
         const char *near = nearest_hint(hint, " (nearest: '", "')", name,
                                         model->abi.covariate_name, model->abi.n_covariate);
         if (!*near && !options->measurements && !table->of_experiments)
@@ -176,9 +184,14 @@ static enum status read_subject(const struct table *table, uint32_t dataset, con
         if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED ||
             column.kind == COLUMN_STEADY)
             continue;
-        enum status status = csv_number(reader, j, &number, error);
+        enum status status = column.kind == COLUMN_OWN
+                                 ? import_own_take(&subjects->own, column.index, dataset, reader,
+                                                   j, error)
+                                 : csv_number(reader, j, &number, error);
         if (status)
             return status;
+        if (column.kind == COLUMN_OWN)
+            continue;
         if (column.kind == COLUMN_COVARIATE && !isfinite(number))
             import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
         if ((column.kind == COLUMN_START || column.kind == COLUMN_FIXED) && !isnan(number))
@@ -203,12 +216,14 @@ static uint32_t find_source(const struct csv_reader *reader, size_t column,
                  : ID_NONE;
 }
 
-enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error)
+enum status import_steady_read(struct import_rows *rows, const struct import_options *options,
+                               const struct stiffit_model *abi, struct error *error)
 {
     struct csv_reader *reader = NULL;
     struct import_owner_columns columns;
     bool more = true;
-    enum status status = csv_open(&reader, path, error);
+    const char *path = options->experiments;
+    enum status status = import_open(&reader, path, FORM_TABLE, options, abi, NULL, error);
     size_t column = status ? CSV_NO_COLUMN : csv_find_column(reader, steady_column);
     if (column != CSV_NO_COLUMN)
         status = import_find_owner(reader, path, &rows->owners, &columns, error);
@@ -226,18 +241,40 @@ enum status import_steady_read(struct import_rows *rows, const char *path, struc
     return status;
 }
 
+/* A well of a grid without a plate: the datasets called like it on any plate. */
+static enum status read_wells(struct table *table, const struct import_owners *owners,
+                              const uint32_t *order, const uint32_t *first,
+                              struct import_subjects *subjects, bool *found, struct error *error)
+{
+    const char *id = csv_field(table->reader, table->owner.dataset);
+    enum status status = STATUS_OK;
+    *found = false;
+    for (uint32_t d = 0; !status && d < owners->dataset.n; d++)
+        if (!table->seen[d] && well_means(id, owners->dataset.id[d])) {
+            *found = true;
+            table->seen[d] = 1;
+            status = read_subject(table, d, order, first[d], first[d + 1], subjects, error);
+        }
+    return status;
+}
+
 static enum status read_rows(struct table *table, const struct import_owners *owners,
                              struct import_subjects *subjects, struct error *error)
 {
     uint32_t *order = NULL, *first = NULL;
-    bool more = true;
+    bool more = true, found = false;
     enum status status = import_owners_order(owners, &order, &first, error);
     while (!status && !(status = csv_next(table->reader, &more, error)) && more) {
         uint32_t owner =
             table->of_experiments
                 ? import_row_owner(table->reader, owners, &table->owner)
                 : id_table_find(&owners->dataset, csv_field(table->reader, table->owner.dataset));
-        if (owner == ID_NONE) {
+        if (owner == ID_NONE && table->is_layout &&
+            (status = read_wells(table, owners, order, first, subjects, &found, error))) {
+            break;
+        } else if (owner == ID_NONE && table->is_layout && found) {
+            continue;
+        } else if (owner == ID_NONE) {
             subjects->n_unused[table->of_experiments]++;
         } else if (table->seen[owner]++) {
             status =
@@ -283,11 +320,14 @@ static void close_table(struct table *table)
     free(table->seen);
 }
 
-static enum status open_table(struct table *table, const struct import_owners *owners,
+static enum status open_table(struct table *table, const struct import_options *options,
+                              const struct stiffit_model *abi, const struct import_owners *owners,
                               struct error *error)
 {
     size_t n = table->of_experiments ? owners->experiment.n : owners->dataset.n;
-    enum status status = csv_open(&table->reader, table->path, error);
+    enum status status =
+        import_open(&table->reader, table->path, table->of_experiments ? FORM_TABLE : FORM_LAYOUT,
+                    options, abi, &table->is_layout, error);
     if (status)
         return status;
     table->seen = calloc(n + 1, 1);
@@ -328,13 +368,15 @@ enum status import_subjects_read(struct import_subjects *subjects,
     enum status status =
         has_covariate ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
     for (int k = 0; k < 2 && !status; k++)
-        if (table[k].path && !(status = open_table(&table[k], owners, error)))
+        if (table[k].path && !(status = open_table(&table[k], options, &model->abi, owners, error)))
             status =
                 find_columns(&table[k], options, owners, model, subjects, has_covariate, error);
     if (!status)
         status = check_covariates(options, model, has_covariate, error);
     if (!status)
         status = allocate(subjects, owners, model, start, fixed, error);
+    if (!status)
+        status = import_own_begin(&subjects->own, owners->dataset.n, error);
     for (int k = 0; k < 2 && !status; k++) {
         if (!table[k].path)
             continue;
@@ -344,6 +386,7 @@ enum status import_subjects_read(struct import_subjects *subjects,
         if (!status)
             import_say_reading(options, table[k].reader, table[k].path);
     }
+    import_own_end(&subjects->own);
     close_table(&table[0]);
     close_table(&table[1]);
     free(has_covariate);
@@ -357,5 +400,6 @@ void import_subjects_fini(struct import_subjects *subjects)
     free(subjects->start);
     free(subjects->fixed);
     free(subjects->steady);
+    import_own_fini(&subjects->own);
     memset(subjects, 0, sizeof *subjects);
 }

@@ -4,12 +4,14 @@
 
 #include "base/words.h"
 #include "import/notes.h"
+#include "import/open.h"
 
 #include <math.h>
 
 static enum status open_table(struct import_table *table, struct error *error)
 {
-    enum status status = csv_open(&table->reader, table->path, error);
+    enum status status =
+        import_open(&table->reader, table->path, FORM_TABLE, table->options, NULL, NULL, error);
     if (!status)
         status = import_find_owner(table->reader, table->path, table->owners, &table->owner, error);
     const char *known[IMPORT_MAX_COLUMN + 2] = {"dataset", "experiment"};
@@ -22,7 +24,8 @@ static enum status open_table(struct import_table *table, struct error *error)
     }
     for (size_t j = 0; !status && j < csv_n_column(table->reader); j++) {
         const char *name = csv_column_name(table->reader, j);
-        bool is_used = j == table->owner.dataset || j == table->owner.experiment;
+        bool is_used = csv_is_joined(table->reader, j) || j == table->owner.dataset ||
+                       j == table->owner.experiment;
         for (size_t i = 0; table->name[i]; i++)
             is_used = is_used || j == table->column[i];
         const char *near = is_used ? NULL : nearest_name(name, known, n);

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "import/notes.h"
+#include "import/open.h"
 #include "import/tables.h"
+#include "import/well.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,9 +69,11 @@ static enum status find_wide(const struct csv_reader *reader, const struct model
     return STATUS_OK;
 }
 
-static bool is_used(const struct measurement_columns *columns, size_t j)
+static bool is_used(const struct csv_reader *reader, const struct measurement_columns *columns,
+                    size_t j)
 {
-    bool used = j == columns->owner.dataset || j == columns->owner.experiment;
+    bool used = csv_is_joined(reader, j) || j == columns->owner.dataset ||
+                j == columns->owner.experiment;
     for (int c = 0; c < N_MEASUREMENT; c++) {
         used = used || j == columns->of[c];
         for (uint32_t k = 0; k < columns->n_observable; k++)
@@ -77,14 +81,6 @@ static bool is_used(const struct measurement_columns *columns, size_t j)
                             columns->wide[k][MEASUREMENT_value] != CSV_NO_COLUMN);
     }
     return used;
-}
-
-/* A letter or two and a number, as wells of plates are called: "A1", "H12", "AF48". */
-static bool is_well(const char *name)
-{
-    size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
-    size_t digits = strspn(name + letters, "0123456789");
-    return letters >= 1 && letters <= 2 && digits >= 1 && digits <= 2 && !name[letters + digits];
 }
 
 /* Columns beside the time and what belongs to rows are datasets; if most of them are called like
@@ -114,11 +110,11 @@ static enum status find_wells(const struct csv_reader *reader, const struct impo
                       j == columns->of[MEASUREMENT_side] || !*csv_column_name(reader, j);
         columns->well[j] = is_row ? ID_NONE : 0;
         n_named += !is_row;
-        n_well += !is_row && is_well(csv_column_name(reader, j));
+        n_well += !is_row && well_of(csv_column_name(reader, j)) != NULL;
     }
     for (size_t j = 0; j < n; j++) {
         const char *name = csv_column_name(reader, j);
-        bool is_left_out = columns->well[j] != ID_NONE && 2 * n_well > n_named && !is_well(name);
+        bool is_left_out = columns->well[j] != ID_NONE && 2 * n_well > n_named && !well_of(name);
         if (is_left_out || !*name)
             import_say_unused_column(options, options->measurements, name,
                                      *name ? ": the others are wells" : "");
@@ -175,7 +171,7 @@ static enum status find_columns(const struct csv_reader *reader,
                          "%s: a column 'observable' is needed: the model has %u of them", path,
                          model->abi.n_observable);
     for (size_t j = 0; j < csv_n_column(reader); j++)
-        if (!is_used(columns, j))
+        if (!is_used(reader, columns, j))
             import_say_unused_column(options, path, csv_column_name(reader, j),
                                      nearest_hint(hint, " (did you mean '", "'?)",
                                                   csv_column_name(reader, j), names,
@@ -395,11 +391,12 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     struct csv_reader *reader = NULL;
     struct measurement_columns columns = {.wide = NULL};
     bool more = true;
-    enum status status = csv_open(&reader, path, error);
+    bool is_list;
+    enum status status =
+        import_open(&reader, path, options->datasets_in_columns ? FORM_WELLS : FORM_TABLE, options,
+                    &model->abi, &is_list, error);
     if (!status)
-        csv_set_missing(reader, options->missing.item, options->missing.n);
-    if (!status)
-        status = options->datasets_in_columns
+        status = options->datasets_in_columns && !is_list
                      ? find_wells(reader, options, model, &columns, &rows->owners, error)
                      : find_columns(reader, options, model, &columns, error);
     if (!status && options->experiments)

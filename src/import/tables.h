@@ -4,6 +4,7 @@
 
 #include "base/measurements.h"
 #include "import/notes.h"
+#include "import/own.h"
 #include "import/owners.h"
 
 /* Measurements in the file's order; zero-initialise. */
@@ -43,12 +44,14 @@ struct import_subjects {
     int8_t *fixed;     /* the same */
     /* n experiments: the one at whose steady state it begins, or ID_NONE; NULL: none does */
     uint32_t *steady;
+    struct import_own own; /* columns that the model does not use */
     uint64_t n_unused[2]; /* datasets, experiments of the tables without measurements */
     struct import_faults faults;
 };
 /* Adds experiments at whose steady states others begin, which need no measurements; before the
  * rows are sorted. */
-enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error);
+enum status import_steady_read(struct import_rows *rows, const struct import_options *options,
+                               const struct stiffit_model *abi, struct error *error);
 /* `start` and `fixed` (n_parameter) are used where the table of datasets has no others. A
  * covariate of the model that is in no table is a fault. */
 enum status import_subjects_read(struct import_subjects *subjects,

@@ -41,6 +41,10 @@ struct csv_reader {
     } *sorted;           /* n_column: by name whatever its case, then by name */
     const char *const *missing; /* n_missing items, each one or more words */
     size_t n_missing;
+    size_t *joined;      /* n_joined columns whose fields make the last one */
+    size_t n_joined;
+    char *joined_text, *text; /* text: of a table in memory */
+    char between;
     struct decimals {
         bool point, comma; /* which marks numbers have had so far */
     } *decimals;
@@ -489,8 +493,9 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     return status ? status : sort_names(reader, error);
 }
 
+/* text: NULL, or the table in memory, which the reader takes. */
 static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged,
-                              struct error *error)
+                              char *text, struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
@@ -499,11 +504,15 @@ static enum status open_table(struct csv_reader **reader, const char *path, bool
         || !(made->decimals = calloc(1, sizeof *made->decimals))) {
         free(made ? made->path : NULL);
         free(made);
+        free(text);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     }
     made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
-    made->file = is_stdin ? stdin : fopen(path, "re");
+    made->text = text;
+    made->file = text       ? fmemopen(text, strlen(text), "r")
+                 : is_stdin ? stdin
+                            : fopen(path, "re");
     enum status status = made->file ? take_header(made, error)
                                     : error_system(error, errno, "cannot read '%s'", path);
     if (status) {
@@ -516,12 +525,21 @@ static enum status open_table(struct csv_reader **reader, const char *path, bool
 
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
 {
-    return open_table(reader, path, false, error);
+    return open_table(reader, path, false, NULL, error);
 }
 
 enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error)
 {
-    return open_table(reader, path, true, error);
+    return open_table(reader, path, true, NULL, error);
+}
+
+enum status csv_open_text(struct csv_reader **reader, const char *text, size_t n, const char *name,
+                          struct error *error)
+{
+    char *copy = strndup(text, n);
+    *reader = NULL;
+    return copy && *copy ? open_table(reader, name, false, copy, error)
+                         : (free(copy), error_set(error, STATUS_BAD_PROBLEM, "%s: is empty", name));
 }
 
 void csv_close(struct csv_reader *reader)
@@ -534,6 +552,9 @@ void csv_close(struct csv_reader *reader)
         free(reader->name[i]);
     free(reader->name);
     free(reader->sorted);
+    free(reader->joined);
+    free(reader->joined_text);
+    free(reader->text);
     free(reader->field);
     free(reader->row);
     free(reader->held.row);
@@ -590,11 +611,93 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
                      names);
 }
 
+/* The columns of the file. */
+static size_t n_in_file(const struct csv_reader *reader)
+{
+    return reader->n_column - (reader->n_joined > 0);
+}
+
+static enum status add_name(struct csv_reader *reader, const char *name, struct error *error)
+{
+    char **longer = realloc(reader->name, (reader->n_column + 1) * sizeof *longer);
+    reader->name = longer ? longer : reader->name;
+    if (!longer || !(reader->name[reader->n_column] = strdup(name)))
+        return no_memory(reader, error);
+    reader->n_column++;
+    free(reader->sorted);
+    reader->sorted = NULL;
+    return sort_names(reader, error);
+}
+
+enum status csv_join(struct csv_reader *reader, const char *name, const char *list, char between,
+                     struct error *error)
+{
+    bool has_name = csv_find_column(reader, name) != CSV_NO_COLUMN;
+    size_t n = 1, n_found = 0;
+    for (const char *c = list; *c; c++)
+        n += *c == ',';
+    char *words = strdup(list), *word = words, *next;
+    reader->joined = calloc(n, sizeof *reader->joined);
+    enum status status = words && reader->joined ? STATUS_OK : no_memory(reader, error);
+    for (size_t i = 0; !status && i < n; i++, word = next) {
+        next = strchr(word, ',');
+        next = next ? (*next = '\0', next + 1) : word + strlen(word);
+        reader->joined[i] = csv_find_column(reader, word);
+        n_found += reader->joined[i] != CSV_NO_COLUMN;
+        if (reader->joined[i] == CSV_NO_COLUMN && !(has_name && n_found == 0))
+            status = csv_need_column(reader, word, &reader->joined[i], error);
+    }
+    free(words);
+    if (status || n_found == 0 || (n == 1 && has_name && !strcasecmp(list, name)))
+        return status;
+    if (has_name)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: has a column '%s', too: which one is meant? rename it, or leave out "
+                         "--id",
+                         reader->path, name);
+    reader->between = between;
+    status = add_name(reader, name, error);
+    reader->n_joined = status ? 0 : n;
+    return status;
+}
+
+bool csv_is_joined(const struct csv_reader *reader, size_t column)
+{
+    for (size_t i = 0; i < reader->n_joined; i++)
+        if (reader->joined[i] == column)
+            return true;
+    return false;
+}
+
+/* The field of the column that is joined. */
+static enum status join(struct csv_reader *reader, struct error *error)
+{
+    size_t length = 1, used = 0;
+    bool is_empty = false;
+    if (reader->n_joined == 0)
+        return STATUS_OK;
+    for (size_t i = 0; i < reader->n_joined; i++)
+        length += strlen(reader->field[reader->joined[i]]) + 1;
+    char *text = realloc(reader->joined_text, length);
+    if (!text)
+        return no_memory(reader, error);
+    reader->joined_text = text;
+    for (size_t i = 0; i < reader->n_joined; i++) {
+        const char *field = reader->field[reader->joined[i]];
+        is_empty = is_empty || !*field;
+        if (i > 0)
+            text[used++] = reader->between;
+        used += (size_t)sprintf(text + used, "%s", field);
+    }
+    text[is_empty ? 0 : used] = '\0';
+    return add_field(reader, text, error);
+}
+
 /* Fields beyond the columns that are empty: delimiters at the end of a row, as spreadsheets
  * write them. */
 static void drop_empty_fields(struct csv_reader *reader)
 {
-    while (reader->n_field > reader->n_column && !reader->field[reader->n_field - 1][0])
+    while (reader->n_field > n_in_file(reader) && !reader->field[reader->n_field - 1][0])
         reader->n_field--;
 }
 
@@ -603,7 +706,7 @@ static enum status complete_row(struct csv_reader *reader, struct error *error)
 {
     static char empty[] = "";
     enum status status = STATUS_OK;
-    while (!status && reader->is_ragged && reader->n_field < reader->n_column)
+    while (!status && reader->is_ragged && reader->n_field < n_in_file(reader))
         status = add_field(reader, empty, error);
     return status;
 }
@@ -630,19 +733,19 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         drop_empty_fields(reader);
         if ((status = complete_row(reader, error)))
             return status;
-        if (reader->n_column > 1 &&
+        if (n_in_file(reader) > 1 &&
             is_empty_row(reader)) /* an empty field of a single column is written "" */
             continue;
-        if (reader->n_field == reader->n_column)
-            return STATUS_OK;
+        if (reader->n_field == n_in_file(reader))
+            return join(reader, error);
         if (reader->first != '#')
             break;
         count_comment(reader, reader->line);
     }
-    bool is_one_more = reader->n_field == reader->n_column + 1;
+    bool is_one_more = reader->n_field == n_in_file(reader) + 1;
     return csv_fault(reader, CSV_NO_COLUMN, error,
                      "there are %zu fields where the first line names %zu columns%s",
-                     reader->n_field, reader->n_column,
+                     reader->n_field, n_in_file(reader),
                      is_one_more ? " (if the first field is a row's name: R's write.table needs "
                                    "row.names = FALSE)"
                                  : "");
@@ -733,89 +836,4 @@ bool csv_parse_double(const char *text, double *value)
         return false;
     *value = number;
     return true;
-}
-
-static void begin_field(struct csv_writer *writer)
-{
-    if (writer->in_row)
-        putc(writer->delimiter       ? writer->delimiter
-             : writer->decimal_comma ? ';'
-                                     : ',',
-             writer->file);
-    writer->in_row = true;
-}
-
-/* What a file gets reads back; what a terminal gets is looked at. */
-static void put_piece(struct csv_writer *writer, const char *text, size_t n)
-{
-    if (writer->kind == CSV_UNKNOWN)
-        writer->kind = terminal_is(writer->file) ? CSV_TERMINAL : CSV_FILE;
-    if (writer->kind == CSV_TERMINAL)
-        terminal_put(writer->file, text, n);
-    else
-        fwrite(text, 1, n, writer->file);
-}
-
-void csv_put_text(struct csv_writer *writer, const char *text)
-{
-    size_t n = strlen(text);
-    /* Without quotes blanks and an empty row would be lost, and a row that begins with # might
-     * be a comment. */
-    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) ||
-                        (text[0] == '#' && !writer->in_row)
-                  : !writer->in_row;
-    begin_field(writer);
-    if (!lost && !strpbrk(text, ",;\t\"\r\n")) {
-        put_piece(writer, text, n);
-        return;
-    }
-    putc('"', writer->file);
-    for (const char *p = text, *quote; *p; p = quote) {
-        quote = p + strcspn(p, "\"");
-        put_piece(writer, p, (size_t)(quote - p));
-        if (*quote) {
-            fputs("\"\"", writer->file);
-            quote++;
-        }
-    }
-    putc('"', writer->file);
-}
-
-bool csv_head(struct csv_writer *writer)
-{
-    if (writer->part != CSV_BODY)
-        csv_end_row(writer);
-    writer->part = writer->part == CSV_BODY                       ? CSV_NAMES
-                   : writer->part == CSV_NAMES && writer->types_row ? CSV_TYPES
-                                                                  : CSV_BODY;
-    return writer->part != CSV_BODY;
-}
-
-void csv_put_column(struct csv_writer *writer, const char *name, enum csv_type type)
-{
-    static const char *const word[] = {"text", "integer", "number"};
-    csv_put_text(writer, writer->part == CSV_TYPES ? word[type] : name);
-}
-
-void csv_put_number(struct csv_writer *writer, double value)
-{
-    char text[NUMBER_SIZE];
-    begin_field(writer);
-    number_text(text, value);
-    char *point = writer->decimal_comma ? strchr(text, '.') : NULL;
-    if (point)
-        *point = ',';
-    fputs(isnan(value) ? "NaN" : isinf(value) ? value > 0 ? "Inf" : "-Inf" : text, writer->file);
-}
-
-void csv_put_integer(struct csv_writer *writer, int64_t value)
-{
-    begin_field(writer);
-    fprintf(writer->file, "%" PRId64, value);
-}
-
-void csv_end_row(struct csv_writer *writer)
-{
-    putc('\n', writer->file);
-    writer->in_row = false;
 }

@@ -30,6 +30,9 @@ struct csv_reader;
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
 /* The same for tables whose rows may leave out empty fields at their ends. */
 enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error);
+/* The same for a table in memory of n bytes, which is copied; name: for messages. */
+enum status csv_open_text(struct csv_reader **reader, const char *text, size_t n, const char *name,
+                          struct error *error);
 void csv_close(struct csv_reader *reader); /* NULL is legal */
 
 size_t csv_n_column(const struct csv_reader *reader);
@@ -40,6 +43,14 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name);
 /* The same, or an error that says which columns there are. */
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column,
                             struct error *error);
+
+/* Adds a column `name` behind the others, of the fields of the columns in `list` (names between
+ * commas) with `between` between them; "" where one is empty. Before the first row. A table that
+ * has none of them, but a column of that name, stays as it is. */
+enum status csv_join(struct csv_reader *reader, const char *name, const char *list, char between,
+                     struct error *error);
+/* Whether it is one of `list`. */
+bool csv_is_joined(const struct csv_reader *reader, size_t column);
 
 /* Reads the next row; *more is false at the end. A row with another number of fields than the
  * header is a fault, unless the table may be ragged: then fields that are missing are empty. */

@@ -58,6 +58,7 @@ enum { FIT_MAX_POINT = 100 };
  * that begins at the best start; starts come first. Every column of the list is a field: a
  * number, or n_parameter of them in the problem's order, or n_parameter x n_parameter (NULL
  * above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing on writing, not wanted on reading. */
+struct own_value; /* io/own_columns.h */
 struct fit_record {
     uint64_t dataset;
 #define FIT_FIELD(name, path, kind, shape, field, ...) fit_type_##kind FIT_POINTER_##shape field;
@@ -69,6 +70,8 @@ struct fit_record {
     /* parameters of the noise only, of the whole fit; set by the fit, not stored */
     size_t n_noise;
     char reason[160]; /* "" or why the fit failed */
+    /* the dataset's own columns, of rows of results: a value of each; NULL: none are known */
+    const struct own_value *own;
 };
 
 enum { FIT_MAX_PAIR_PARAMETERS = 64 };

@@ -83,7 +83,7 @@ enum hdf5_class { HDF5_INTEGER, HDF5_FLOAT, HDF5_STRING, HDF5_BYTES };
 /* A dataset as a table: n_row rows of `width` elements. Scalar: 1 x 1; one dimension: width 1. */
 struct hdf5_column {
     const struct hdf5_file *file; /* must outlive the column */
-    char path[64];
+    char path[256];
     hid_t dataset, type;          /* dataset = 0: closed */
     enum hdf5_class class;        /* enumerations (h5py's bool) are integers; HDF5_BYTES: opaque */
     int rank, axis;               /* axis: the dimension of the rows */

@@ -129,10 +129,12 @@ static void check_levels(struct problem *problem)
     const struct problem_info *info = &problem->info;
     for (size_t i = 0; info->parameter_level && i < info->n_level; i++)
         if (words_find(info->parameter_level[i], levels, 3) < 0
-            && words_find(info->parameter_level[i], info->covariate_name, info->n_covariate) < 0)
+            && own_columns_find(&info->column, info->parameter_level[i]) < 0)
             faults_add(&problem->faults,
                        "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared, "
-                       "random or the name of a column of groups in /datasets/covariate_names",
+                       "random "
+                       "or the name of a column of groups in /datasets/columns or "
+                       "/datasets/covariate_names",
                        i, info->parameter_level[i]);
 }
 
@@ -165,6 +167,7 @@ static void open_rows(struct problem *problem)
     info->n_substitute = stream[GROUP_SUBSTITUTES].n_row;
     info->n_covariate = problem->owners[0].n_covariate;
     info->covariate_name = problem->owners[0].covariate_name;
+    problem_open_columns(problem);
     info->n_experiment_covariate = problem->owners[1].n_covariate;
     info->experiment_covariate_name = problem->owners[1].covariate_name;
     info->n_observable = stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].n_name;
@@ -194,6 +197,7 @@ static enum status read_ids_alone(struct problem *problem, struct error *error)
         return status;
     problem_open_datasets(problem);
     problem->info.n_dataset = problem->owners[0].n;
+    problem_open_columns(problem);
     return faults_report(&problem->faults, problem->file.path, error);
 }
 
@@ -234,6 +238,7 @@ void problem_close(struct problem *problem)
     for (int i = 0; i < N_TABLE; i++)
         hdf5_column_close(&problem->table[i].column);
     problem_close_streams(problem);
+    own_reader_close(&problem->owners[0].own);
     hdf5_close(&problem->file);
     arena_fini(&problem->arena);
     free(problem);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/error_kind.h"
+#include "io/own_columns.h"
 #include "io/problem_block.h"
 #include "io/problem_model.h"
 
@@ -29,6 +30,7 @@ struct problem_info {
     uint64_t n_dose, n_knot, n_call, n_substitute; /* rows of their groups */
     size_t n_covariate, n_experiment_covariate; /* of datasets; of experiments */
     const char *const *covariate_name, *const *experiment_covariate_name;
+    struct own_columns column;      /* /datasets/columns, then covariates of datasets */
     size_t n_observable;            /* 0: the model has one */
     const char *const *observable_name;
     /* /measurements/observable_error, not checked yet; or NULL */
@@ -75,8 +77,9 @@ enum status problem_check_kind(struct hdf5_file *file, struct error *error);
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20
  * faults, one per line. STATUS_SYSTEM: the file does not exist or cannot be read. */
 enum status problem_open(struct problem **problem, const char *path, struct error *error);
-/* Opens the file for its number of datasets and their ids alone: nothing else is checked, and
- * only problem_info's path and n_dataset, problem_read_ids and problem_close may be used. */
+/* Opens the file for its number of datasets and their ids alone: nothing else is checked,
+ * and only problem_info's path, n_dataset and column, problem_read_ids, problem_read_columns and
+ * problem_close may be used. */
 enum status problem_open_ids(struct problem **problem, const char *path, struct error *error);
 void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
@@ -111,6 +114,13 @@ enum status problem_rewind(struct problem *problem, struct error *error);
  * independent of problem_read. */
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena,
                              char **ids, struct error *error);
+/* Cells of problem_info's column i for datasets [first, first + n), at out[0], out[stride], ...;
+ * and all columns of each, out[n x column.n]. */
+enum status problem_read_column(const struct problem *problem, size_t i, uint64_t first, size_t n,
+                                struct arena *arena, struct own_value *out, size_t stride,
+                                struct error *error);
+enum status problem_read_columns(const struct problem *problem, uint64_t first, size_t n,
+                                 struct arena *arena, struct own_value *out, struct error *error);
 void problem_block_fini(struct problem_block *block);
 
 /* The parameters as they apply to this run (after problem_validate): the file's, or the model's
@@ -119,10 +129,8 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 /* The word of /parameters/level (NULL: none): "dataset", "shared", "random" or a column of
- * /datasets/covariates; and such a column. */
+ * datasets. */
 const char *problem_level(const struct problem *problem, size_t parameter);
-enum status problem_read_covariate(const struct problem *problem, const char *name, double *out,
-                                   struct error *error);
 /* Index of the file's parameter in the model; PROBLEM_NOT_OF_MODEL: substitutes alone use it. */
 const uint32_t *problem_to_model(const struct problem *problem);
 #define PROBLEM_NOT_OF_MODEL UINT32_MAX

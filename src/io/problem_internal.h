@@ -112,6 +112,8 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
 enum status problem_read_owner_ids(const struct problem *problem,
                                    const struct problem_owners *owners, uint64_t first, size_t n,
                                    struct arena *arena, char **ids, struct error *error);
+/* problem_columns.c: after the covariates, whose names columns must not have. */
+void problem_open_columns(struct problem *problem);
 /* problem_match.c: '... has no state "x"; did you mean "y"?'. */
 void problem_add_unknown(struct problem *problem, const char *path, const char *what,
                          const char *name, const char *of, const char *const *known,

@@ -357,26 +357,3 @@ void problem_block_fini(struct problem_block *block)
     }
     *block = (struct problem_block){0};
 }
-
-enum status problem_read_covariate(const struct problem *problem, const char *name, double *out,
-                                   struct error *error)
-{
-    const struct problem_owners *owners = &problem->owners[0];
-    const struct hdf5_column *column = &owners->covariate;
-    int found = words_find(name, owners->covariate_name, owners->n_covariate);
-    if (found < 0 || !column->dataset)
-        return error_set(error, STATUS_BAD_PROBLEM,
-                         "%s: there is no column of groups '%.60s' in /datasets/covariate_names",
-                         problem->info.path, name);
-    size_t width = column->width, piece = 1 + PIECE / width;
-    double *room = malloc(piece * width * sizeof *room);
-    enum status status = room ? STATUS_OK : problem_no_memory(problem, error);
-    for (uint64_t first = 0; !status && first < owners->n; first += piece) {
-        size_t n = owners->n - first < piece ? (size_t)(owners->n - first) : piece;
-        status = hdf5_column_read_double(column, first, n, room, error);
-        for (size_t i = 0; !status && i < n; i++)
-            out[first + i] = room[i * width + (size_t)found];
-    }
-    free(room);
-    return status;
-}

@@ -23,7 +23,7 @@ static const char *const root_names[] = {"model",        "parameters", "datasets
                                          "measurements", "doses",      "inputs",   "events",
                                          "substitutes",  "options",    "user",     "fits",
                                          "provenance",   "starts",     "profiles", "bootstrap",
-                                         "shared",       "population"};
+                                         "shared",       "population", "columns"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
 static const char *const parameter_names[] = {"name",        "start",          "lower",
@@ -31,7 +31,8 @@ static const char *const parameter_names[] = {"name",        "start",          "
                                               "unit",        "level",          "prior",
                                               "prior_on",    "prior_location", "prior_scale",
                                               "prior_lower", "prior_upper",    "from_model"};
-static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab"};
+static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab",
+                                            "columns"};
 static const char *const experiment_names[] = {"dataset",         "id", "covariates",
                                                "covariate_names", "t0", "steady"};
 /* Beside a group's own columns. */

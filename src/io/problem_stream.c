@@ -236,6 +236,7 @@ void problem_open_datasets(struct problem *problem)
 {
     problem->owners[0] = (struct problem_owners){.path = "/datasets"};
     open_ids(problem, &problem->owners[0], true);
+    open_owners(problem, &problem->owners[0]);
 }
 
 void problem_open_streams(struct problem *problem)
@@ -245,7 +246,6 @@ void problem_open_streams(struct problem *problem)
     for (int g = 0; g < N_GROUP; g++)
         init_stream(&problem->stream[g], (enum problem_group)g);
     problem_open_datasets(problem);
-    open_owners(problem, datasets);
     problem->has_experiments = hdf5_kind(&problem->file, "/experiments") == HDF5_GROUP;
     for (int g = 0; g < N_GROUP; g++) {
         struct problem_stream *stream = &problem->stream[g];

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "io/hdf5_file.h"
+#include "io/own_columns.h"
 #include "io/problem.h"
 #include "io/problem_names.h"
 
@@ -65,6 +66,7 @@ struct problem_stream {
 struct problem_owners {
     const char *path;            /* of the group */
     struct hdf5_column id, covariate, t0; /* dataset = 0: not in the file */
+    struct own_reader own;                /* of datasets: /datasets/columns */
     uint64_t n;
     size_t n_covariate;
     const char *const *covariate_name;

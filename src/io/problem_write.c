@@ -24,6 +24,7 @@ struct problem_writer {
     struct problem_header header; /* its arrays stay the caller's, who keeps them until the end */
     unsigned columns;           /* MEASUREMENT_BITs of what the file has */
     struct write_rows rows[N_ROWS];
+    struct own_writer own;
     uint64_t n_dataset, n_experiment; /* added so far */
     uint64_t first_experiment;        /* of the latest dataset */
     uint64_t n_measurement;           /* of the experiments before */
@@ -214,6 +215,9 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
         status = hdf5_create(&writer->file, writer->temporary, error);
     if (!status)
         status = write_small_tables(&writer->file, header, error);
+    if (!status)
+        status = own_writer_open(&writer->own, &writer->file, "/datasets/columns", &header->column,
+                                 0, BLOCK_DATASETS, error);
     if (status) {
         problem_writer_close(writer);
         return status;
@@ -319,6 +323,8 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
         writer->first_experiment = writer->n_experiment;
         status =
             add_row(writer, STARTS, (const void *const[]){dataset->start, dataset->fixed}, error);
+        if (!status)
+            status = own_writer_add(&writer->own, dataset->own, error);
     }
     if (!status && many && dataset->id)
         status = add_row(writer, DATASETS, value, error);
@@ -351,6 +357,7 @@ static void close_columns(struct problem_writer *writer)
 {
     for (int g = 0; g < N_ROWS; g++)
         write_close(&writer->rows[g]);
+    own_writer_close(&writer->own);
 }
 
 enum status problem_writer_complete(struct problem_writer *writer, const char **temporary,
@@ -359,6 +366,8 @@ enum status problem_writer_complete(struct problem_writer *writer, const char **
     enum status status = STATUS_OK;
     for (int g = 0; g < N_ROWS && !status; g++)
         status = write_flush(&writer->rows[g], &writer->file, error);
+    if (!status)
+        status = own_writer_flush(&writer->own, error);
     if (!status)
         status = hdf5_flush(&writer->file, error);
     close_columns(writer);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/experiment.h"
 #include "base/measurements.h"
+#include "io/own_columns.h"
 #include "io/problem_model.h"
 
 /* What /parameters is to have; arrays have n entries, or are NULL. */
@@ -32,6 +33,7 @@ struct problem_header {
     size_t n_observable;
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
+    struct own_columns column;        /* /datasets/columns */
     bool has_t0;
     bool has_experiments;             /* then covariates and t0 are those of experiments */
     bool has_steady;                  /* experiments may begin at steady states of others */
@@ -58,6 +60,7 @@ struct problem_dataset {
     const char *id;
     double t0;
     const double *covariate;  /* n_covariate */
+    const struct own_value *own; /* column.n, or NULL: missing; of the first experiment */
     const double *start;      /* of each parameter where start_per_dataset, else NULL */
     const int8_t *fixed;      /* likewise where fixed_per_dataset */
     size_t n_row;

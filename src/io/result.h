@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/journal.h"
+#include "io/own_columns.h"
 
 enum { RESULT_MAX_PROVENANCE = 32000 }; /* characters; longer ones are cut and end in "..." */
 
@@ -33,6 +34,7 @@ struct result_header {
     unsigned parts;                       /* bits of enum fit_part: columns besides the base */
     /* length in bytes of the longest id if known, otherwise 0; only saves time */
     size_t id_length;
+    struct own_columns column;            /* of datasets; the records' `own` has their values */
 };
 
 struct result_writer;
@@ -67,6 +69,10 @@ struct result_info {
     const char *objective_kind;
     bool is_shared;            /* its fits are over several datasets, with shared parameters */
     uint64_t n_fit;
+    /* columns of datasets, which the records' `own` has, and what they are called beside the
+     * numbers of fits: their names, or dataset_NAME if a number or parameter has that name */
+    struct own_columns column;
+    const char *const *column_label;
     struct run_identity identity;
     struct provenance provenance;
 };

@@ -4,6 +4,7 @@
 #include "io/result.h"
 
 #include "base/sha256.h"
+#include "base/words.h"
 #include "io/result_columns.h"
 
 #include <inttypes.h>
@@ -18,6 +19,7 @@ struct result {
     struct result_info info;
     struct hdf5_column id, message; /* dataset 0: the file has no such column */
     struct result_column column[N_RESULT_COLUMN];
+    struct own_reader own;
     struct arena arena; /* what info points to */
 };
 
@@ -251,10 +253,46 @@ static enum status read_kind(struct result *result, struct error *error)
     return status;
 }
 
+/* Whether a table of fits has a column of that name for a number of the fit or a parameter. */
+static bool is_taken(const struct result_info *info, const char *name)
+{
+    static const size_t prefix = sizeof "/fits/" - 1;
+    bool taken = !strcmp(name, "id") || !strcmp(name, "message") || !strcmp(name, "all") ||
+                 words_find(name, info->parameter_name, info->n_parameter) >= 0;
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        size_t n = strlen(fit_columns[i].path + prefix);
+        taken = taken || (!strncmp(name, fit_columns[i].path + prefix, n) &&
+                          (!name[n] || name[n] == '_'));
+    }
+    return taken;
+}
+
+static enum status open_own(struct result *result, struct error *error)
+{
+    struct result_info *info = &result->info;
+    enum status status = own_reader_open(&result->own, &result->file, "/columns",
+                                         info->n_fit, &result->arena, error);
+    info->column = result->own.columns;
+    const char **label = arena_calloc(&result->arena, info->column.n + 1, sizeof *label);
+    if (!status && !label)
+        status = no_memory(result, error);
+    for (size_t c = 0; !status && c < info->column.n; c++) {
+        char text[OWN_MAX_NAME + 20];
+        snprintf(text, sizeof text, "dataset_%s", info->column.name[c]);
+        label[c] = is_taken(info, info->column.name[c]) ? arena_strdup(&result->arena, text)
+                                                        : info->column.name[c];
+        if (!label[c])
+            status = no_memory(result, error);
+    }
+    info->column_label = label;
+    return status;
+}
+
 enum status result_open(struct result **result, const char *path, struct error *error)
 {
     enum status (*const parts[])(struct result *result, struct error *error) = {
-        check_kind, read_parameters, read_identity, read_provenance, open_columns, read_kind};
+        check_kind, read_parameters, read_identity, read_provenance, open_columns,
+        open_own,   read_kind};
     *result = NULL;
     struct result *made = calloc(1, sizeof *made);
     if (!made)
@@ -287,6 +325,7 @@ void result_close(struct result *result)
         return;
     hdf5_column_close(&result->id);
     hdf5_column_close(&result->message);
+    own_reader_close(&result->own);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         result_column_close(&result->column[i]);
     hdf5_close(&result->file);
@@ -339,6 +378,21 @@ static enum status read_texts(struct result *result, struct result_block *block,
     return status;
 }
 
+/* The datasets' own columns. */
+static enum status read_own(struct result *result, struct result_block *block, struct error *error)
+{
+    const struct own_columns *columns = &result->own.columns;
+    struct own_value *own =
+        columns->n ? arena_calloc(block->arena, block->n * columns->n, sizeof *own) : NULL;
+    enum status status = columns->n && !own ? no_memory(result, error) : STATUS_OK;
+    for (size_t c = 0; !status && c < columns->n; c++)
+        status = own_reader_column(&result->own, c, block->first, block->n, block->arena, own + c,
+                                   columns->n, error);
+    for (size_t row = 0; own && row < block->n; row++)
+        block->record[row].own = own + row * columns->n;
+    return status;
+}
+
 /* Records filled with missing values. */
 static bool make_records(struct result_block *block, size_t n_parameter)
 {
@@ -383,6 +437,8 @@ enum status result_read(struct result *result, struct result_block *block, uint6
         status = read_column(result, block, (enum fit_column)i, values, error);
     if (!status)
         status = read_texts(result, block, error);
+    if (!status)
+        status = read_own(result, block, error);
     if (status)
         block->n = 0;
     free(values);
@@ -422,4 +478,6 @@ void result_read_only(struct result *result, enum fit_column a, enum fit_column 
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         if (i != (int)a && i != (int)b)
             result_ignore(result, (enum fit_column)i);
+    own_reader_close(&result->own);
+    result->info.column.n = 0;
 }

@@ -29,6 +29,7 @@ struct result_writer {
     struct hdf5_file file;
     struct hdf5_column id, message;
     struct result_column column[N_RESULT_COLUMN];
+    struct own_writer own;
     size_t n_row, max_row;   /* rows in the block */
     const char **id_text, **message_text; /* max_row each, into the arena */
     struct fit_record missing; /* all its values mean "missing" */
@@ -212,6 +213,9 @@ static enum status make_columns(struct result_writer *writer, const struct resul
         status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0,
                                             n_row, true, error);
     if (!status)
+        status = own_writer_open(&writer->own, &writer->file, "/columns", &header->column,
+                                 n_row, writer->max_row, error);
+    if (!status)
         status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_OBJECTIVE].path, "kind",
                                header->objective_kind, error);
     if (!status)
@@ -242,7 +246,7 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
     static const char *const old[] = {"/fits",      "/provenance", "/starts",    "/profiles",
-                                      "/bootstrap", "/shared",     "/population"};
+                                      "/bootstrap", "/shared",     "/population", "/columns"};
     for (size_t i = 0; i < sizeof old / sizeof *old && !status; i++)
         status = hdf5_delete(&writer->file, old[i], error);
     return status;
@@ -308,6 +312,8 @@ static enum status write_block(struct result_writer *writer, struct error *error
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
         if (writer->column[i].cells)
             status = result_column_append(&writer->column[i], n, error);
+    if (!status)
+        status = own_writer_flush(&writer->own, error);
     writer->n_row = 0;
     arena_reset(&writer->arena);
     return status;
@@ -336,7 +342,8 @@ enum status result_writer_add(struct result_writer *writer, const char *id,
             memcpy(column->cells + row * column->cell_size, values, column->cell_size);
     }
     writer->n_row++;
-    return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
+    enum status status = own_writer_add(&writer->own, record->own, error);
+    return !status && writer->n_row == writer->max_row ? write_block(writer, error) : status;
 }
 
 enum status result_writer_shared(struct result_writer *writer, const struct result_shared *shared,
@@ -370,6 +377,7 @@ static void close_columns(struct result_writer *writer)
 {
     hdf5_column_close(&writer->id);
     hdf5_column_close(&writer->message);
+    own_writer_close(&writer->own);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         result_column_close(&writer->column[i]);
 }

@@ -17,6 +17,12 @@ static const char *name_of(int column)
                                    : fit_columns[column].path + prefix;
 }
 
+/* The same with the datasets' own columns. */
+static const char *label_of(const struct result_info *info, int column)
+{
+    return column >= FIT_OWN ? info->column_label[column - FIT_OWN] : name_of(column);
+}
+
 static bool is_there(const struct result *result, int column)
 {
     return column >= N_RESULT_COLUMN || result_has(result, (enum fit_column)column);
@@ -37,9 +43,16 @@ static void add(struct fit_columns *columns, int column)
     add_choice(columns, (struct fit_choice){column, FIT_ALL_PARAMETERS});
 }
 
+static void add_own(struct fit_columns *columns, const struct result *result)
+{
+    for (size_t c = 0; c < result_info(result)->column.n; c++)
+        add(columns, FIT_OWN + (int)c);
+}
+
 static void add_all(struct fit_columns *columns, const struct result *result)
 {
     add(columns, FIT_ID);
+    add_own(columns, result);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         if (i != FIT_COLUMN_COVARIANCE && is_there(result, i))
             add(columns, i);
@@ -50,6 +63,7 @@ static void add_table(struct fit_columns *columns, const struct result *result)
 {
     int last = 0;
     add(columns, FIT_ID);
+    add_own(columns, result);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         last = fit_columns[i].table > last ? fit_columns[i].table : last;
     for (int table = 1; table <= last; table++)
@@ -60,8 +74,11 @@ static void add_table(struct fit_columns *columns, const struct result *result)
 }
 
 /* The column of this name (n characters), or -1. */
-static int find(const char *name, size_t n)
+static int find(const struct result_info *info, const char *name, size_t n)
 {
+    for (int c = FIT_OWN; c < FIT_OWN + (int)info->column.n; c++)
+        if (strlen(label_of(info, c)) == n && !strncmp(label_of(info, c), name, n))
+            return c;
     for (int i = 0; i < FIT_COLUMNS_MOST; i++)
         if (strlen(name_of(i)) == n && !strncmp(name_of(i), name, n))
             return i;
@@ -97,14 +114,16 @@ static bool find_single(const struct result *result, const char *name, size_t n,
     return false;
 }
 
-static enum status unknown(const char *name, size_t n, struct error *error)
+static enum status unknown(const struct result_info *info, const char *name, size_t n,
+                           struct error *error)
 {
-    const char *candidates[FIT_COLUMNS_MOST];
+    const char *candidates[FIT_COLUMNS_MOST + OWN_MAX_COLUMN];
+    size_t n_candidate = FIT_COLUMNS_MOST + info->column.n;
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)(n < 60 ? n : 60), name);
-    for (int i = 0; i < FIT_COLUMNS_MOST; i++)
-        candidates[i] = name_of(i);
-    const char *nearest = nearest_name(typed, candidates, FIT_COLUMNS_MOST);
+    for (size_t i = 0; i < n_candidate; i++)
+        candidates[i] = label_of(info, (int)i);
+    const char *nearest = nearest_name(typed, candidates, n_candidate);
     if (nearest)
         return error_set(error, STATUS_USAGE, "there is no column '%s'. Did you mean '%s'?", typed,
                          nearest);
@@ -123,14 +142,14 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
         add_table(columns, result);
     for (const char *at = names ? names : by_default; at && *at;) {
         size_t n = strcspn(at, ",");
-        int column = find(at, n);
+        int column = find(result_info(result), at, n);
         struct fit_choice single;
         if (n == 3 && !strncmp(at, "all", 3))
             add_all(columns, result);
         else if (column < 0 && find_single(result, at, n, &single))
             add_choice(columns, single);
         else if (column < 0)
-            return unknown(at, n, error);
+            return unknown(result_info(result), at, n, error);
         else if (is_there(result, column))
             add(columns, column);
         else if (names)
@@ -158,6 +177,16 @@ static void notes_text(uint32_t notes, char *text, size_t size)
     for (int bit = 0; bit < 32; bit++)
         if (notes >> bit & 1 && note_name(bit))
             words_add(text, size, "%s%s", text[0] ? " " : "", note_name(bit));
+}
+
+struct fit_cell fit_cell_own(const struct own_value *value)
+{
+    struct fit_cell cell = {.kind = FIT_CELL_REAL, .real = NAN};
+    if (value && value->text)
+        return (struct fit_cell){.kind = FIT_CELL_WORD, .word = value->text};
+    if (value)
+        cell.real = value->number;
+    return cell;
 }
 
 enum csv_type fit_cell_type(enum fit_kind kind)
@@ -223,9 +252,12 @@ static void put_columns(const struct fit_columns *columns, const struct result_i
                       (c == FIT_COLUMN_AT_BOUND && parameter < 0);
         bool has_text = c >= N_RESULT_COLUMN || c == FIT_COLUMN_NOTES ||
                         (c == FIT_COLUMN_AT_BOUND && parameter < 0);
-        enum csv_type type = has_text ? CSV_TEXT : fit_cell_type(fit_columns[c].kind);
+        bool is_own_number = c >= FIT_OWN && !info->column.is_text[c - FIT_OWN];
+        enum csv_type type = is_own_number ? CSV_NUMBER
+                             : has_text    ? CSV_TEXT
+                                           : fit_cell_type(fit_columns[c].kind);
         if (single)
-            csv_put_column(writer, name_of(c), type);
+            csv_put_column(writer, label_of(info, c), type);
         for (size_t k = first; !single && k < (parameter < 0 ? n : first + 1); k++) {
             if (c == FIT_COLUMN_EIGENVALUES) /* by direction, not by parameter */
                 snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
@@ -256,6 +288,10 @@ void fit_columns_csv_row(const struct fit_columns *columns, const struct result_
         int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
         if (c == FIT_ID || c == FIT_MESSAGE) {
             csv_put_text(writer, c == FIT_ID ? id : record->reason);
+            continue;
+        }
+        if (c >= FIT_OWN) {
+            fit_cell_csv(writer, fit_cell_own(record->own ? &record->own[c - FIT_OWN] : NULL));
             continue;
         }
         if ((c == FIT_COLUMN_AT_BOUND && parameter < 0) || c == FIT_COLUMN_NOTES) {
@@ -311,6 +347,9 @@ void fit_columns_json(const struct fit_columns *columns, const struct result_inf
             c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
         if (c == FIT_ID || c == FIT_MESSAGE) {
             json_string(json, name_of(c), c == FIT_ID ? id : record->reason);
+        } else if (c >= FIT_OWN) {
+            fit_cell_json(json, label_of(info, c),
+                          fit_cell_own(record->own ? &record->own[c - FIT_OWN] : NULL));
         } else if (!values) {
             json_null(json, name_of(c));
         } else if (parameter >= 0) {

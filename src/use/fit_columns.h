@@ -7,14 +7,15 @@
 #include "io/csv.h"
 #include "io/result.h"
 
-enum { FIT_ID = N_RESULT_COLUMN, FIT_MESSAGE, FIT_COLUMNS_MOST = FIT_MESSAGE + 1 };
+/* FIT_OWN + c: column c of result_info's. */
+enum { FIT_ID = N_RESULT_COLUMN, FIT_MESSAGE, FIT_COLUMNS_MOST, FIT_OWN = FIT_COLUMNS_MOST };
 
 /* In the order in which they are written. */
 enum { FIT_COLUMNS_CHOSEN = 1000, FIT_ALL_PARAMETERS = -1 };
 struct fit_columns {
     size_t n;
     struct fit_choice {
-        int column;    /* enum fit_column, FIT_ID or FIT_MESSAGE */
+        int column;    /* enum fit_column, FIT_ID, FIT_MESSAGE, FIT_OWN + c */
         int parameter; /* or FIT_ALL_PARAMETERS */
     } chosen[FIT_COLUMNS_CHOSEN];
 };
@@ -27,6 +28,7 @@ struct fit_cell {
     double real;
 };
 struct fit_cell fit_cell(enum fit_kind kind, const void *value);
+struct fit_cell fit_cell_own(const struct own_value *value);
 enum csv_type fit_cell_type(enum fit_kind kind);
 void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell);
 void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);

@@ -6,7 +6,7 @@
 const read = id => JSON.parse(document.getElementById(id).textContent);
 const data = read("data"), rows = read("rows"), gallery = read("curves");
 const [ID, STATUS, BADNESS, OBJECTIVE, SECONDS, EVALUATIONS, NOTES, PLACE, IN_TABLE, FIRST] = Array(10).keys();
-const N = data.parameters.length, MESSAGE = FIRST + N, BINS = 24, CONVERGED = 1;
+const N = data.parameters.length, OWN = FIRST + N, MESSAGE = OWN + data.columns.length, BINS = 24, CONVERGED = 1;
 const badness = data.reduced ? "reduced chi-square" : "1 \u2212 R squared";
 const byId = id => document.getElementById(id);
 const hasCharts = typeof Chart === "function";
@@ -23,6 +23,7 @@ function short(x) { /* 4 digits */
     return x === 0 ? "0" : size >= 1e6 || size < 1e-3 ? x.toExponential(2).replace(/\.?0*e\+?/,
         "e") : String(+x.toPrecision(4));
 }
+const brief = x => typeof x === "string" ? x || "(none)" : short(x);
 const label = spread => spread.unit ? `${spread.name} [${spread.unit}]` : spread.name;
 
 /* Charts: made anew when the colours change. */
@@ -130,6 +131,26 @@ const errorPlugin = {id: "errors", beforeDatasetsDraw(chart) {
             }
     ctx.restore();
 }};
+/* A box for each category: quartiles, the median, and whiskers to the last points within 1.5 times the box's height. */
+const boxesPlugin = {id: "boxes", beforeDatasetsDraw(chart) {
+    const {ctx, scales: {x, y}} = chart;
+    ctx.save();
+    ctx.strokeStyle = colour("fore");
+    ctx.fillStyle = colour("band");
+    for (const [at, low, q25, median, q75, high] of chart.options.boxes || []) {
+        const left = x.getPixelForValue(at - 0.3), width = x.getPixelForValue(at + 0.3) - left, middle = left + width / 2;
+        const line = (x1, y1, x2, y2) => { ctx.beginPath(); ctx.moveTo(x1, y1); ctx.lineTo(x2, y2); ctx.stroke(); };
+        const [bottom, first, half, third, top] = [low, q25, median, q75, high].map(value => y.getPixelForValue(value));
+        line(middle, bottom, middle, first);
+        line(middle, third, middle, top);
+        ctx.fillRect(left, third, width, first - third);
+        ctx.strokeRect(left, third, width, first - third);
+        ctx.lineWidth = 2;
+        line(left, half, left + width, half);
+        ctx.lineWidth = 1;
+    }
+    ctx.restore();
+}};
 /* Areas between two curves of points that share their x. */
 const bandsPlugin = {id: "bands", beforeDatasetsDraw(chart) {
     const {ctx, scales: {x, y}} = chart;
@@ -146,7 +167,7 @@ const bandsPlugin = {id: "bands", beforeDatasetsDraw(chart) {
     }
     ctx.restore();
 }};
-if (hasCharts) Chart.register(barsPlugin, cellsPlugin, errorPlugin, bandsPlugin);
+if (hasCharts) Chart.register(barsPlugin, cellsPlugin, errorPlugin, bandsPlugin, boxesPlugin);
 
 function edges(low, high, n, log) {
     if (!(high > low)) [low, high] = low > 0 ? [low * 0.9, low * 1.1] : low < 0 ? [low * 1.1, low * 0.9] : [-1, 1];
@@ -178,7 +199,20 @@ function histogram(parent, spread, j) {
 /* What can be on an axis of the pairs. */
 const axes = [...data.parameters.map((p, j) => ({name: p.name, at: FIRST + j, log: p.log, spread: p})),
     {name: badness, at: BADNESS, log: data.reduced}, {name: "objective", at: OBJECTIVE, log: false},
-    {name: "seconds", at: SECONDS, log: true}, {name: "evaluations", at: EVALUATIONS, log: true}];
+    {name: "seconds", at: SECONDS, log: true}, {name: "evaluations", at: EVALUATIONS, log: true},
+    ...data.columns.map((column, c) => ({name: column.name, at: OWN + c, log: false, text: column.text}))];
+/* The texts of a column in order, of which an axis has a place each: 10 after 9. */
+const MOST_WORDS = 60;
+function wordsOf(column) {
+    const words = [...new Set(rows.map(row => row[column.at] || "(none)"))];
+    return words.sort(new Intl.Collator("en", {numeric: true}).compare);
+}
+for (const column of axes) if (column.text) column.words = wordsOf(column);
+const isDrawn = axis => !axis.text || axis.words.length <= MOST_WORDS;
+const quantile = (sorted, share) => {
+    const at = share * (sorted.length - 1), low = Math.floor(at);
+    return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
+};
 
 /* The values that are not far outside, where the histogram's axis leaves some out. */
 function within(values, {spread}) {
@@ -197,20 +231,29 @@ function select(parent, text, words, value, change) {
 
 function showPairs() {
     const box = byId("pair-box"), bar = add(box, "div", null, {class: "bar"}), place = add(box, "div");
-    let x = 0, y = Math.min(1, axes.length - 1);
+    const shown = axes.filter(isDrawn);
+    let x = 0, y = Math.min(1, shown.length - 1);
     const show = () => {
         dropCharts(place);
-        const a = axes[x], b = axes[y], fits = rows.filter(row => row[a.at] !== null && row[b.at] !== null);
+        const a = shown[x], b = shown[y], fits = rows.filter(row => row[a.at] !== null && row[b.at] !== null);
+        const placeOf = (axis, row) => axis.text ? axis.words.indexOf(row[axis.at] || "(none)") : row[axis.at];
         const binned = data.pairs.find(pair => pair.x === Math.min(x, y) && pair.y === Math.max(x, y));
         add(place, "p", data.all_rows ? "Each point is a fit; a click shows it."
             : "Points: the worst fits and some at random; a click shows one." + (binned ? " Squares: all converged fits." : ""),
             {class: "soft"});
+        if (a.text && !b.text)
+            add(place, "p", "Boxes: quartiles and median of three converged fits or more; whiskers end within " +
+                "1.5 heights of the box.", {class: "soft"});
         const set = (good, at) => ({data: fits.filter(row => (row[STATUS] === CONVERGED) === good)
-            .map(row => ({x: row[a.at], y: row[b.at], row})), backgroundColor: series(at), borderColor: series(at),
+            .map(row => ({x: placeOf(a, row), y: placeOf(b, row), row})), backgroundColor: series(at),
+            borderColor: series(at),
             pointStyle: good ? "circle" : "triangle", radius: !good ? 4 : binned ? 1.3 : 2.5,
                 label: good ? "converged" : "failed"});
         addChart(place, `${a.name} and ${b.name} of the fits`, () => {
             const across = axis => {
+                if (axis.text)
+                    return {...range(axis.name, false, -0.5, axis.words.length - 0.5), afterBuildTicks: undefined,
+                        ticks: {stepSize: 1, autoSkip: true, maxRotation: 60, callback: i => axis.words[i] ?? ""}};
                 const values = within(fits.map(row => row[axis.at]), axis);
                 if (binned) values.push(axis.spread.low, axis.spread.high);
                 return range(axis.name, axis.log, values.reduce((x, y) => Math.min(x, y), Infinity),
@@ -220,7 +263,7 @@ function showPairs() {
                 plugins: {legend: {display: true, labels: {usePointStyle: true, boxWidth: 7, boxHeight: 7}},
                     tooltip: {callbacks: {label: item => {
                     const row = item.raw.row;
-                    return `${row[ID]}: ${short(row[a.at])}, ${short(row[b.at])} (${data.status[row[STATUS]]})`;
+                    return `${row[ID]}: ${brief(row[a.at])}, ${brief(row[b.at])} (${data.status[row[STATUS]]})`;
                 }}}},
                 onClick: (event, found) => { if (found.length) choose(found[0].element.$context.raw.row); }});
             if (binned) {
@@ -231,13 +274,101 @@ function showPairs() {
                     for (let c = 0; c < BINS; c++) counts.push(binned.counts[x < y ? c * BINS + r : r * BINS + c]);
                 options.cells = {x: ax, y: bx, counts};
             }
+            if (a.text && !b.text)
+                options.boxes = a.words.flatMap((word, at) => {
+                    const values = fits.filter(row => row[STATUS] === CONVERGED && placeOf(a, row) === at)
+                        .map(row => row[b.at]).sort((x, y) => x - y);
+                    if (values.length < 3) return [];
+                    const [q25, median, q75] = [0.25, 0.5, 0.75].map(share => quantile(values, share));
+                    const reach = 1.5 * (q75 - q25);
+                    return [[at, values.find(value => value >= q25 - reach), q25, median, q75,
+                        values.findLast(value => value <= q75 + reach)]];
+                });
             return {type: "scatter", data: {datasets: [set(true, binned ? 4 : 0), set(false, 1)]}, options};
         }, "tall");
     };
-    const words = axes.map(axis => axis.name);
+    const words = shown.map(axis => axis.name);
     select(bar, "across", words, x, value => { x = value; show(); });
     select(bar, "up", words, y, value => { y = value; show(); });
     show();
+}
+
+/* Ids that end like a well: of the plate before it (and a separator), row and column from 0. */
+function wellOf(id) {
+    const found = /^(?:(.*)[^A-Za-z0-9])?([A-Za-z]{1,2})(\d{1,2})$/.exec(id);
+    if (!found || +found[3] < 1 || +found[3] > 48) return null;
+    const row = [...found[2].toUpperCase()].reduce((sum, letter) => 26 * sum + letter.charCodeAt(0) - 64, 0) - 1;
+    return row < 32 ? {plate: found[1] || "", row, column: +found[3] - 1} : null;
+}
+const rowName = row => (row < 26 ? "" : "A") + String.fromCharCode(65 + row % 26);
+/* Robust ends of the colours: 2 and 98 % of the plates' values. */
+function colourEnds(values) {
+    const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+    return sorted.length ? [quantile(sorted, 0.02), quantile(sorted, 0.98)] : [0, 1];
+}
+function showPlate() {
+    const wells = rows.map(row => ({row, well: wellOf(row[ID])})).filter(one => one.well);
+    const isPlate = wells.length >= 3 && 2 * wells.length >= rows.length;
+    for (const element of document.querySelectorAll("#plate, a[href='#plate']"))
+        if (isPlate) element.hidden = false;
+        else element.remove();
+    if (!isPlate) return;
+    const collator = new Intl.Collator("en", {numeric: true}), box = byId("plate-box"),
+        plates = [...new Set(wells.map(one => one.well.plate))].sort(collator.compare),
+        bar = add(box, "div", null, {class: "bar"}), legend = add(box, "p", null, {class: "legend"}),
+        place = add(box, "div", null, {class: "plates"});
+    const shown = [...axes, {name: "status", at: STATUS, text: true, words: data.status}]
+        .filter(axis => !axis.text || axis.words.length <= 8 || axis.at === STATUS);
+    const size = [[8, 12], [16, 24], [32, 48]].find(([high, wide]) =>
+        wells.every(one => one.well.row < high && one.well.column < wide));
+    const text = (axis, row) => axis.at === STATUS ? data.status[row[STATUS]] : axis.text ? row[axis.at] || "(none)"
+        : short(row[axis.at]);
+    const show = which => {
+        const axis = shown[which], isLog = axis.log && wells.every(one => one.row[axis.at] === null || one.row[axis.at] > 0);
+        const number = row => row[axis.at] === null ? NaN : isLog ? Math.log(row[axis.at]) : row[axis.at];
+        const used = axis.text ? [...new Set(wells.map(one => text(axis, one.row)))].sort(collator.compare) : [];
+        const [low, high] = axis.text ? [0, 1] : colourEnds(wells.map(one => number(one.row)));
+        const step = row => Math.round(20 * Math.max(0, Math.min(1, high > low ? (number(row) - low) / (high - low) : 0.5)));
+        const kind = row => axis.text ? "w" + used.indexOf(text(axis, row)) % 8 : Number.isFinite(number(row)) ? "h" + step(row)
+            : "none";
+        legend.replaceChildren();
+        if (axis.text) used.forEach((word, i) => {
+            add(legend, "span", "", {class: "key w" + i % 8});
+            add(legend, "span", word);
+        });
+        else {
+            const value = x => short(isLog ? Math.exp(x) : x);
+            add(legend, "span", value(low));
+            for (let i = 0; i <= 20; i += 2) add(legend, "span", "", {class: "key h" + i});
+            add(legend, "span", `${value(high)} (2 and 98 % of the wells${isLog ? ", logarithmic" : ""})`);
+        }
+        place.replaceChildren();
+        for (const plate of plates) {
+            const block = add(place, "div", null, {class: "scroll"}), table = add(block, "table", null, {class: "plate"});
+            if (plate) add(table, "caption", plate);
+            const head = add(add(table, "thead"), "tr"), body = add(table, "tbody");
+            add(head, "td");
+            for (let c = 0; c < size[1]; c++) add(head, "th", c + 1, {scope: "col"});
+            const at = new Map(wells.filter(one => one.well.plate === plate)
+                .map(one => [one.well.row * size[1] + one.well.column, one.row]));
+            for (let r = 0; r < size[0]; r++) {
+                const line = add(body, "tr");
+                add(line, "th", rowName(r), {scope: "row"});
+                for (let c = 0; c < size[1]; c++) {
+                    const cell = add(line, "td"), row = at.get(r * size[1] + c);
+                    if (!row) continue;
+                    const title = `${row[ID]}: ${text(axis, row)}` +
+                        (row[STATUS] === CONVERGED ? "" : ` (${data.status[row[STATUS]]})`);
+                    add(cell, "button", row[STATUS] === CONVERGED ? "" : "\u00d7", {class: "well " + kind(row), title,
+                        "aria-label": title}).addEventListener("click", () => choose(row));
+                }
+            }
+        }
+    };
+    select(bar, "colour", shown.map(axis => axis.name), 0, show);
+    add(bar, "span", "A click shows the well; \u00d7: its fit did not converge." +
+        (data.all_rows ? "" : " Only the fits in the table below are there."), {class: "soft"});
+    show(0);
 }
 
 /* Measurements over predictions, with the line where they are equal; sets of points of a colour each. */
@@ -493,6 +624,11 @@ function choose(row, quiet) {
     const line = add(box, "p", fit ? "The same in a terminal: " : "It is not in the gallery. Its plot: ");
     add(line, "code", command);
     const table = add(add(add(box, "div", null, {class: "scroll"}), "table"), "tbody");
+    data.columns.forEach((column, c) => {
+        const line = add(table, "tr");
+        add(line, "th", column.name, {scope: "row"});
+        add(line, "td", brief(row[OWN + c]), {class: column.text ? "" : "n"});
+    });
     data.parameters.forEach((parameter, j) => {
         const line = add(table, "tr"), error = fit && fit.errors[j];
         add(line, "th", label(parameter), {scope: "row"});
@@ -562,14 +698,14 @@ function showGallery() {
 
 function showTable() {
     const box = byId("table-box"), heads = ["id", "status", badness, "objective", "seconds", "evaluations",
-        ...data.parameters.map(label), "notes", "message"];
-    const cell = [ID, STATUS, BADNESS, OBJECTIVE, SECONDS, EVALUATIONS, ...data.parameters.map((_, j) => FIRST + j), NOTES,
-        MESSAGE];
+        ...data.parameters.map(label), ...data.columns.map(column => column.name), "notes", "message"];
+    const cell = [ID, STATUS, BADNESS, OBJECTIVE, SECONDS, EVALUATIONS, ...data.parameters.map((_, j) => FIRST + j),
+        ...data.columns.map((_, c) => OWN + c), NOTES, MESSAGE];
     const list = rows.filter(row => row[IN_TABLE]);
     let by = 2, down = true, words = "", page = 0, n_page = 100, kept = [];
     box.replaceChildren();
     const bar = add(box, "div", null, {class: "bar"}), filter = add(add(bar, "label", "filter "), "input", null,
-        {type: "search", placeholder: "id, status, note or message"});
+        {type: "search", placeholder: "id, status, note or text"});
     const bits = data.notes.map((name, bit) => bit).filter(bit => data.notes[bit] && list.some(row => row[NOTES] >>> bit & 1));
     const noted = bits.length ? select(bar, "note", ["any or none", ...bits.map(bit => data.notes[bit])], 0, () => show()) : null;
     const said = add(bar, "span", "", {class: "soft", role: "status"});
@@ -592,7 +728,7 @@ function showTable() {
                     {class: "pick"}).addEventListener("click", () => choose(row));
                 else if (i === 1) add(tr, "td", data.status[row[at]]);
                 else if (at === NOTES) add(tr, "td", notesOf(row));
-                else if (at === MESSAGE) add(tr, "td", row[at] ?? "");
+                else if (typeof row[at] !== "number" && at >= OWN) add(tr, "td", row[at] ?? "");
                 else add(tr, "td", short(row[at]), {class: "n"});
             });
         }
@@ -603,7 +739,8 @@ function showTable() {
         next.disabled = (page + 1) * n_page >= kept.length;
     };
     const show = () => {
-        const text = row => `${row[ID]} ${data.status[row[STATUS]]} ${notesOf(row)} ${row[MESSAGE] ?? ""}`.toLowerCase();
+        const texts = row => data.columns.map((column, c) => column.text ? row[OWN + c] : "").join(" ");
+        const text = row => [row[ID], data.status[row[STATUS]], texts(row), notesOf(row), row[MESSAGE] ?? ""].join(" ").toLowerCase();
         const bit = noted && +noted.value ? bits[noted.value - 1] : -1;
         kept = list.filter(row => (!words || text(row).includes(words)) && (bit < 0 || row[NOTES] >>> bit & 1));
         kept.sort(compare);
@@ -642,7 +779,7 @@ if (hasCharts) {
     document.documentElement.classList.add("on");
     if (data.population) showPopulation();
     if (data.fits === 1) { /* what is about many fits says nothing of one */
-        for (const id of ["pairs", "quality", "gallery"]) {
+        for (const id of ["pairs", "plate", "quality", "gallery"]) {
             byId(id).remove();
             document.querySelector(`nav a[href="#${id}"]`).remove();
         }
@@ -652,6 +789,7 @@ if (hasCharts) {
         data.quality.forEach(spread => histogram(byId("quality-charts"), spread));
         data.costs.forEach(spread => histogram(byId("cost-charts"), spread));
         showPairs();
+        showPlate();
     }
     showResiduals();
     if (data.fits !== 1) showGallery();

@@ -73,6 +73,13 @@ void report_static_row(FILE *file, const struct report *report, const char *id, 
     put_count(file, record->n_evaluation > 0 ? (uint64_t)record->n_evaluation : 0);
     for (size_t j = 0; j < report->info->n_parameter; j++)
         put_number(file, record->parameter[j]);
+    for (size_t c = 0; c < report->info->column.n; c++) {
+        const struct own_value *own = record->own ? &record->own[c] : NULL;
+        if (own && own->text)
+            put_cell(file, own->text);
+        else
+            put_number(file, own ? own->number : (double)NAN);
+    }
     fputs("<td>", file);
     for (int bit = 0, n = 0; bit < 32; bit++)
         if (record->notes >> bit & 1 && note_name(bit)) {
@@ -237,6 +244,7 @@ static void put_tables(FILE *file, const struct report *report)
     end_table(file);
     fputs("<div class=charts id=parameter-charts></div></section>\n"
           "<section id=pairs class=script><h2>Pairs</h2><div id=pair-box></div></section>\n"
+          "<section id=plate class=script hidden><h2>Plate</h2><div id=plate-box></div></section>\n"
           "<section id=quality class=script><h2>Quality of the fits</h2><div class=charts "
           "id=quality-charts></div></section>\n"
           "<section id=residuals class=script><h2>Residuals</h2><div "
@@ -285,6 +293,11 @@ static void put_rows(FILE *file, const struct report *report)
     for (size_t j = 0; j < info->n_parameter; j++) {
         fputs("<th>", file);
         report_text(file, info->parameter_name[j]);
+        fputs("</th>", file);
+    }
+    for (size_t c = 0; c < info->column.n; c++) {
+        fputs("<th>", file);
+        report_text(file, info->column_label[c]);
         fputs("</th>", file);
     }
     fputs("<th>notes</th><th>message</th></tr></thead><tbody>\n", file);
@@ -350,7 +363,8 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     if (report->population)
         fputs("<a href=#population>Population</a> ", file);
     fputs("<a href=#parameters>Parameters</a> "
-          "<a class=script href=#pairs>Pairs</a> <a class=script href=#quality>Quality</a> "
+          "<a class=script href=#pairs>Pairs</a> <a class=script href=#plate hidden>Plate</a> "
+          "<a class=script href=#quality>Quality</a> "
           "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script "
           "href=#gallery>Gallery</a> "
           "<a href=#fits>Fits</a> ",

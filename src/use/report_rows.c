@@ -66,6 +66,15 @@ static bool next_row(struct walk *walk, enum status *status, struct error *error
     return true;
 }
 
+/* A cell of the dataset's own columns. */
+static void put_own(struct json *json, const struct own_value *value)
+{
+    if (value && value->text)
+        json_string(json, NULL, value->text);
+    else
+        json_number(json, NULL, value ? report_rounded(value->number) : (double)NAN);
+}
+
 static void put_row(struct walk *walk, unsigned why, int64_t place)
 {
     struct json *json = &walk->rows;
@@ -82,6 +91,8 @@ static void put_row(struct walk *walk, unsigned why, int64_t place)
     json_integer(json, NULL, (why & PICKED_TABLE) != 0);
     for (size_t j = 0; j < walk->report->info->n_parameter; j++)
         json_number(json, NULL, report_rounded(record->parameter[j]));
+    for (size_t c = 0; c < walk->report->info->column.n; c++)
+        put_own(json, record->own ? &record->own[c] : NULL);
     if (walk->message[0])
         json_string(json, NULL, walk->message);
     json_array_end(json);

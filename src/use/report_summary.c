@@ -219,6 +219,14 @@ void report_summary(struct report *report, FILE *file)
     for (int i = 0; i < N_REPORT_GROUP; i++)
         json_string(&json, NULL, report_group_text(i));
     json_array_end(&json);
+    json_array_begin(&json, "columns"); /* of the table of datasets */
+    for (size_t c = 0; c < report->info->column.n; c++) {
+        json_object_begin(&json, NULL);
+        json_string(&json, "name", report->info->column_label[c]);
+        json_boolean(&json, "text", report->info->column.is_text[c]);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
     put_spreads(&json, report);
     put_pairs(&json, report);
     put_residuals(&json, report);

@@ -25,11 +25,31 @@ static void take_word(const char **at, const char *end, char word[NAME_SIZE])
     *at += strspn(*at, " \t");
 }
 
+/* A word, or what is between quotes: 'P 1' or "P 1". */
+static void take_value(const char **at, char word[NAME_SIZE])
+{
+    const char quote[2] = {**at, '\0'};
+    const char *end = *quote == '\'' || *quote == '"' ? strchr(*at + 1, *quote) : NULL;
+    if (!end) {
+        take_word(at, " \t", word);
+        return;
+    }
+    ++*at;
+    take_word(at, quote, word);
+    ++*at;
+    *at += strspn(*at, " \t");
+}
+
 /* "chi_square", "k", "standard_error_k": as in the head of an exported table. */
 static bool find_column(const struct result *result, const char *name,
                         struct row_condition *condition)
 {
     const struct result_info *info = result_info(result);
+    for (size_t c = 0; c < info->column.n; c++)
+        if (!strcmp(name, info->column_label[c])) {
+            *condition = (struct row_condition){.column = FIT_OWN + (int)c};
+            return true;
+        }
     for (size_t j = 0; j < info->n_parameter; j++)
         if (!strcmp(name, info->parameter_name[j])) {
             *condition = (struct row_condition){.column = FIT_COLUMN_PARAMETERS, .parameter = j};
@@ -58,7 +78,8 @@ static enum status unknown_column(const struct result *result, const char *name,
                                   struct error *error)
 {
     const struct result_info *info = result_info(result);
-    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter, sizeof *candidate);
+    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter + info->column.n,
+                                    sizeof *candidate);
     char hint[NEAREST_HINT];
     size_t n = 0;
     if (!candidate)
@@ -68,6 +89,8 @@ static enum status unknown_column(const struct result *result, const char *name,
             candidate[n++] = fit_columns[c].path + prefix;
     for (size_t j = 0; j < info->n_parameter; j++)
         candidate[n++] = info->parameter_name[j];
+    for (size_t c = 0; c < info->column.n; c++)
+        candidate[n++] = info->column_label[c];
     nearest_hint(hint, "; did you mean '", "'?", name, candidate, n);
     free(candidate);
     return error_set(error, STATUS_USAGE, "--where: the rows of %s have no '%s'%s", info->path,
@@ -78,6 +101,9 @@ static enum status unknown_column(const struct result *result, const char *name,
  * lower, chi_square == nan. */
 static bool find_word(int column, const char *word, double *value)
 {
+    *value = NAN;
+    if (column >= FIT_OWN)
+        return !strcmp(word, "nan");
     const char *(*name)(int) = column == FIT_COLUMN_NOTES ? note_name
                                : fit_kind_names(fit_columns[column].kind);
     if (column == FIT_COLUMN_AT_BOUND && (!strcmp(word, "lower") || !strcmp(word, "upper"))) {
@@ -91,6 +117,33 @@ static bool find_word(int column, const char *word, double *value)
         }
     *value = NAN;
     return !name && !strcmp(word, "nan");
+}
+
+static enum status add_condition(struct row_filter *filter, const struct row_condition *condition,
+                                 struct error *error)
+{
+    if (filter->n_condition == ROW_N_CONDITION)
+        return error_set(error, STATUS_USAGE, "--where: more than %d comparisons", ROW_N_CONDITION);
+    filter->condition[filter->n_condition++] = *condition;
+    return STATUS_OK;
+}
+
+/* A comparison of a text with the word. */
+static enum status add_text(struct row_filter *filter, struct row_condition *condition,
+                            const char *word, struct error *error)
+{
+    if (condition->comparison != ROW_SAME && condition->comparison != ROW_OTHER)
+        return error_set(error, STATUS_USAGE,
+                         "--where: '%s' is compared with == or !=, not with %s", word,
+                         operators[condition->comparison]);
+    enum status status = STATUS_OK;
+    if (!(condition->text = strdup(word)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory");
+    if (!status)
+        status = add_condition(filter, condition, error);
+    if (status)
+        free(condition->text);
+    return status;
 }
 
 static enum status read_condition(struct row_filter *filter, const struct result *result,
@@ -112,10 +165,13 @@ static enum status read_condition(struct row_filter *filter, const struct result
                          "--where: expected NAME and one of < <= > >= == != at '%.40s'", *at);
     *at += best;
     *at += strspn(*at, " \t");
-    take_word(at, " \t", word);
+    take_value(at, word);
     if (!find_column(result, name, &condition))
         return unknown_column(result, name, error);
     condition.comparison = comparison;
+    if (condition.column >= FIT_OWN &&
+        result_info(result)->column.is_text[condition.column - FIT_OWN])
+        return add_text(filter, &condition, word, error);
     bool is_word = find_word(condition.column, word, &condition.value);
     if (!is_word &&
         (condition.column == FIT_COLUMN_NOTES || !option_number(word, &condition.value)))
@@ -125,10 +181,7 @@ static enum status read_condition(struct row_filter *filter, const struct result
         return error_set(error, STATUS_USAGE,
                          "--where: '%s' is compared with == or !=, not with %s", word,
                          operators[comparison]);
-    if (filter->n_condition == ROW_N_CONDITION)
-        return error_set(error, STATUS_USAGE, "--where: more than %d comparisons", ROW_N_CONDITION);
-    filter->condition[filter->n_condition++] = condition;
-    return STATUS_OK;
+    return add_condition(filter, &condition, error);
 }
 
 static enum status read_where(struct row_filter *filter, const char *where,
@@ -209,6 +262,8 @@ static bool is_named(struct row_filter *filter, const char *id)
 
 static double number_of(const struct row_condition *condition, const struct fit_record *record)
 {
+    if (condition->column >= FIT_OWN)
+        return record->own ? record->own[condition->column - FIT_OWN].number : (double)NAN;
     enum fit_kind kind = fit_columns[condition->column].kind;
     const char *values =
         fit_column_values((enum fit_column)condition->column, (struct fit_record *)record);
@@ -220,6 +275,10 @@ static bool holds(const struct row_condition *condition, const struct fit_record
 {
     double x = number_of(condition, record), y = condition->value;
     bool is_same = isnan(y) ? isnan(x) : x == y;
+    if (condition->text) {
+        const char *text = record->own ? record->own[condition->column - FIT_OWN].text : NULL;
+        is_same = text && !strcmp(text, condition->text);
+    }
     if (condition->column == FIT_COLUMN_NOTES)
         is_same = record->notes >> (int)y & 1;
     switch (condition->comparison) {
@@ -262,6 +321,9 @@ enum status row_filter_end(const struct row_filter *filter, const struct row_wor
 
 void row_filter_fini(struct row_filter *filter)
 {
+    for (size_t i = 0; i < filter->n_condition; i++)
+        free(filter->condition[i].text);
+    filter->n_condition = 0;
     selection_names_fini(&filter->names);
     free(filter->found);
     free(filter->path);

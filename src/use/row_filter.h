@@ -25,16 +25,17 @@ struct row_words {
          "only datasets whose fits ended like this"}, \
     {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", \
         .offset = (words) + offsetof(struct row_words, where), \
-     .help = "only datasets for which this holds: comparisons of a column of /fits or a " \
-         "parameter with a " \
-     "number or word, joined by and: 'chi_square > 20 and notes == poor_fit'"}
+     .help = "only datasets for which this holds: comparisons of a column of /fits, of the table " \
+     "of datasets or a parameter with a number or word, joined by and: 'chi_square > 20 and " \
+     "notes == poor_fit'"}
 
 enum { ROW_N_CONDITION = 16 };
 struct row_condition {
-    int column;           /* enum fit_column */
+    int column;           /* enum fit_column, or FIT_OWN + c (use/fit_columns.h) */
     size_t parameter;     /* of a column with a number for each */
     enum { ROW_LESS, ROW_MORE, ROW_LESS_OR_SAME, ROW_MORE_OR_SAME, ROW_SAME, ROW_OTHER } comparison;
     double value;         /* also the number of a word; of notes the bit */
+    char *text;           /* of a column of texts; free it */
 };
 
 struct row_filter {

@@ -55,6 +55,28 @@ static enum status refer_to_model(struct simulate_copy *copy, const struct fitte
                                  options->embed, error);
 }
 
+/* Covariates of the model are written as such. */
+static enum status choose_columns(struct simulate_copy *copy, const struct result_info *info,
+                                  const struct stiffit_model *abi, struct error *error)
+{
+    size_t n = info->column.n;
+    const char **name = calloc(n + 1, sizeof *name);
+    bool *is_text = calloc(n + 1, sizeof *is_text);
+    copy->column = (struct own_columns){0, name, is_text};
+    copy->column_from = calloc(n + 1, sizeof *copy->column_from);
+    copy->own = calloc(n + 1, sizeof *copy->own);
+    if (!name || !is_text || !copy->column_from || !copy->own)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu columns", n);
+    for (size_t c = 0; c < n; c++) {
+        if (words_find(info->column.name[c], abi->covariate_name, abi->n_covariate) >= 0)
+            continue;
+        name[copy->column.n] = info->column.name[c];
+        is_text[copy->column.n] = info->column.is_text[c];
+        copy->column_from[copy->column.n++] = c;
+    }
+    return STATUS_OK;
+}
+
 enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *fitted,
                                const struct simulate_options *options,
                                const struct simulate_copy_parameters *parameters,
@@ -63,6 +85,8 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
     const struct problem_info *info = problem_info(fitted->problem);
     const struct stiffit_model *abi = &fitted->model.abi;
     enum status status = refer_to_model(copy, fitted, options, error);
+    if (!status)
+        status = choose_columns(copy, result_info(fitted->result), abi, error);
     copy->error_word = calloc(abi->n_observable + 1, sizeof *copy->error_word);
     if (!status && !copy->error_word)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u observables",
@@ -82,6 +106,7 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
                        .scale = problem_parameter_scale(fitted->problem),
                        .fixed = parameters->fixed},
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name,
+        .column = copy->column,
         .n_observable = abi->n_observable, .observable_name = abi->observable_name, .has_t0 = true,
         .has_experiments = info->has_experiments, .has_steady = info->has_steady,
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input,
@@ -107,6 +132,8 @@ enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_da
 {
     const struct problem_block *block = data->block;
     enum status status = STATUS_OK;
+    for (size_t c = 0; data->record->own && c < copy->column.n; c++)
+        copy->own[c] = data->record->own[copy->column_from[c]];
     for (size_t e = data->first; !status && e < data->end; e++) {
         size_t dose = block->first_dose[e], substitute = block->first_substitute[e];
         size_t row = block->row[e];
@@ -114,6 +141,7 @@ enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_da
         struct problem_dataset dataset = {
             .id = e == data->first ? id : NULL, .t0 = block->t0[e],
             .covariate = block->covariate + e * copy->n_covariate,
+            .own = data->record->own ? copy->own : NULL,
             .start = start ? start->start : NULL, .fixed = start ? start->fixed : NULL,
             .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
             .experiment_id = block->experiment_id[e],
@@ -136,5 +164,9 @@ void simulate_copy_close(struct simulate_copy *copy)
     problem_writer_close(copy->writer);
     plugin_reference_fini(&copy->reference);
     free(copy->error_word);
+    free(copy->column_from);
+    free(copy->own);
+    free((void *)copy->column.name);
+    free((void *)copy->column.is_text);
     *copy = (struct simulate_copy){.writer = NULL};
 }

@@ -7,6 +7,9 @@
 #include "use/simulate.h"
 
 struct simulate_copy {
+    struct own_columns column;  /* of the result, but for covariates of the model */
+    size_t *column_from;        /* of each: its number in the result */
+    struct own_value *own;      /* scratch */
     struct plugin_reference reference;
     struct problem_writer *writer;
     const char **error_word; /* n_observable of the model: the errors of the fit */

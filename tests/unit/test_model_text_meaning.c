@@ -102,7 +102,6 @@ static const struct said warnings[] = {
      {"2:11+1: warning: nothing that is computed uses `m`, a parameter: it cannot be estimated",
       "2:18+1: warning: nothing that is computed uses `n`, a parameter: it cannot be estimated",
       "3:1+1: warning: nothing that is computed uses `u`, an intermediate",
-      "4:11+1: warning: nothing that is computed uses `w`, a covariate",
       "5:10+1: warning: nothing that is computed uses `c`, a constant"}},
     {"f(a) = g(a)\ng(a) = a*k\nh(a) = a\nobserve q = h(k)",
      {"2:1+1: warning: nothing that is computed uses `f`, a function",

@@ -137,7 +137,7 @@ static void check_unused(struct reading *reading)
     for (uint32_t i = 0; i < reading->symbols.n; i++) {
         const struct symbol *symbol = &reading->symbols.item[i];
         if (symbol->used || symbol->kind == SYMBOL_UNKNOWN || symbol->kind == SYMBOL_STATE ||
-            symbol->kind == SYMBOL_EVENT)
+            symbol->kind == SYMBOL_EVENT || symbol->kind == SYMBOL_COVARIATE)
             continue;
         if (symbol->kind == SYMBOL_FUNCTION)
             check_unused_function(reading, symbol);

@@ -48,6 +48,7 @@ struct finish {
     } added;
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
+    const struct own_value *own;   /* the columns of the dataset that is written */
     void *arrays;                  /* of both */
 };
 
@@ -113,6 +114,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         best->notes |= NOTE_retried;
     if (finish->shared.index)
         take_shared(&finish->shared, best);
+    best->own = finish->own;
     status = result_writer_add(finish->writer, id, best, error);
     if (status)
         return status;
@@ -153,6 +155,7 @@ static enum status replace_rows(struct finish *finish, struct run_summary *summa
         for (size_t i = 0; !status && i < rows.n; i++) {
             uint64_t dataset = rows.record[i].dataset;
             bool anew = selection_has(&finish->plan->selection, dataset);
+            finish->own = rows.record[i].own;
             status = finish_refits_pass(finish->refits, dataset, !anew, error);
             if (!status)
                 status = anew ? write_row(finish, dataset, rows.id[i], summary, error)
@@ -184,9 +187,17 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
             status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
         else
             status = problem_read_ids(finish->problem, first, n, &arena, ids, error);
+        size_t n_own = problem_info(finish->problem)->column.n;
+        struct own_value *own = arena_calloc(&arena, n * n_own + 1, sizeof *own);
+        if (!status && !own)
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", n);
+        if (!status)
+            status = problem_read_columns(finish->problem, first, n, &arena, own, error);
         for (size_t i = 0; !status && i < n; i++)
-            if (selection_has(&finish->plan->selection, first + i))
+            if (selection_has(&finish->plan->selection, first + i)) {
+                finish->own = own + i * n_own;
                 status = write_row(finish, first + i, ids[i], summary, error);
+            }
     }
     arena_fini(&arena);
     return status;
@@ -254,6 +265,8 @@ static enum status make_header(struct finish *finish, const struct board *board,
                     (plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
                     (plan->recipe.random ? FIT_PART_RANDOM : 0) |
                     (plan->selection.bit ? FIT_PART_SELECTION : 0);
+    header->column = finish->before ? result_info(finish->before)->column
+                                    : problem_info(finish->problem)->column;
     if (!finish->before)
         return board->n_seat ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
     const struct result_info *before = result_info(finish->before);

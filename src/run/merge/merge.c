@@ -233,6 +233,7 @@ static struct result_header header_of(const struct merge_shards *shards)
                                    .parameter_scale = info->parameter_scale,
                                    .parameter_unit = info->parameter_unit,
                                    .objective_kind = info->objective_kind,
+                                   .column = info->column,
                                    .identity = info->identity, .n_row = shards->n_row,
                                    .parts = shards->parts | (partial ? FIT_PART_SELECTION : 0),
                                    .provenance = merge_facts_provenance(&shards->facts)};

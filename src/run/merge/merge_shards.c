@@ -156,6 +156,11 @@ static enum status check_same_run(const struct result_info *first, const struct 
                          "belong together",
                          first->path, other->path);
     a.selection[0] = b.selection[0] = '\0';
+    if (!own_columns_equal(&first->column, &other->column))
+        return error_set(error, STATUS_SYSTEM,
+                         "%s and %s have different columns of datasets (/columns): the "
+                         "problem was edited between the shards",
+                         first->path, other->path);
     if (identity_equal(&a, &b))
         return STATUS_OK;
     return error_set(error, STATUS_SYSTEM, "%s and %s are shards of different runs: %s",

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/share.h"
 
+#include "base/arena.h"
 #include "base/sha256.h"
+#include "base/words.h"
 #include "io/fit_record.h"
 #include "run/plan/refit.h"
 
@@ -160,10 +162,40 @@ static enum status find_words(struct words *words, const struct problem *problem
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b)
+/* Texts by their bytes, numbers by their size. */
+static int compare_values(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    const struct own_value *x = a, *y = b;
+    if (x->text)
+        return strcmp(x->text, y->text);
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* A column of datasets as the problem has it: n values, whose texts are in the arena. */
+static enum status read_column(const struct problem *problem, const char *column,
+                               struct own_value *value, struct arena *arena, struct error *error)
+{
+    const struct problem_info *info = problem_info(problem);
+    char hint[NEAREST_HINT];
+    int found = own_columns_find(&info->column, column);
+    if (found < 0)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: there is no column of groups '%.60s' in /datasets/columns or "
+                         "/datasets/covariate_names%s",
+                         info->path, column,
+                         nearest_hint(hint, "; did you mean '", "'?", column, info->column.name,
+                                      info->column.n));
+    enum status status = problem_read_column(problem, (size_t)found, 0, (size_t)info->n_dataset,
+                                             arena, value, 1, error);
+    for (size_t i = 0; !status && i < info->n_dataset; i++)
+        if (value[i].text ? !*value[i].text : !isfinite(value[i].number))
+            status = error_set(error, STATUS_BAD_PROBLEM,
+                               "%s: columns of the datasets, row %zu: the group %s is %s",
+                               info->path, i, column,
+                               value[i].text            ? "empty"
+                               : isnan(value[i].number) ? "nan"
+                                                        : "infinite");
+    return status;
 }
 
 /* Numbers the groups of a column from 0, in the order of its values. */
@@ -171,28 +203,25 @@ static enum status read_groups(const struct problem *problem, const char *column
                                size_t *n_group, struct error *error)
 {
     size_t n = (size_t)problem_info(problem)->n_dataset;
-    double *value = calloc(2 * n + 1, sizeof *value), *sorted = value + n;
-    enum status status = value ? problem_read_covariate(problem, column, value, error)
+    struct arena arena = {0};
+    struct own_value *value = calloc(2 * n + 1, sizeof *value), *sorted = value + n;
+    enum status status = value ? read_column(problem, column, value, &arena, error)
                                : error_set(error, STATUS_NO_MEMORY,
                                            "out of memory for the groups of %zu datasets", n);
-    for (size_t i = 0; !status && i < n; i++)
-        if (!isfinite(value[i]))
-            status = error_set(error, STATUS_BAD_PROBLEM,
-                               "%s: /datasets/covariates row %zu: the group %s is %g",
-                               problem_info(problem)->path, i, column, value[i]);
     *n_group = 0;
     if (!status) {
         memcpy(sorted, value, n * sizeof *sorted);
-        qsort(sorted, n, sizeof *sorted, compare_doubles);
+        qsort(sorted, n, sizeof *sorted, compare_values);
         for (size_t i = 0; i < n; i++)
-            if (i == 0 || sorted[i] != sorted[*n_group - 1])
+            if (i == 0 || compare_values(&sorted[i], &sorted[*n_group - 1]))
                 sorted[(*n_group)++] = sorted[i];
         for (size_t i = 0; i < n; i++)
-            group[i] = (uint32_t)((double *)bsearch(&value[i], sorted, *n_group, sizeof *sorted,
-                                                    compare_doubles) -
+            group[i] = (uint32_t)((struct own_value *)bsearch(&value[i], sorted, *n_group,
+                                                              sizeof *sorted, compare_values) -
                                   sorted);
     }
     free(value);
+    arena_fini(&arena);
     return status;
 }
 
