@@ -192,12 +192,19 @@ static enum status check_tables(const struct simulate_call *call, bool is_file, 
     static const char *const of_table[] = {"replicates", "draw", "with-noise", "bands"};
     static const char *const given_once[] = {"covariate", "input", "t0"};
     const struct simulate_options *options = &call->options;
+    const char *const tables[] = {options->tables.parameters, options->tables.experiments,
+                                  options->tables.doses, options->tables.inputs,
+                                  options->tables.events};
     const char *first = first_table(options);
     bool draws = options->n_replicate || options->bands || options->source || has_noise(call);
     for (size_t i = 0; is_file && i < sizeof of_table / sizeof *of_table; i++)
         if (is_given(call, of_table[i]))
             return error_set(error, STATUS_USAGE, "--%s is for predictions, not for a problem file",
                              of_table[i]);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i] && !strcmp(tables[i], "-"))
+            return error_set(error, STATUS_USAGE,
+                             "a table of a simulation is read twice: it cannot be standard input");
     if (first && (is_file || options->files.result))
         return error_set(error, STATUS_USAGE, "--%s: is for simulating a model, not %s", first,
                          is_file ? "for a problem file" : "a result, which has its own data");

@@ -125,15 +125,19 @@ static enum status find_columns(struct table *table, const struct import_options
         enum subject_kind kind;
         if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
-        if (column.kind == COLUMN_UNUSED && !table->of_experiments && *name) {
+        if (column.kind != COLUMN_UNUSED)
+            continue;
+        if (options->measurements && !table->of_experiments && *name) {
             table->column[j] = (struct column){COLUMN_OWN, subjects->own.column.n};
             status = import_own_add(&subjects->own, name, error);
-        } else if (column.kind == COLUMN_UNUSED) {
-            import_say_unused_column(options, table->path, name,
-                                     nearest_hint(hint, " (nearest: '", "')", name,
-                                                  model->abi.covariate_name,
-                                                  model->abi.n_covariate));
+            continue;
         }
+        const char *near = nearest_hint(hint, " (nearest: '", "')", name,
+                                        model->abi.covariate_name, model->abi.n_covariate);
+        if (!*near && !options->measurements && !table->of_experiments)
+            near = nearest_hint(hint, " (nearest: '", "')", name, model->abi.parameter_name,
+                                model->abi.n_parameter);
+        import_say_unused_column(options, table->path, name, near);
     }
     return status;
 }

@@ -5,8 +5,7 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "base/words.h"
-#include "fit/map.h"
-#include "ode/task.h"
+#include "io/result_population.h"
 #include "run/plan/campaign.h"
 #include "run/plan/recipe_text.h"
 
@@ -122,6 +121,33 @@ static enum status check_same(const struct fitted *fitted, const unsigned char p
     return STATUS_OK;
 }
 
+/* The parameters that vary between experiments. */
+static enum status open_population(struct fitted *fitted, struct error *error)
+{
+    struct arena *arena = &fitted->of_population;
+    size_t n = problem_n_parameter(fitted->problem);
+    const char *const *names = problem_parameter_name(fitted->problem);
+    enum status status = result_population_read(&fitted->population, fitted->result, arena, error);
+    const struct result_population *population = fitted->population;
+    if (status || !population)
+        return status;
+    fitted->occasion = arena_calloc(arena, population->q + 1, sizeof *fitted->occasion);
+    if (!fitted->occasion)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu random parameters",
+                         population->r);
+    for (size_t o = 0; o < population->q; o++) {
+        size_t *i = &fitted->occasion[o];
+        while (*i < n && strcmp(names[*i], population->occasion_name[o]))
+            ++*i;
+        if (*i == n)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: /population has the parameter '%.100s', which the problem has "
+                             "not", result_info(fitted->result)->path,
+                             population->occasion_name[o]);
+    }
+    return STATUS_OK;
+}
+
 enum status fitted_open(struct fitted *fitted, const struct fitted_options *options,
                         struct error *error)
 {
@@ -178,7 +204,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
                                     .linear_solver = LINEAR_AUTO, .engine = fitted->engine,
                                     .n_none = problem_n_none(fitted->problem) +
                                               (info->has_periods ? fitted->model.abi.n_state : 0)};
-    return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
+    status = predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
+    return status ? status : open_population(fitted, error);
 }
 
 enum status fitted_open_given(struct fitted *fitted, const char *problem, struct model *model,
@@ -212,6 +239,8 @@ void fitted_close(struct fitted *fitted)
     problem_close(fitted->problem);
     result_close(fitted->result);
     free(fitted->errors.loss);
+    arena_fini(&fitted->of_population);
+    arena_fini(&fitted->of_occasions);
     arena_fini(&fitted->arena);
     free(fitted->prediction);
     free(fitted->noise);
@@ -305,146 +334,4 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
     fitted->i_data++;
     fitted->i_fit++;
     return STATUS_OK;
-}
-
-/* The model's parameters in an experiment, and those that were free, as in the fit's
- * evaluations. False: out of memory. */
-static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e,
-                            struct predictor_rows *rows)
-{
-    const struct problem_block *block = dataset->block;
-    struct arena *arena = &fitted->arena;
-    size_t n = problem_n_parameter(fitted->problem);
-    struct ode_task task = {.n_phase = 0};
-    struct fit_binding binding;
-    uint32_t *column_of = arena_alloc(arena, (n + 1) * sizeof *column_of);
-    for (size_t i = 0, k = dataset->row * n; column_of && i < n; i++, k++)
-        column_of[i] =
-            block->fixed[k] || !(block->lower[k] < block->upper[k]) ? FIT_NO_COLUMN : (uint32_t)i;
-    if (!column_of ||
-        !ode_task_substitute(&task, rows->n_substitute, rows->substitute, rows->n_measured,
-                             arena) ||
-        !fit_binding_init(&binding, &fitted->model.abi, n, problem_to_model(fitted->problem),
-                          column_of, &task, rows->n_substitute, rows->substitute, arena))
-        return false;
-    double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
-    if (!number)
-        return false;
-    const double *p = dataset->by_experiment ? dataset->by_experiment + (e - dataset->first) * n
-                                             : dataset->record->parameter;
-    fit_binding_numbers(&binding, p, number);
-    struct evaluation evaluation;
-    fit_binding_set(&binding, number, &evaluation);
-    rows->p = evaluation.p;
-    rows->own = evaluation.own;
-    rows->own_sens = evaluation.own_sens;
-    rows->n_sens = binding.n_sens;
-    rows->sens = binding.sens;
-    rows->column = binding.column;
-    rows->n_fitted = n;
-    return true;
-}
-
-/* Whether another experiment begins at the steady state of experiment e. */
-static bool goes_to_rest(const struct fitted_dataset *dataset, size_t e)
-{
-    for (size_t other = dataset->first; dataset->block->steady && other < dataset->end; other++)
-        if (dataset->block->steady[other] == e)
-            return true;
-    return false;
-}
-
-static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_dataset *dataset,
-                                     size_t e)
-{
-    const struct problem_block *block = dataset->block;
-    size_t first = block->row[e], n = block->row[e + 1] - first;
-    bool by_cvodes = dataset->record->notes & NOTE_changed_engine ||
-                     dataset->record->gradient == GRADIENT_adjoint;
-    struct predictor_rows rows = {.t0 = block->t0[e],
-                                  .covariate = block->covariate + e * fitted->model.abi.n_covariate,
-                                  .n_dose = block->first_dose[e + 1] - block->first_dose[e],
-                                  .dose = block->dose + block->first_dose[e],
-                                  .n_call = block->first_call[e + 1] - block->first_call[e],
-                                  .call = block->call + block->first_call[e],
-                                  .n_substitute =
-                                      block->first_substitute[e + 1] - block->first_substitute[e],
-                                  .substitute = block->substitute + block->first_substitute[e],
-                                  .input = block->input + e * fitted->model.abi.n_input,
-                                  .goes_to_rest = goes_to_rest(dataset, e), .n = n, .n_measured = n,
-                                  .measured = measurements_from(&block->measured, first),
-                                  .error = problem_errors(fitted->problem),
-                                  .rtol = dataset->record->rtol,
-                                  .engine = by_cvodes ? ENGINE_REFERENCE : fitted->engine};
-    if (!fill_parameters(fitted, dataset, e, &rows))
-        rows.p = NULL;
-    return rows;
-}
-
-struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset,
-                                  size_t e)
-{
-    arena_reset(&fitted->arena);
-    struct predictor_rows rows = rows_of(fitted, dataset, e);
-    const uint32_t *steady = dataset->block->steady;
-    if (steady && steady[e] != EXPERIMENT_NONE) {
-        fitted->before = rows_of(fitted, dataset, steady[e]);
-        rows.before = &fitted->before;
-    }
-    return rows;
-}
-
-static enum status reserve(struct fitted *fitted, size_t n, struct error *error)
-{
-    if (n <= fitted->n_room)
-        return STATUS_OK;
-    free(fitted->prediction);
-    free(fitted->noise);
-    fitted->n_room = 0;
-    fitted->prediction = malloc(n * sizeof(double));
-    fitted->noise = malloc(n * sizeof(double));
-    if (!fitted->prediction || !fitted->noise)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", n);
-    fitted->n_room = n;
-    return STATUS_OK;
-}
-
-enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset,
-                           bool *predicted, struct error *error)
-{
-    const size_t *row = dataset->block->row;
-    size_t first = row[dataset->first], n = row[dataset->end] - first;
-    char reason[160];
-    enum status status = reserve(fitted, n + 1, error);
-    if (status)
-        return status;
-    *predicted = dataset->p && !dataset->fault;
-    for (size_t e = dataset->first; *predicted && e < dataset->end; e++) {
-        const struct predictor_rows rows = fitted_rows(fitted, dataset, e);
-        *predicted = predictor_run(&fitted->predictor, &rows, fitted->prediction + row[e] - first,
-                                   fitted->noise + row[e] - first, reason);
-    }
-    for (size_t i = 0; !*predicted && i < n; i++)
-        fitted->prediction[i] = fitted->noise[i] = NAN;
-    return STATUS_OK;
-}
-
-/* A measurement without a known scale leaves its dataset without a likelihood. */
-struct residual_kind fitted_errors(const struct fitted *fitted,
-                                   const struct fitted_dataset *dataset)
-{
-    const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
-    const struct measurements measured = measurements_from(&block->measured, first);
-    struct residual_kind errors = fitted->errors;
-    size_t n_value = 0, n_sigma = 0;
-    for (size_t i = 0; i < n && !fitted->model.abi.noise; i++) {
-        errors.likelihood =
-            errors.likelihood && (isnan(measured.value[i]) || !isnan(measured.sigma[i]));
-        n_value += !isnan(measured.value[i]);
-        n_sigma += !isnan(measured.value[i]) && !isnan(measured.sigma[i]);
-    }
-    if (n_value > 0 && errors.loss[measured.observable[0]].has_kink && n_sigma == 0)
-        errors.unit = dataset->record->chi_square / (double)n_value;
-    return errors;
 }

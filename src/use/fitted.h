@@ -8,6 +8,9 @@
 #include "run/plan/recipe.h"
 #include "use/predictor.h"
 
+struct occasions;
+struct result_population;
+
 struct fitted_options {
     const char *result;
     const char *problem; /* NULL: the result's own, or the one that it names */
@@ -48,6 +51,10 @@ struct fitted {
     struct predictor_rows before;
     size_t n_room;              /* of fitted_predict */
     double *prediction, *noise;
+    struct arena of_population, of_occasions;
+    const struct result_population *population; /* NULL: no parameter is random */
+    size_t *occasion;           /* q: the file's parameters that vary between experiments; and */
+    struct occasions *occasions; /* what these add (use/occasions.h), NULL until it is needed */
 };
 
 /* One dataset with its fit; valid until the next call. */
@@ -58,8 +65,9 @@ struct fitted_dataset {
     size_t row;                     /* of the dataset within the block */
     size_t first, end;              /* its experiments within the block */
     const double *p;                /* the file's order; NULL: the dataset has no best fit */
-    const double *by_experiment;    /* the parameters of each experiment, (end - first) x
-                                     * n_parameter; NULL: those of the record */
+    /* The parameters of each experiment, (end - first) x n_parameter. NULL: those of the record,
+     * to which experiments add their most probable effects (use/occasions.h). */
+    const double *by_experiment;
 };
 
 /* Checks that the problem contains the data that were fitted. Informs the listener if the model
@@ -77,6 +85,10 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
  * the next call. */
 struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset,
                                   size_t e);
+
+/* The same, but without effects of experiments unless by_experiment has them. */
+struct predictor_rows fitted_rows_at(struct fitted *fitted, const struct fitted_dataset *dataset,
+                                     size_t e);
 
 /* Predictions and the model's noise (NaN: it has none) at all measurements of the dataset, in
  * their order, into the arrays of `fitted`; valid until the next call. *predicted is false if

@@ -2,6 +2,7 @@
 #include "use/population_draw.h"
 
 #include "base/random.h"
+#include "use/occasions.h"
 #include "use/simulate.h"
 
 #include <math.h>
@@ -52,28 +53,23 @@ enum status population_draw_init(struct population_draw *draw, struct fitted *fi
     size_t n = problem_n_parameter(fitted->problem);
     draw->fitted = fitted;
     draw->seed = seed;
-    enum status status = result_population_read(&draw->population, fitted->result, arena, error);
-    const struct result_population *population = draw->population;
-    if (!status && !population)
-        status = error_set(error, STATUS_USAGE, "%s: %s has no random parameters (stiffit run "
+    enum status status = STATUS_OK;
+    const struct result_population *population = draw->population = fitted->population;
+    if (!population)
+        return error_set(error, STATUS_USAGE, "%s: %s has no random parameters (stiffit run "
                            "--random)", who, result_info(fitted->result)->path);
-    if (status)
-        return status;
     size_t r = population->r, s = population->s;
-    draw->random = arena_calloc(arena, r + s + population->q + 1, sizeof *draw->random);
+    draw->random = arena_calloc(arena, r + s + 1, sizeof *draw->random);
     draw->fixed = arena_calloc(arena, n + 1, 1);
     if (!draw->random || !draw->fixed
         || !ARENA_DOUBLES(arena, {&draw->factor, r, r}, {&draw->deviate, r, 1}, {&draw->p, n, 1},
                           {&draw->start, n, 1}))
         return no_memory(error);
     draw->shared = draw->random + r;
-    draw->occasion = draw->shared + s;
     for (size_t i = 0; !status && i < r; i++)
         status = find_parameter(draw, population->name[i], &draw->random[i], error);
     for (size_t i = 0; !status && i < s; i++)
         status = find_parameter(draw, population->shared_name[i], &draw->shared[i], error);
-    for (size_t i = 0; !status && i < population->q; i++)
-        status = find_parameter(draw, population->occasion_name[i], &draw->occasion[i], error);
     population_draw_factor(population->covariance, r, draw->factor);
     return status;
 }
@@ -162,30 +158,13 @@ static void draw_effects(struct population_draw *draw, size_t n_experiment, uint
                           * random_normal(draw->seed, stream, population->r + k);
 }
 
-double population_draw_shifted(const struct population_draw *draw, size_t i, double value,
-                               double by)
+const double *population_draw_each(struct population_draw *draw, const struct fitted_dataset *data,
+                                   const double *p, const double *effect)
 {
-    const char *const *scales = problem_parameter_scale(draw->fitted->problem);
-    const char *scale = scales[i];
-    double slope, factor = result_population_natural(scale, by, &slope);
-    return strncmp(scale, "log", 3) ? value + by : value * factor;
-}
-
-/* The parameters of each experiment, from those of the dataset and what experiments add. */
-static const double *each_experiment(struct population_draw *draw,
-                                     const struct fitted_dataset *data, const double *p,
-                                     const double *effect)
-{
-    size_t n = problem_n_parameter(draw->fitted->problem), q = draw->population->q;
-    for (size_t e = 0; e < data->end - data->first && q > 0; e++) {
-        memcpy(draw->by_experiment + e * n, p, n * sizeof *p);
-        for (size_t o = 0; o < q && effect; o++) {
-            size_t i = draw->occasion[o];
-            draw->by_experiment[e * n + i] =
-                population_draw_shifted(draw, i, p[i], effect[e * q + o]);
-        }
-    }
-    return q > 0 ? draw->by_experiment : NULL;
+    if (draw->population->q == 0)
+        return NULL;
+    occasions_apply(draw->fitted, data->end - data->first, p, effect, draw->by_experiment);
+    return draw->by_experiment;
 }
 
 bool population_draw_predict(struct population_draw *draw, const struct fitted_dataset *data,
@@ -199,9 +178,9 @@ bool population_draw_predict(struct population_draw *draw, const struct fitted_d
     record.parameter = p;
     there.record = &record;
     there.p = p;
-    there.by_experiment = each_experiment(draw, data, p, effect);
+    there.by_experiment = population_draw_each(draw, data, p, effect);
     for (size_t e = data->first; e < data->end && good; e++) {
-        const struct predictor_rows rows = fitted_rows(draw->fitted, &there, e);
+        const struct predictor_rows rows = fitted_rows_at(draw->fitted, &there, e);
         size_t at = row[e] - row[data->first];
         good = predictor_run(&draw->fitted->predictor, &rows, draw->prediction + at,
                              draw->noise + at, reason);

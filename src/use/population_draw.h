@@ -13,7 +13,7 @@ struct population_draw {
     struct arena arena;          /* of all but what is of a dataset's measurements */
     double *factor;              /* r x r, column-major: lower, of the covariance */
     double *deviate;             /* r */
-    size_t *random, *shared, *occasion; /* r, s, q: the file's parameters */
+    size_t *random, *shared;     /* r, s: the file's parameters */
     double *p, *start;           /* n_parameter: the drawn ones, and the typical ones */
     int8_t *fixed;               /* n_parameter: of the dataset */
     double *value, *prediction, *noise; /* n_room: of a dataset's measurements */
@@ -39,9 +39,10 @@ void population_draw_replicate(struct population_draw *draw, const struct fitted
  * there, and they are NaN. */
 bool population_draw_predict(struct population_draw *draw, const struct fitted_dataset *data,
                              double *p, const double *effect);
-/* The natural value of parameter i, moved by this on the optimiser's scale. */
-double population_draw_shifted(const struct population_draw *draw, size_t i, double value,
-                               double by);
+/* The parameters of each experiment at p, with effects as above; NULL: they are p. Valid until the
+ * next call of these functions. */
+const double *population_draw_each(struct population_draw *draw, const struct fitted_dataset *data,
+                                   const double *p, const double *effect);
 /* Lower L (r x r, column-major, its upper triangle is left) with LL' = covariance; a variance of 0
  * has a row and column of zeros, and so has a direction in which there is no spread. */
 void population_draw_factor(const double *covariance, size_t r, double *factor);

@@ -2,15 +2,13 @@
 #include "use/population_mode.h"
 
 #include "fit/matrix.h"
+#include "use/occasions.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Steps of differences, in standard deviations over the population, and the tolerance for these. */
 static const double DIFFERENCE = 0.01, TIGHTER = 1e-2;
-/* Steps to the mode of what experiments add, in their standard deviations. */
-static const double MODE_DIFFERENCE = 0.02, MODE_FOUND = 1e-4, MODE_LONGEST = 2;
-enum { MODE_STEPS = 30 };
 /* The symmetric root of a covariance costs some 20 n^3; beyond so many measurements Cholesky's
  * factor takes its place. */
 enum { MOST_SYMMETRIC = 128 };
@@ -22,9 +20,8 @@ struct around {
     struct residual_kind errors;
     size_t n, n_experiment, r, q;
     double *p;                 /* n_parameter: at the mode, natural scale */
-    double *moved;             /* n_parameter, or n_experiment: scratch */
+    double *moved;             /* n_parameter: scratch */
     double *effect, *other;    /* n_experiment x q */
-    double *left, *here, *right; /* n_experiment: values of the objective */
     double *by;                /* n x (r + q): derivatives on the optimiser's scale */
 };
 
@@ -35,76 +32,6 @@ static size_t experiment_of(const struct around *around, size_t i)
     while (row[e + 1] - row[around->data->first] <= i)
         e++;
     return e - around->data->first;
-}
-
-/* What the measurements of each experiment, and what it adds, contribute to -log likelihood. */
-static void evaluate(struct around *around, const double *effect, double *value)
-{
-    struct population_draw *draw = around->draw;
-    const struct result_population *population = draw->population;
-    bool is_good = population_draw_predict(draw, around->data, around->p, effect);
-    for (size_t e = 0; e < around->n_experiment; e++) {
-        value[e] = is_good ? 0 : INFINITY;
-        for (size_t o = 0; o < around->q; o++) {
-            double deviation = population->occasion_deviation[o];
-            double z = deviation > 0 ? effect[e * around->q + o] / deviation : 0;
-            value[e] += 0.5 * z * z;
-        }
-    }
-    for (size_t i = 0; i < around->n && is_good; i++) {
-        struct residual residual = residual_of(&around->errors, &around->measured, i,
-                                               draw->prediction[i], draw->noise[i]);
-        if (!isnan(around->measured.value[i]))
-            value[experiment_of(around, i)] += isnan(residual.loss) ? INFINITY : residual.loss;
-    }
-}
-
-/* A step of each experiment's effect o towards its mode, by differences; returns the longest one in
- * standard deviations. Steps that do not lower the objective are halved once, then left out. */
-static double step_effect(struct around *around, size_t o)
-{
-    size_t q = around->q, n = around->n_experiment;
-    double deviation = around->draw->population->occasion_deviation[o], longest = 0;
-    double h = MODE_DIFFERENCE * deviation;
-    memcpy(around->other, around->effect, n * q * sizeof *around->other);
-    evaluate(around, around->effect, around->here);
-    for (int side = -1; side <= 1; side += 2) {
-        for (size_t e = 0; e < n; e++)
-            around->other[e * q + o] = around->effect[e * q + o] + side * h;
-        evaluate(around, around->other, side < 0 ? around->left : around->right);
-    }
-    for (size_t e = 0; e < n; e++) {
-        double slope = (around->right[e] - around->left[e]) / (2 * h);
-        double second = (around->right[e] - 2 * around->here[e] + around->left[e]) / (h * h);
-        double step = -slope / fmax(second, 1 / (deviation * deviation));
-        step = fmax(-MODE_LONGEST * deviation, fmin(MODE_LONGEST * deviation, step));
-        around->moved[e] = isfinite(step) ? step : 0;
-    }
-    for (int halved = 0; halved < 2; halved++) {
-        for (size_t e = 0; e < n; e++)
-            around->other[e * q + o] = around->effect[e * q + o] + around->moved[e];
-        evaluate(around, around->other, around->left);
-        for (size_t e = 0; e < n; e++) {
-            bool is_lower = around->left[e] <= around->here[e];
-            if (is_lower)
-                around->effect[e * q + o] += around->moved[e];
-            longest = is_lower ? fmax(longest, fabs(around->moved[e]) / deviation) : longest;
-            around->moved[e] *= is_lower ? 0 : 0.25;
-        }
-    }
-    return longest;
-}
-
-/* What the experiments add is independent, given the dataset's own parameters. */
-static void find_effects(struct around *around)
-{
-    double longest = around->q > 0 ? INFINITY : 0;
-    for (int i = 0; i < MODE_STEPS && longest > MODE_FOUND; i++) {
-        longest = 0;
-        for (size_t o = 0; o < around->q; o++)
-            if (around->draw->population->occasion_deviation[o] > 0)
-                longest = fmax(longest, step_effect(around, o));
-    }
 }
 
 /* A prediction as residuals are of it. */
@@ -124,7 +51,7 @@ static void differ(struct around *around, size_t i, const size_t *o, double devi
         memcpy(around->moved, around->p, n_parameter * sizeof *around->moved);
         memcpy(around->other, around->effect, around->n_experiment * q * sizeof *around->other);
         if (!o)
-            around->moved[i] = population_draw_shifted(draw, i, around->p[i], side * h);
+            around->moved[i] = occasions_shift(draw->fitted, i, around->p[i], side * h);
         for (size_t e = 0; o && e < around->n_experiment; e++)
             around->other[e * q + *o] += side * h;
         population_draw_predict(draw, around->data, around->moved, around->other);
@@ -243,10 +170,8 @@ static bool make_around(struct around *around, struct population_draw *draw,
                               .measured = measurements_from(&data->block->measured,
                                                             row[data->first])};
     return ARENA_DOUBLES(arena, {&around->p, n_parameter, 1},
-                         {&around->moved, n_parameter + n_experiment, 1},
-                         {&around->effect, n_experiment, q}, {&around->other, n_experiment, q},
-                         {&around->left, n_experiment, 1}, {&around->here, n_experiment, 1},
-                         {&around->right, n_experiment, 1}, {&around->by, n, r + q});
+                         {&around->moved, n_parameter, 1}, {&around->effect, n_experiment, q},
+                         {&around->other, n_experiment, q}, {&around->by, n, r + q});
 }
 
 static bool find_conditional(struct around *around, const double *residual, const double *sigma,
@@ -266,7 +191,7 @@ static bool find_conditional(struct around *around, const double *residual, cons
         differ(around, draw->random[a], NULL, population->standard_deviation[a],
                around->by + a * n);
     for (size_t o = 0; o < around->q; o++)
-        differ(around, draw->occasion[o], &o, population->occasion_deviation[o],
+        differ(around, draw->fitted->occasion[o], &o, population->occasion_deviation[o],
                around->by + (around->r + o) * n);
     around->data = data;
     return put_conditional(around, residual, sigma, conditional, arena);
@@ -287,7 +212,12 @@ bool population_mode_residuals(struct population_draw *draw, const struct fitted
         return true;
     memcpy(around.p, data->record->parameter,
            problem_n_parameter(draw->fitted->problem) * sizeof *around.p);
-    find_effects(&around);
+    if (around.q > 0) {
+        if (!occasions_find(draw->fitted, data))
+            return false;
+        memcpy(around.effect, draw->fitted->occasions->found,
+               around.n_experiment * around.q * sizeof *around.effect);
+    }
     if (!population_draw_predict(draw, data, around.p, around.effect))
         return true;
     memcpy(individual, draw->prediction, around.n * sizeof *individual);

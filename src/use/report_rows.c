@@ -261,6 +261,8 @@ static enum status make_typical(struct walk *walk, struct error *error)
     record.parameter = walk->draw.start;
     there.record = &record;
     there.p = record.parameter;
+    if (!status)
+        there.by_experiment = population_draw_each(&walk->draw, &walk->dataset, there.p, NULL);
     return status ? status
                   : curves_make(&walk->typical, &walk->report->fitted, &there, N_GRID, error);
 }

@@ -33,7 +33,7 @@ struct drawing {
     size_t n, n_replicate;       /* parameters; 0: no replicates */
     double *band;                /* n_band probabilities */
     size_t n_band;
-    double *prediction, *noise;  /* rows of the grid */
+    double *prediction, *noise, *time; /* rows of the grid */
     double *value;               /* n_replicate of them for quantiles, or one */
     double *quantile;            /* n_band x rows */
     double *p, *theta, *factor, *deviate; /* n; n; n x n; n */
@@ -152,7 +152,8 @@ static void draw_parameters(struct drawing *drawing, const struct fitted_dataset
         draw_prior(drawing, dataset, stream);
 }
 
-/* Predicts the grid in experiment e of a dataset; NaN where that is impossible. */
+/* Predicts the grid in experiment e of a dataset; NaN where that is impossible, as before its
+ * initial time. */
 static void predict_grid(struct drawing *drawing, const struct fitted_dataset *dataset, size_t e)
 {
     const struct simulate_grid *grid = &drawing->grid;
@@ -161,15 +162,17 @@ static void predict_grid(struct drawing *drawing, const struct fitted_dataset *d
     rows.t0 = isnan(drawing->options->t0) ? rows.t0 : drawing->options->t0;
     rows.n = grid->n;
     rows.n_measured = 0;
-    rows.measured = (struct measurements){.time = grid->time,
+    for (size_t i = 0; i < grid->n; i++) /* rows before it stay, but at it */
+        drawing->time[i] = grid->time[i] < rows.t0 ? rows.t0 : grid->time[i];
+    rows.measured = (struct measurements){.time = drawing->time,
                                           .side = grid->side,
                                           .observable = grid->observable};
     bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
-    for (size_t i = 0; i < grid->n; i++)
-        good = good && grid->time[i] >= rows.t0;
     if (!good || !predictor_run(&drawing->fitted.predictor, &rows, drawing->prediction,
                                 drawing->options->with_noise ? drawing->noise : NULL, reason))
-        for (size_t i = 0; i < grid->n; i++)
+        good = false;
+    for (size_t i = 0; i < grid->n; i++)
+        if (!good || grid->time[i] < rows.t0)
             drawing->prediction[i] = drawing->noise[i] = NAN;
 }
 
@@ -379,6 +382,7 @@ static enum status allocate(struct drawing *drawing, struct error *error)
     /* of quantiles, the room behind the values is for sorting */
     if (!drawing->free || n_value > (size_t)1e15 / (n_row + n_value) ||
         !ARENA_DOUBLES(arena, {&drawing->prediction, n_row, 1}, {&drawing->noise, n_row, 1},
+                       {&drawing->time, n_row, 1},
                        {&drawing->value, n_row + 1, n_value + 1},
                        {&drawing->quantile, n_row, drawing->n_band + 1}, {&drawing->p, n + 1, 1},
                        {&drawing->factor, n + 1, 2 * n + 2}, {&drawing->deviate, n + 1, 1},
@@ -488,6 +492,13 @@ static enum status open_tables(struct drawing *drawing, struct model *model, dou
         status = fitted_open_given(&drawing->fitted, file, model, &options->ode, error);
     unlink(file);
     rmdir(path);
+    size_t n = strlen(file);
+    if (status && !strncmp(error->message, file, n)) { /* nobody has seen this file */
+        const char *rest = error->message + n, *colon = strstr(rest, ": ");
+        const struct error fault = *error;
+        error_set(error, status, "the tables%s",
+                  colon ? fault.message + (colon - error->message) : fault.message + n);
+    }
     return status;
 }
 

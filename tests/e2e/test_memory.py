@@ -44,6 +44,38 @@ def test_a_million(tmp):
     assert peak < LIMIT_MIB, peak
 
 
+def peak_for_subjects(tmp, plugin, n):
+    """MiB of a fit with random parameters, whose datasets take turns on the lanes."""
+    rng = np.random.default_rng(1)
+    t = np.array([0.25, 0.5, 1, 2, 3, 5, 8, 12, 18, 24])
+    ka, v, cl = np.exp(rng.normal(np.log([1.2, 10, 1.5]), [0.4, 0.25, 0.3], (n, 3))).T[:, :, None]
+    y = 100*ka/(v*ka - cl)*(np.exp(-cl/v*t) - np.exp(-ka*t))*(1 + 0.15*rng.normal(size=(n, len(t))))
+    rows = np.column_stack([np.repeat(np.arange(n), len(t)), np.tile(t, n), np.zeros(y.size), y.ravel(),
+                            np.full(y.size, np.nan)])
+    problem = tmp / f"s{n}.h5"
+    h.write_problem(problem, plugin, [f"d{d}" for d in range(n)], rows)
+    figures = measure([h.STIFFIT, "run", problem, "--trust", "-q", "--random", "ka,V,CL", "--share", "b"],
+                      tmp / "figures.json", env=h.environment())
+    assert figures["code"] == 0, figures
+    return figures["max_rss_mib"]
+
+
+@h.slow
+def test_random_parameters(tmp):
+    """A dataset keeps some 3 KiB, its state of 1 KiB is there three times at most, and up to 4,096 datasets are in the
+    reader's blocks, of 2 KiB each, four times. Stacks and arrays, 25 KiB, are those of lanes, not of datasets."""
+    if h.SANITIZE:
+        h.skip("a sanitizer's own memory grows")
+    model, plugin = tmp / "model.ode", tmp / "model.so"
+    model.write_text("parameter ka = 1 scale log\nparameter V = 12 scale log\nparameter CL = 2 scale log\n"
+                     "parameter b = 0.2 in [1e-3, 10] scale log\ngut(0) = 100\ngut' = -ka*gut\nbody(0) = 0\n"
+                     "body' = ka*gut - CL/V*body\nobserve c = body/V sd b*c\n")
+    h.stiffit("model", "build", model, "-o", plugin)
+    small, large = (peak_for_subjects(tmp, plugin, n) for n in (500, 2000))
+    print(f"{small:.1f} MiB, then {large:.1f} MiB")
+    assert (large - small)*1024/1500 < 16, (small, large)
+
+
 def write_experiments(path, n_dataset, n_each):
     """As many experiments for each dataset, each with a dose of its own amount and two measurements."""
     rng = np.random.default_rng(1)

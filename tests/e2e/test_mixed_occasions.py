@@ -3,6 +3,9 @@ where log y is linear in log A and k, so that the likelihood has a closed form.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import csv
+import io
+
 import h5py
 import numpy as np
 from scipy.optimize import minimize
@@ -63,6 +66,17 @@ class Data:
             total += np.linalg.slogdet(v)[1] + residual @ np.linalg.solve(v, residual)
         return total
 
+    def modes(self, theta):
+        """The logarithm of predictions at the datasets' most probable random parameters: best linear unbiased predictors."""
+        z = np.log(self.y)
+        for d in range(self.n):
+            mine = self.dataset[self.experiment] == d
+            t, e = self.t[mine], self.experiment[mine]
+            spread = theta[2] * np.outer(t, t) + theta[3] + theta[4] * np.outer(t, t) * (e[:, None] == e)
+            mean = theta[1] - theta[0] * t
+            z[mine] = mean + spread @ np.linalg.solve(spread + theta[5]**2 * np.eye(len(t)), z[mine] - mean)
+        return z
+
     def maximum(self):
         """Estimates, -2 log L, standard errors from its second derivatives."""
         def natural(u):
@@ -82,6 +96,10 @@ class Data:
         return theta, self.value(theta), np.sqrt(np.diag(np.linalg.inv(0.5 * hessian)))
 
 
+def table(*words):
+    return list(csv.DictReader(io.StringIO(h.stiffit(*words).stdout)))
+
+
 def test_closed_form(tmp):
     data = Data(20, 5)
     theta, value, error = data.maximum()
@@ -98,6 +116,35 @@ def test_closed_form(tmp):
         assert list(found["occasion_name"]) == ["k"]
     shown = h.stiffit("show", h.result_path(problem[0])).stdout
     assert "by experiment" in shown, shown
+
+
+def test_predictions(tmp):
+    """What experiments add is in every prediction of the individual fits, in whatever command."""
+    data = Data(12, 5, by_experiment=0.3)
+    problem = data.write(tmp / "p.h5")
+    found = mixed.run(problem, *WORDS, "--likelihood", "laplace")
+    estimate = np.array(found["estimate"])
+    estimate[-1] = np.exp(estimate[-1])  # sigma, of scale log
+    predicted, sigma = data.modes(estimate), estimate[-1]
+    apart = data.modes(np.where(np.arange(6) == 4, 0, estimate)) - predicted
+    assert np.max(np.abs(apart)) > sigma, apart  # the effects matter here
+    result = h.result_path(problem[0])
+    # modes are found within 1e-4 of their deviations, which are about as large as sigma
+    off = 2e-3 * sigma
+    rows = table("export", result, "--what", "predictions", "--trust")
+    assert [row["experiment"] for row in rows] == [f"e{e}" for e in data.experiment]
+    np.testing.assert_allclose(np.log([float(row["prediction"]) for row in rows]), predicted, rtol=0, atol=off)
+    rows = table("export", result, "--what", "residuals", "--trust")
+    residual = np.log(data.y) - predicted
+    np.testing.assert_allclose([float(row["residual"]) for row in rows], residual, rtol=0, atol=off)
+    np.testing.assert_allclose([float(row["weighted_residual"]) for row in rows], residual / sigma, rtol=0, atol=2e-3 * 3)
+    # the middle of the list, so that datasets before it are passed over
+    rows = table("simulate", result, "--id", "d6", "--times", "0,5", "--trust")
+    where = [i for i in range(len(data.t)) if data.dataset[data.experiment[i]] == 6]
+    for i in where:
+        mine = [row for row in rows if row["experiment"] == f"e{data.experiment[i]}"]
+        a, b = (np.log(float(mine[k]["value"])) for k in (0, -1))
+        np.testing.assert_allclose(a + (b - a) * data.t[i] / 5, predicted[i], rtol=0, atol=off)
 
 
 def test_none(tmp):

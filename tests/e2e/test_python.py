@@ -153,7 +153,7 @@ def test_errors_name_rows_and_keywords(tmp):
     refused(Error, lambda: stiffit.fit(df, TEXT + "z' = q*y\n"), "model:7:1", "`z`", "model:7:6", "`q` is not defined")
     refused(Error, lambda: stiffit.fit(df, TEXT, share="q"), "share: there is no parameter 'q'")
     refused(Error, lambda: stiffit.fit(df, TEXT, start={"q": 1}), "start: the model has no parameter 'q'")
-    refused(Error, lambda: fitted().plot("zz"), "id: the result has no dataset 'zz'")
+    refused(Error, lambda: fitted().plot("zz"), "the result", "has no dataset 'zz'")
     refused(Error, lambda: fitted().export("fitz"), "what: 'fitz'")
     # what a fit says of its data, too: rows are sorted by dataset in the file, but not in the table
     mixed = counted.assign(sigma=np.where(np.arange(48) == 37, -1.0, 0.01)).sort_values("time", kind="stable")
@@ -197,6 +197,10 @@ def test_types_do_not_depend_on_the_data(tmp):
     text = pandas.Series([""], dtype=str).dtype
     assert all(table.dtypes[name] == wanted[name] for name in common), table.dtypes
     assert wanted["k"] == "float64" and wanted["iterations"] == "int64" and wanted["message"] == wanted["id"] == text
+    odd = ["\u00e9\u03bc", "a,b", 'q"x', " blank ", "#1", "two\nlines", "x;y"]
+    tables = {name: {"time": [1, 2], "value": [0.5, 0.3]} for name in odd}
+    table = stiffit.fit(tables, TEXT, evaluate=True, progress=False).table
+    assert list(table["id"]) == odd
     assert (fitted().export(where="k > 99").dtypes == wanted).all()
     assert (fitted().residuals(where="k > 99").dtypes == fitted().residuals().dtypes).all()
 
@@ -254,6 +258,13 @@ def test_simulation_without_a_fit(tmp):
     stiffit, _, _ = load()
     table = stiffit.simulate(TEXT, np.array([0, 0.5, 3]), set={"k": 0.3, "A": np.float64(2)})
     np.testing.assert_allclose(table["value"], 2 * np.exp(-0.3 * np.array([0, 0.5, 3])), rtol=1e-6)
+    many = {"dataset": ["u", "v"], "k": [0.5, 0.1], "A": 2}
+    table = stiffit.simulate(TEXT, [0, 2], parameters=many)
+    np.testing.assert_allclose(table["value"], 2 * np.exp(-np.outer([0.5, 0.1], [0, 2])).ravel(), rtol=1e-6)
+    bands = stiffit.simulate(TEXT, [0, 2], parameters=many, bands=[0.05, 0.95], noise=0.1, seed=3)
+    assert set(bands.dtypes[4:]) == {np.dtype(float)} and len(bands) == 4
+    refused(stiffit.StiffitError, lambda: stiffit.simulate(TEXT, 1, parameters={**many, "k": [1, "fast"]}),
+            "parameters, row 1: column 'k': 'fast'")
     path = stiffit.simulate(TEXT, "1:8:1", output=tmp / "s.h5", datasets=4, spread=0.2, noise=0.01)
     with h5py.File(path) as f:
         assert f["measurements/time"].shape == (32,)

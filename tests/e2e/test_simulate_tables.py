@@ -75,6 +75,15 @@ def test_values_outside_of_the_bounds_and_on_zero(tmp):
     np.testing.assert_allclose(numbers(table, "value"), [0.02, 100 * np.exp(-10)], rtol=1e-5)  # 1e-8 a step
 
 
+def test_times_before_the_initial_one_have_no_value(tmp):
+    (tmp / "m.ode").write_text("model m\nparameter k = 1\nx(0) = 3\nx' = -k*x\nobserve y = x\n")
+    (tmp / "p.csv").write_text("dataset,k,t0\na,0.5,2\nb,2,\n")
+    done = simulate(tmp, "-p", tmp / "p.csv", "-t", "1,2,4")
+    np.testing.assert_allclose(numbers(rows(done.stdout), "value"),
+                               [np.nan, 3, 3 * np.exp(-1), *(3 * np.exp([-2, -4, -8]))], rtol=1e-6)
+    assert "1 of 6 predictions" in done.stderr, done.stderr
+
+
 def test_experiments_inputs_and_steady_states(tmp):
     (tmp / "m.ode").write_text("""model two
 parameter k = 1, g = 2
@@ -190,6 +199,10 @@ def test_faults_say_what_to_do(tmp):
     assert "dataset 'a' cannot be simulated" in done.stderr and "wt" in done.stderr, done.stderr
     (tmp / "p.csv").write_text("dataset,k,V,wt\na,0.1,1,1\na,0.1,1,1\n")
     assert "appears twice" in simulate(tmp, *table, "-t", "1", code=3).stderr
+    (tmp / "p.csv").write_text("dataset,k,V,wt\n,0.1,1,1\n")
+    done = simulate(tmp, *table, "-t", "1", code=3)
+    assert "the tables: " in done.stderr and "/tmp" not in done.stderr and "id" in done.stderr, done.stderr
+    assert "standard input" in simulate(tmp, "-p", "-", "-t", "1", code=2).stderr
     (tmp / "p.csv").write_text("dataset,k,V,wt\n")
     assert "no datasets" in simulate(tmp, *table, "-t", "1", code=3).stderr
 

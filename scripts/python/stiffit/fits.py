@@ -53,16 +53,24 @@ def problem(df: Table, model: Path, output: Path, **options: Any) -> pathlib.Pat
 
 
 def _problem(df: Table, model: Path, path: pathlib.Path, options: Dict[str, Any], names: Names) -> None:
-    given = {name: options.pop(name) for name in _TABLES if options.get(name) is not None}
-    words = words_of("import", options)
+    words = words_of("import", {name: value for name, value in options.items() if name not in _TABLES})
     with tempfile.TemporaryDirectory() as folder:
         words += [f"--model={_model_file(model, folder, names)}", f"--output={path}", "--overwrite", "--quiet"]
         check("import", words, names, folder)
-        # The files have short names, which the problem keeps for messages on rows.
-        files = {name: os.path.abspath(table) if isinstance(table, (str, os.PathLike))
-                 else tables.write(table, name, _TABLES[name], folder, names) for name, table in given.items()}
-        words += [f"--{'datasets' if name == 'covariates' else name}={file}" for name, file in files.items()]
+        words += _write_tables(options, _TABLES, folder, names)
         call("import", [*words, tables.write(df, "measurements", "dataset", folder, names)], names=names, folder=folder)
+
+
+def _write_tables(options: Mapping[str, Any], keys: Mapping[str, str], folder: str, names: Names) -> List[str]:
+    """Writes the options that are tables, and returns words that name their files. These have short names, which a problem
+    keeps for messages on rows."""
+    words = []
+    for name, table in options.items():
+        if name in keys and table is not None:
+            file = (os.path.abspath(table) if isinstance(table, (str, os.PathLike))
+                    else tables.write(table, name, keys[name], folder, names))
+            words.append(f"--{'datasets' if name == 'covariates' else name}={file}")
+    return words
 
 
 def _model_file(model: Any, folder: str, names: Names) -> str:
@@ -154,12 +162,15 @@ def compare(*results: Union[Result, Path]) -> Comparison:
 
 def simulate(model: Path, times: Any = None, *, output: Optional[Path] = None, **options: Any) -> Any:
     """Predictions of a model at the given times, as a DataFrame; or, with output and datasets=100, a problem file of synthetic
-    datasets, whose path is returned. Keywords are options of `stiffit simulate`.
+    datasets, whose path is returned. Keywords are options of `stiffit simulate`, and tables of what is simulated: parameters
+    (a row for each dataset), experiments, doses, inputs, events.
 
     >>> stiffit.simulate(model, [0, 1], set={"k": 0.5, "A": 2}).round(4)
          dataset  time observable   value
     0  simulated   0.0          y  2.0000
     1  simulated   1.0          y  1.2131
+    >>> stiffit.simulate(model, 1, parameters={"dataset": ["u", "v"], "A": [2, 4]})["value"].round(4).tolist()
+    [1.2131, 2.4261]
     """
     names = Names()
     with tempfile.TemporaryDirectory() as folder:
@@ -167,8 +178,11 @@ def simulate(model: Path, times: Any = None, *, output: Optional[Path] = None, *
 
 
 def _simulate(words: List[str], times: Any, output: Optional[Path], options: Mapping[str, Any], names: Names,
-              folder: Optional[Path] = None) -> Any:
-    words = [*words_of("simulate", {"times": times, **options}), *words]
+              folder: str) -> Any:
+    keys = {**_TABLES, "parameters": "dataset"}
+    plain = {name: value for name, value in options.items() if name not in keys}
+    words = [*words_of("simulate", {"times": times, **plain}), *words]
+    words += _write_tables(options, keys, folder, names)
     if output is None:
         return tables.read(call("simulate", ["--types-row", *words], names=names, folder=folder))
     path = absolute(output)
@@ -326,7 +340,8 @@ class Result:
         >>> stiffit.run(path, progress=False, overwrite=True)
         <stiffit.Result again.result.h5: 6 fits, 6 converged>
         """
-        return _simulate([str(self.path)], times, output, options, Names())
+        with tempfile.TemporaryDirectory() as folder:
+            return _simulate([str(self.path)], times, output, options, Names(), folder)
 
     def covariance(self, id: Optional[str] = None, *, correlation: bool = False) -> Frame:  # pylint: disable=redefined-builtin
         """The covariance of the parameters of a dataset, natural scale, or their correlation; a dataset must be named if there

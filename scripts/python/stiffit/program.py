@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import warnings
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -71,9 +72,9 @@ def _text(value: Any) -> str:
     return repr(float(value)) if hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)
 
 
-def _items(value: Any) -> Optional[List[str]]:
-    """The items of a list, an array, or {name: value}; None: it is a single value."""
-    if isinstance(value, Mapping):
+def _items(value: Any, has_names: bool = True) -> Optional[List[str]]:
+    """The items of a list, an array, {name: value} or a Series; None: it is a single value."""
+    if hasattr(value, "items") and has_names:
         return [f"{name}={','.join(_items(item) or [_text(item)])}" for name, item in value.items()]
     if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         return None
@@ -92,7 +93,7 @@ def words_of(command: str, keywords: Mapping[str, Any]) -> List[str]:
         if value is True and described.value in ("", "?"):
             words.append("--" + option)
             continue
-        items = _items(value)
+        items = _items(value, isinstance(value, Mapping) or "=" in described.value)
         if described.value in ("FILE", "DIR", "MODEL", "RESULT") and value != "-":
             value = os.path.abspath(value)
         for text in [_text(value)] if items is None else items if described.repeats else [",".join(items)]:
@@ -154,8 +155,16 @@ def call(command: str, words: Sequence[str], *, names: Optional[Names] = None, a
         raise StiffitError(_reason(said + rest_said, names, command) or f"exit code {process.returncode}", process.returncode)
     for line in _lines(rest_said):
         if "stiffit: note: " in line:
-            warnings.warn(names.translate(line.partition("note: ")[2], command), StiffitWarning, stacklevel=4)
+            warnings.warn(names.translate(line.partition("note: ")[2], command), StiffitWarning, stacklevel=_callers())
     return out.decode()
+
+
+def _callers() -> int:
+    """The stacklevel of the line outside of this package, for a warning of the function that calls this one."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(str(__package__) + "."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _lines(said: str) -> List[str]:

@@ -121,11 +121,13 @@ def _row_of_line(table: Frame) -> Callable[[int], str]:
 def write(table: Table, what: str, key: str, folder: str, names: Names) -> str:
     """Writes the table into the folder, and returns the file's name there, which is `what` it is."""
     rows = frame(table, what, key)
+    if rows.columns.nlevels > 1:
+        raise ValueError(f"{what}: the names of the columns have several levels: {list(rows.columns)[:3]}")
     if not len(rows):
         raise ValueError(f"{what}: there are no rows")
     if any(name is None or name == "" for name in rows.columns):
         raise ValueError(f"{what}: there is a column without a name")
-    rows.apply(_text_of).to_csv(os.path.join(folder, what), index=False, float_format="%.17g", lineterminator="\n")
+    rows.apply(_text_of).to_csv(os.path.join(folder, what), index=False, float_format="%.17g", quoting=csv.QUOTE_ALL)
     names.add(what, what, _row_of_line(rows))
     return what
 

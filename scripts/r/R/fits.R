@@ -32,16 +32,21 @@ write_problem <- function(data, model, path, options, names) {
   words <- c(words_of("import", options[!names(options) %in% tables]), paste0("--model=", source$file),
              paste0("--output=", path), "--overwrite", "--quiet")
   check_options("import", words, names, folder)
-  # The files have short names, which the problem keeps for messages on rows.
-  for (name in intersect(tables, names(options))) {
+  written <- write_tables(options, folder)
+  names <- c(names, written$names, list(write_table(data, "measurements", folder)))
+  unlink(call_program("import", c(words, written$words, "measurements"), names, folder = folder))
+}
+
+# Writes the options that are tables: words that name their files, and their names. The files have short names, which a problem
+# keeps for messages on rows.
+write_tables <- function(options, folder) {
+  options <- options[names(options) %in% tables & !vapply(options, is.null, NA)]
+  files <- lapply(stats::setNames(nm = names(options)), function(name) {
     table <- options[[name]]
-    if (is.null(table)) next
-    file <- if (is.character(table)) list(file = absolute(table), name = table) else write_table(table, name, folder)
-    names <- c(names, list(file))
-    words <- c(words, sprintf("--%s=%s", if (name == "covariates") "datasets" else name, file$file))
-  }
-  names <- c(names, list(write_table(data, "measurements", folder)))
-  unlink(call_program("import", c(words, "measurements"), names, folder = folder))
+    if (is.character(table)) list(file = absolute(table), name = table) else write_table(table, name, folder)
+  })
+  list(words = sprintf("--%s=%s", sub("^covariates$", "datasets", names(files)), vapply(files, function(it) it$file, "")),
+       names = unname(files))
 }
 
 stiffit_fit <- function(data, model, output = NULL, progress = interactive(), ...) {
@@ -175,8 +180,11 @@ stiffit_simulate <- function(model, times, output = NULL, ...) {
   folder <- new_folder()
   on.exit(unlink(folder, recursive = TRUE))
   source <- model_file(model, folder)
-  words <- c(words_of("simulate", list(times = times, output = output, ...)), paste0("--model=", source$file))
-  made <- call_program("simulate", c(words, if (is.null(output)) "--types-row" else "--quiet"), list(source), folder = folder)
+  options <- list(times = times, output = output, ...)
+  written <- write_tables(options, folder)
+  words <- c(words_of("simulate", options[!names(options) %in% tables]), paste0("--model=", source$file), written$words)
+  made <- call_program("simulate", c(words, if (is.null(output)) "--types-row" else "--quiet"), c(list(source), written$names),
+                       folder = folder)
   if (is.null(output))
     return(read_table(made))
   unlink(made)
@@ -190,8 +198,13 @@ stiffit_report <- function(result, output, ...) {
 
 stiffit_population <- function(result, ...) {
   all <- shown(result)
-  if (!is.null(all$population))
-    return(structure(c(list(parameters = all$population$random), all$population), class = "stiffit_population"))
+  if (!is.null(all$population)) {
+    found <- all$population
+    names(found)[names(found) == "random"] <- "parameters"
+    if (nrow(found$covariance) == nrow(found$parameters)) # by experiment there are more
+      dimnames(found$covariance) <- rep(list(found$parameters$name), 2)
+    return(structure(found, class = "stiffit_population"))
+  }
   words <- words_of("population", list(...))
   found <- read_json(of_result("population", result, c("--json", words)))
   found$table <- read_table(of_result("population", result, c("--output=-", "--types-row", words)))

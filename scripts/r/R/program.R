@@ -37,7 +37,9 @@ options_of <- function(command) {
 # Numbers with the fewest of 15 or 17 digits that read back to the same.
 number_text <- function(x) {
   text <- sprintf("%.15g", x)
-  more <- !is.na(x) & as.numeric(text) != x
+  known <- !is.na(x)
+  more <- known
+  more[known] <- as.numeric(text[known]) != x[known]
   text[more] <- sprintf("%.17g", x[more])
   text
 }
@@ -66,7 +68,7 @@ words_of <- function(command, arguments) {
     }
     if (!is_flag && row$value %in% c("FILE", "DIR", "MODEL", "RESULT") && !identical(value, "-"))
       value <- absolute(value)
-    items <- if (is.null(names(value))) {
+    items <- if (is.null(names(value)) || (nrow(row) && !grepl("=", row$value))) {
       item_text(unlist(value))
     } else {
       paste0(names(value), "=", vapply(as.list(value), function(item) paste(item_text(item), collapse = ","), ""))
@@ -116,6 +118,14 @@ reason <- function(said, names, command) {
   paste(sub("^stiffit: error: ", "", translate(said, names, command)), collapse = "\n")
 }
 
+# The exit code of a command line. It is in a file, for not every locale has all its letters.
+run_shell <- function(line) {
+  script <- tempfile("stiffit-sh-")
+  on.exit(unlink(script))
+  writeLines(enc2utf8(line), script, useBytes = TRUE)
+  system2("sh", shQuote(script))
+}
+
 # The file that has the standard output of a command. Its notes become warnings; with progress they are shown with it. An exit
 # code that is not accepted is an error.
 call_program <- function(command, words, names = list(), accept = 0L, progress = FALSE, folder = NULL) {
@@ -126,10 +136,10 @@ call_program <- function(command, words, names = list(), accept = 0L, progress =
   line <- paste(shQuote(c(program(), command, "--color=never", words)), collapse = " ")
   if (!is.null(folder))
     line <- sprintf("cd %s && %s", shQuote(folder), line)
-  if (progress)
-    system(sprintf("{ { %s; } 2>&1 >%s; echo $? >%s; } | tee %s >&2", line, shQuote(out), shQuote(code), shQuote(err)))
+  run_shell(if (progress)
+    sprintf("{ { %s; } 2>&1 >%s; echo $? >%s; } | tee %s >&2", line, shQuote(out), shQuote(code), shQuote(err))
   else
-    system(sprintf("{ { %s; } 2>%s >%s; echo $? >%s; }", line, shQuote(err), shQuote(out), shQuote(code)))
+    sprintf("{ %s; } 2>%s >%s; echo $? >%s", line, shQuote(err), shQuote(out), shQuote(code)))
   ended <- if (file.exists(code)) as.integer(readLines(code, warn = FALSE)) else 75L
   said <- if (file.exists(err)) unlist(strsplit(readLines(err, warn = FALSE, encoding = "UTF-8"), "\r|\033\\[K")) else character()
   if (!ended %in% accept) {
@@ -147,8 +157,8 @@ check_options <- function(command, words, names = list(), folder = NULL) {
   err <- tempfile("stiffit-err-")
   on.exit(unlink(err))
   line <- paste(shQuote(c(program(), command, "--color=never", words, file.path(tempdir(), "none", "none"))), collapse = " ")
-  code <- system(sprintf("%s%s >/dev/null 2>%s", if (is.null(folder)) "" else sprintf("cd %s && ", shQuote(folder)), line,
-                         shQuote(err)))
+  code <- run_shell(sprintf("%s%s >/dev/null 2>%s", if (is.null(folder)) "" else sprintf("cd %s && ", shQuote(folder)), line,
+                            shQuote(err)))
   if (code == 2L)
     refuse(reason(readLines(err, warn = FALSE), names, command), 2L)
 }

@@ -33,16 +33,19 @@ as_table <- function(table, what) {
   rows
 }
 
+quoted <- function(text) paste0("\"", gsub("\"", "\"\"", text, fixed = TRUE), "\"")
+
 # Writes the table into the folder, and returns what `names` needs; the file is called what the table is.
 write_table <- function(table, what, folder) {
   rows <- as_table(table, what)
   place <- row_of_line(rows)
-  for (name in names(rows))
-    if (is.double(rows[[name]]))
-      rows[[name]] <- ifelse(is.na(rows[[name]]), NA, number_text(rows[[name]]))
-  texts <- which(vapply(table[names(rows)], function(column) is.character(column) || is.factor(column), NA))
-  utils::write.table(rows, file.path(folder, what), sep = ",", quote = texts, qmethod = "double", na = "", row.names = FALSE,
-                     fileEncoding = "UTF-8")
+  fields <- lapply(c(rows), function(column) {
+    text <- if (is.character(column)) quoted(column) else if (is.double(column)) number_text(column) else as.character(column)
+    ifelse(is.na(column), "", text)
+  })
+  # Bytes, for not every locale has all letters.
+  lines <- c(paste(quoted(names(rows)), collapse = ","), do.call(paste, c(unname(fields), sep = ",")))
+  writeLines(enc2utf8(lines), file.path(folder, what), useBytes = TRUE)
   list(file = what, name = what, row_of_line = place)
 }
 

@@ -21,7 +21,8 @@
 
 /* What goes with a lane of the scheduler. */
 struct compute_lane {
-    struct fit_job *free_jobs; /* for the next fits */
+    struct fit_job *free_jobs; /* n_free, for the next fits */
+    size_t n_free;
     struct board_slot *slot;
     char padding[64]; /* workers do not share cache lines */
 };
@@ -57,6 +58,8 @@ struct workers {
     struct counter **heartbeat, **thread; /* n */
     uint32_t *cost;                   /* n_lane + 1: as for the scheduler, or NULL */
     struct compute_lane *lanes;       /* n x n_lane */
+    struct monitor lock;              /* of the next one; made with `lanes` */
+    struct fit_job *free_jobs;        /* those that lanes have too many of */
     struct board_slots slots;
 };
 

@@ -259,23 +259,60 @@ static bool client_refill(void *context, uint32_t *first, uint32_t *last)
     return block_ring_next(&compute->pass.ring, first, last);
 }
 
+/* A fit that is set aside may end on another lane than it began on. Such fits would leave ever more
+ * free jobs on some lanes while others make new ones, so lanes share all but a few. */
+enum { MOST_FREE = 2 };
+
 static struct fit_job *take_job(struct compute *compute, struct compute_lane *lane)
 {
+    struct workers *workers = &compute->workers;
     struct fit_job *job = lane->free_jobs;
-    if (!job)
-        return job_new(&compute->campaign,
-                       campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
-                       compute->trace);
-    lane->free_jobs = job->next;
-    return job;
+    if (job) {
+        lane->free_jobs = job->next;
+        lane->n_free--;
+        return job;
+    }
+    monitor_enter(&workers->lock);
+    job = workers->free_jobs;
+    workers->free_jobs = job ? job->next : NULL;
+    monitor_leave(&workers->lock);
+    if (job)
+        return job;
+    return job_new(&compute->campaign,
+                   campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
+                   compute->trace);
 }
 
-void compute_free_jobs(struct compute_lane *lane)
+static void return_job(struct compute *compute, struct compute_lane *lane, struct fit_job *job)
 {
-    for (struct fit_job *job; (job = lane->free_jobs);) {
-        lane->free_jobs = job->next;
+    struct workers *workers = &compute->workers;
+    if (lane->n_free < MOST_FREE) {
+        job->next = lane->free_jobs;
+        lane->free_jobs = job;
+        lane->n_free++;
+        return;
+    }
+    monitor_enter(&workers->lock);
+    job->next = workers->free_jobs;
+    workers->free_jobs = job;
+    monitor_leave(&workers->lock);
+}
+
+static void free_list(struct fit_job **list)
+{
+    for (struct fit_job *job; (job = *list);) {
+        *list = job->next;
         job_free(job);
     }
+}
+
+void compute_free_jobs(struct workers *workers)
+{
+    for (size_t i = 0; i < workers->n * workers->n_lane; i++) {
+        free_list(&workers->lanes[i].free_jobs);
+        workers->lanes[i].n_free = 0;
+    }
+    free_list(&workers->free_jobs);
 }
 
 static struct job *client_start(void *context, size_t lane, uint32_t item)
@@ -299,8 +336,11 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
         tasks->fail(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
         job = take_job(compute, &compute->workers.lanes[lane]);
+        /* The pass of a search ends with the last of its datasets. Setting long ones aside would
+         * gain nothing, and keep the memory of all of them. */
+        bool yields = !stage->apart && !tasks->serve;
         if (!job ||
-            !job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
+            !job_begin(job, block, row, task, yields ? YIELDS_TO_OTHERS : YIELDS_TO_STOP)) {
             job_free(job);
             job = NULL;
             tasks->fail(compute, dataset, task, OUTCOME_out_of_memory,
@@ -328,8 +368,7 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
     job->record.seconds = 1e-9 * (double)host_elapsed(job);
     if (compute->pass.stage.tasks->finish(compute, &job->record))
         replay_end(&job->replay);
-    job->next = compute->workers.lanes[lane].free_jobs;
-    compute->workers.lanes[lane].free_jobs = job;
+    return_job(compute, &compute->workers.lanes[lane], job);
 }
 
 static void client_begin(void *context, size_t lane, struct job *scheduled,

@@ -36,7 +36,7 @@ enum status compute_stage(struct compute *compute, const struct stage *stage,
 void compute_count_done(struct compute *compute), compute_count_put_off(struct compute *compute);
 /* Whether a fit of this dataset is a suspect; the context is the struct compute. */
 bool compute_has_suspects(const void *context, uint64_t dataset);
-/* Frees the jobs that are kept for other fits in a lane. */
-void compute_free_jobs(struct compute_lane *lane);
+/* Frees the jobs that are kept for other fits; no worker runs. */
+void compute_free_jobs(struct workers *workers);
 /* Whether the last stage did all that was wanted. */
 bool compute_is_complete(const struct compute *compute);

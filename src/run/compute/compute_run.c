@@ -240,7 +240,7 @@ static enum status make_workers(struct compute *compute, struct error *error)
     struct workers *workers = &compute->workers;
     size_t n = workers->n * workers->n_lane;
     bool shares_work = engine_cost(workers->pool, 1) > 0;
-    workers->lanes = calloc(n, sizeof *workers->lanes);
+    workers->lanes = monitor_init(&workers->lock) ? calloc(n, sizeof *workers->lanes) : NULL;
     workers->cost = shares_work ? calloc(workers->n_lane + 1, sizeof *workers->cost) : NULL;
     workers->engine = calloc(workers->n, sizeof(struct engine *));
     workers->heartbeat = calloc(workers->n, sizeof(struct counter *));
@@ -304,8 +304,10 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
 
 static void workers_fini(struct workers *workers, struct board *board)
 {
-    for (size_t i = 0; workers->lanes && i < workers->n * workers->n_lane; i++)
-        compute_free_jobs(&workers->lanes[i]);
+    if (workers->lanes) {
+        compute_free_jobs(workers);
+        monitor_fini(&workers->lock);
+    }
     for (size_t i = 0; workers->engine && i < workers->n; i++) {
         if (workers->engine[i]) {
             board->n_seat += workers->engine[i]->n_seat;
