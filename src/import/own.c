@@ -31,6 +31,11 @@ enum status import_own_add(struct import_own *own, const char *name, struct erro
         *at = '_'; /* HDF5's names have none */
     if (!strcmp(copy, "."))
         *copy = '_';
+    if (own_columns_find(&own->column, copy) >= 0)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "the table of datasets: columns '%.100s' and '%.100s' have one name where "
+                         "a slash becomes an underscore: rename one",
+                         copy, name);
     own->name[n] = copy;
     own->column = (struct own_columns){n + 1, own->name, own->is_text};
     return STATUS_OK;

@@ -89,6 +89,9 @@ def test_columns_travel(tmp):
     assert np.allclose(fits["parameters"][:, 0], list(RATE.values()), rtol=1e-5)
     with h5py.File(result) as f:
         assert sorted(f["columns"]) == ["compound", "dose_mg", "lot", "plate", "status", "weight"]
+    (tmp / "d.csv").write_text("dataset,weight,a_b,a/b\n")
+    assert "have one name" in h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m",
+                                        tmp / "decay.ode", "-o", tmp / "x.h5", code=3).stderr
     # Into files that are made of it: shards, the problem itself, a retry, replicates.
     shards = [fitted(path, "--shard", f"{k}/3", out=tmp / f"s{k}.h5") for k in (1, 2, 3)]
     h.stiffit("merge", *shards, "-o", tmp / "merged.h5")
