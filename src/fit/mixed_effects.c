@@ -12,6 +12,9 @@
  * all datasets. Values say little of steps that promise less than IDLE. */
 static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 1e6;
 enum { MAX_STEP = 60 };
+/* In standard deviations of the random effects: a mode so far away is doubtful. */
+static const double FAR = 5;
+
 static bool make_place(struct effects_place *place, size_t r, size_t s, struct arena *arena)
 {
     return ARENA_DOUBLES(arena, {&place->b, r, 1}, {&place->slope, s, 1},
@@ -224,7 +227,8 @@ static bool damp(struct effects *local, double damping)
     return is_good;
 }
 
-enum asked effects_find_mode(struct effects *local)
+/* From the random effects in local->here to the mode. */
+static enum asked climb(struct effects *local)
 {
     size_t r = local->r;
     double damping = 0;
@@ -260,4 +264,24 @@ enum asked effects_find_mode(struct effects *local)
             damping = damping < 0.1 ? 0 : 0.25 * damping;
     }
     return asked;
+}
+
+/* A mode many deviations away may be one of several, from where the search's earlier estimates have
+ * led; the mode that is found from the mean replaces it if it is higher. */
+enum asked effects_find_mode(struct effects *local)
+{
+    size_t r = local->r;
+    double far[RULE_MOST];
+    enum asked asked = climb(local);
+    if (asked != ASKED_OK || local->mixed->holds ||
+        !(matrix_squares(r, local->here.b) > FAR * FAR))
+        return asked;
+    double value = local->here.with_density;
+    memcpy(far, local->here.b, r * sizeof *far);
+    memset(local->here.b, 0, r * sizeof *local->here.b);
+    asked = climb(local);
+    if (asked == ASKED_END || (asked == ASKED_OK && local->here.with_density < value))
+        return asked;
+    memcpy(local->here.b, far, r * sizeof *far);
+    return effects_evaluate(local, &local->here);
 }

@@ -58,6 +58,11 @@ def test_few_datasets(tmp):
     check(problem, [(DIAGONAL, WITHOUT[0]), (FULL, DIAGONAL)], "laplace")
 
 
+def test_modes_far_away(tmp):
+    """Early estimates led a dataset to a mode 13 deviations away, which Laplace's likelihood kept: 656 above the block's."""
+    check(write(tmp / "p.h5", 14), [(FULL, BLOCK)], "laplace")
+
+
 def test_better_than_before(tmp):
     """A full covariance whose search from guessed deviations ends 0.7 higher."""
     problem = write(tmp / "p.h5", 1)
