@@ -294,8 +294,8 @@ def test_notes_are_warnings(tmp):
     stiffit, _, df = load()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        stiffit.fit(df, TEXT, covariates={"dataset": list(TRUE), "plate": 1}, progress=False)
-    assert ["covariates: column 'plate' is not used"] == [str(warning.message) for warning in caught
+        stiffit.fit(df.assign(remark=1), TEXT, progress=False)
+    assert ["measurements: column 'remark' is not used"] == [str(warning.message) for warning in caught
                                                           if warning.category is stiffit.StiffitWarning]
     assert caught[0].filename == __file__
 

@@ -162,7 +162,7 @@ mixed <- mixed[order(mixed$time), ]
 rownames(mixed) <- NULL
 told$bad <- which(mixed$sigma == -1)
 told$message <- as.data.frame(stiffit_fit(mixed, text))$message
-result <- stiffit_fit(data, text, covariates = data.frame(dataset = true$id, plate = 1))
+result <- stiffit_fit(transform(data, remark = 1), text)
 whole <- stiffit_fit(transform(data, dataset = c(a = "NA", b = "1", "007" = "007")[dataset]), text, start = c(k = 1, A = 2),
                      fix = c(k = 1), evaluate = TRUE)
 told$ids <- as.data.frame(whole)$id
@@ -186,7 +186,7 @@ told$same <- c(identical(types(as.data.frame(result, where = "k > 99")), wanted)
         assert words in message, message
     texts = [*said["options"], said["rows"], *said["others"]]
     assert not any(word in text for text in texts for word in ("--", "/tmp", ".csv")), texts
-    assert said["code"] == 3 and "covariates: column 'plate' is not used" in noted
+    assert said["code"] == 3 and "measurements: column 'remark' is not used" in noted
     assert said["message"] == ["", "", said["message"][2]]
     assert said["message"][2].startswith(f"measurements, row {said['bad']}: sigma is -1")
     assert said["odd"] and said["ids"] == ["NA", "1", "007"] and said["same"] == [True, True]
