@@ -15,11 +15,16 @@ static enum status no_memory(const struct import_own *own, struct error *error)
 enum status import_own_add(struct import_own *own, const char *name, struct error *error)
 {
     size_t n = own->column.n;
-    if (strlen(name) > OWN_MAX_NAME || n == OWN_MAX_COLUMN)
+    if (strlen(name) > OWN_MAX_NAME)
         return error_set(error, STATUS_BAD_PROBLEM,
-                         "the table of datasets: column '%.100s': a name of more than %d bytes, or "
-                         "more than %d columns that the model does not use",
-                         name, OWN_MAX_NAME, OWN_MAX_COLUMN);
+                         "the table of datasets: the name of the column '%.64s...' has more than "
+                         "%d bytes; shorten it",
+                         name, OWN_MAX_NAME);
+    if (n == OWN_MAX_COLUMN)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "the table of datasets: column '%.100s': there are more than %d columns "
+                         "that the model does not use; leave some out",
+                         name, OWN_MAX_COLUMN);
     char *copy = arena_strdup(&own->arena, name);
     if (!own->name)
         own->name = arena_calloc(&own->arena, OWN_MAX_COLUMN, sizeof *own->name);
@@ -27,10 +32,7 @@ enum status import_own_add(struct import_own *own, const char *name, struct erro
         own->is_text = arena_calloc(&own->arena, OWN_MAX_COLUMN, sizeof *own->is_text);
     if (!copy || !own->name || !own->is_text)
         return no_memory(own, error);
-    for (char *at = copy; (at = strchr(at, '/')) != NULL;)
-        *at = '_'; /* HDF5's names have none */
-    if (!strcmp(copy, "."))
-        *copy = '_';
+    own_name_as_link(copy);
     if (own_columns_find(&own->column, copy) >= 0)
         return error_set(error, STATUS_BAD_PROBLEM,
                          "the table of datasets: columns '%.100s' and '%.100s' have one name where "

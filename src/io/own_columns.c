@@ -11,6 +11,15 @@
 
 enum { PATH_SIZE = OWN_MAX_NAME + 56 };
 
+/* A slash separates the names of a path, and "." is the group itself. */
+void own_name_as_link(char *name)
+{
+    for (char *at = name; (at = strchr(at, '/')) != NULL;)
+        *at = '_';
+    if (!strcmp(name, "."))
+        *name = '_';
+}
+
 int own_columns_find(const struct own_columns *columns, const char *name)
 {
     return words_find(name, columns->name, columns->n);
@@ -30,21 +39,48 @@ static enum status no_memory(const struct hdf5_file *file, struct error *error)
 }
 
 struct list {
-    const char **name;
+    const char **name; /* NULL: they are counted */
     size_t n;
     struct arena *arena;
-    bool failed, is_long;
+    size_t max_column;
+    char long_name[64];
+    bool failed;
 };
 
 static bool take_name(void *context, const char *name)
 {
     struct list *list = context;
-    list->is_long = list->n == OWN_MAX_COLUMN || strlen(name) > OWN_MAX_NAME;
-    if (list->is_long)
-        return false;
+    if (!list->name) {
+        if (strlen(name) > OWN_MAX_NAME)
+            snprintf(list->long_name, sizeof list->long_name, "%s", name);
+        return ++list->n <= list->max_column && !*list->long_name;
+    }
     list->name[list->n] = arena_strdup(list->arena, name);
     list->failed = !list->name[list->n++];
     return !list->failed;
+}
+
+/* The names of the links, in the arena. */
+static enum status list_names(const struct hdf5_file *file, const char *group, struct list *list,
+                              struct error *error)
+{
+    enum status status = hdf5_each_link(file, group, take_name, list, error);
+    if (!status && *list->long_name)
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: %s: the name of the column '%s...' has more than %d bytes; "
+                           "shorten it",
+                           file->path, group, list->long_name, OWN_MAX_NAME);
+    else if (!status && list->n > list->max_column)
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: %s: has more than %zu columns; leave some out", file->path, group,
+                           list->max_column);
+    if (status)
+        return status;
+    list->name = arena_calloc(list->arena, list->n + 1, sizeof *list->name);
+    list->n = 0;
+    status = list->name ? hdf5_each_link(file, group, take_name, list, error)
+                        : no_memory(file, error);
+    return !status && list->failed ? no_memory(file, error) : status;
 }
 
 /* One that was opened. */
@@ -62,8 +98,8 @@ static enum status check_column(struct hdf5_column *column, uint64_t n_row, stru
 }
 
 enum status own_reader_open(struct own_reader *reader, const struct hdf5_file *file,
-                            const char *group, uint64_t n_row, struct arena *arena,
-                            struct error *error)
+                            const char *group, size_t max_column, uint64_t n_row,
+                            struct arena *arena, struct error *error)
 {
     enum hdf5_kind kind = hdf5_kind(file, group);
     if (kind == HDF5_ABSENT)
@@ -71,16 +107,8 @@ enum status own_reader_open(struct own_reader *reader, const struct hdf5_file *f
     if (kind != HDF5_GROUP)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: must be a group of this file",
                          file->path, group);
-    struct list list = {.arena = arena};
-    list.name = arena_calloc(arena, OWN_MAX_COLUMN, sizeof *list.name);
-    enum status status =
-        list.name ? hdf5_each_link(file, group, take_name, &list, error) : no_memory(file, error);
-    if (!status && list.failed)
-        status = no_memory(file, error);
-    if (!status && list.is_long)
-        status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%s: %s: has more than %d columns, or a name of more than %d bytes",
-                           file->path, group, OWN_MAX_COLUMN, OWN_MAX_NAME);
+    struct list list = {.arena = arena, .max_column = max_column};
+    enum status status = list_names(file, group, &list, error);
     bool *is_text = status ? NULL : arena_calloc(arena, list.n + 1, sizeof *is_text);
     reader->file = is_text ? calloc(list.n + 1, sizeof *reader->file) : NULL;
     if (!status && !reader->file)
@@ -134,6 +162,39 @@ void own_reader_close(struct own_reader *reader)
     *reader = (struct own_reader){.file = NULL};
 }
 
+/* Names that a file cannot have, or not read, are changed or shortened, at a whole character. */
+static bool needs_change(const char *name)
+{
+    return strchr(name, '/') || !strcmp(name, ".") || strlen(name) > OWN_MAX_NAME;
+}
+
+/* The names of columns in the file, each once. */
+static const char **link_names(struct own_writer *writer)
+{
+    enum { NUMBER = 24 };
+    const struct own_columns *columns = &writer->columns;
+    const char **link = arena_calloc(&writer->text, columns->n, sizeof *link);
+    for (size_t c = 0; link && c < columns->n; c++)
+        link[c] = columns->name[c];
+    for (size_t c = 0; link && c < columns->n; c++) {
+        if (!needs_change(link[c]))
+            continue;
+        char *changed = arena_calloc(&writer->text, OWN_MAX_NAME + 1, 1);
+        if (!changed)
+            return NULL;
+        size_t length = strlen(link[c]);
+        if (length > OWN_MAX_NAME - NUMBER)
+            for (length = OWN_MAX_NAME - NUMBER; length && (link[c][length] & 0xc0) == 0x80;)
+                length--;
+        memcpy(changed, link[c], length);
+        own_name_as_link(changed);
+        for (size_t i = 2; words_find(changed, link, columns->n) >= 0; i++)
+            snprintf(changed + length, NUMBER, "_%zu", i);
+        link[c] = changed;
+    }
+    return link;
+}
+
 enum status own_writer_open(struct own_writer *writer, const struct hdf5_file *file,
                             const char *group, const struct own_columns *columns, uint64_t n_row,
                             size_t capacity, struct error *error)
@@ -144,12 +205,13 @@ enum status own_writer_open(struct own_writer *writer, const struct hdf5_file *f
     writer->capacity = capacity;
     writer->file = calloc(columns->n, sizeof *writer->file);
     writer->cell = calloc(columns->n * capacity, sizeof *writer->cell);
-    if (!writer->file || !writer->cell)
+    const char **link = link_names(writer);
+    if (!writer->file || !writer->cell || !link)
         return no_memory(file, error);
     enum status status = hdf5_make_group(file, group, error);
     for (size_t c = 0; !status && c < columns->n; c++) {
         char path[PATH_SIZE];
-        snprintf(path, sizeof path, "%s/%s", group, columns->name[c]);
+        snprintf(path, sizeof path, "%s/%s", group, link[c]);
         status = columns->is_text[c]
                      ? hdf5_column_create_strings(&writer->file[c], file, path, 0, n_row, true,
                                                   error)

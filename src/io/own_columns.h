@@ -6,7 +6,15 @@
 
 #include "io/hdf5_file.h"
 
-enum { OWN_MAX_COLUMN = 1000, OWN_MAX_NAME = 200, OWN_MAX_TEXT = 1 << 16 };
+enum {
+    OWN_MAX_COLUMN = 1000,
+    OWN_MAX_WITH_COVARIATES = OWN_MAX_COLUMN + 100000, /* of a result */
+    OWN_MAX_NAME = 200,
+    OWN_MAX_TEXT = 1 << 16
+};
+
+/* Makes a name one that a column of a file can have, but for its length. */
+void own_name_as_link(char *name);
 
 /* A cell; text NULL: the number, NaN if it is missing. A missing text is "". */
 struct own_value {
@@ -29,17 +37,20 @@ struct own_reader {
     struct own_columns columns; /* its names are in the arena */
     struct hdf5_column *file;
 };
-/* No group: no columns. STATUS_BAD_PROBLEM: a column without n_row numbers or texts. */
+/* No group: no columns. STATUS_BAD_PROBLEM: a column without n_row numbers or texts, or more
+ * than max_column of them. */
 enum status own_reader_open(struct own_reader *reader, const struct hdf5_file *file,
-                            const char *group, uint64_t n_row, struct arena *arena,
-                            struct error *error);
+                            const char *group, size_t max_column, uint64_t n_row,
+                            struct arena *arena, struct error *error);
 /* Rows [first, first + n) of one column: the value of row first + i goes to out[i * stride]. */
 enum status own_reader_column(const struct own_reader *reader, size_t column, uint64_t first,
                               size_t n, struct arena *arena, struct own_value *out, size_t stride,
                               struct error *error);
 void own_reader_close(struct own_reader *reader);
 
-/* Zero-initialise; the columns' names must stay. Makes the group unless there are no columns. */
+/* Zero-initialise; the columns' names must stay. Makes the group unless there are no columns. A
+ * name that no column of a file can have (of a covariate: "mg/L", or a very long one) is
+ * changed: mg_L. */
 struct own_writer {
     struct own_columns columns;
     struct hdf5_column *file;

@@ -112,8 +112,8 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
 enum status problem_rewind(struct problem *problem, struct error *error);
 /* The ids of datasets [first, first + n) into the arena; at any time after problem_open,
  * independent of problem_read. */
-enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena,
-                             char **ids, struct error *error);
+enum status problem_read_ids(const struct problem *problem, uint64_t first, size_t n,
+                             struct arena *arena, char **ids, struct error *error);
 /* Cells of problem_info's column i for datasets [first, first + n), at out[0], out[stride], ...;
  * and all columns of each, out[n x column.n]. */
 enum status problem_read_column(const struct problem *problem, size_t i, uint64_t first, size_t n,

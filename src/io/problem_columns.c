@@ -13,8 +13,8 @@ void problem_open_columns(struct problem *problem)
     const struct problem_owners *owners = &problem->owners[0];
     const struct own_columns *own = &problem->owners[0].own.columns;
     struct error fault = {0};
-    if (own_reader_open(&problem->owners[0].own, &problem->file, "/datasets/columns", owners->n,
-                        &problem->arena, &fault))
+    if (own_reader_open(&problem->owners[0].own, &problem->file, "/datasets/columns",
+                        OWN_MAX_COLUMN, owners->n, &problem->arena, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     size_t n = owners->covariate.dataset && owners->covariate_name ? owners->n_covariate : 0;
     const char **name = problem_alloc(problem, own->n + n + 1, sizeof *name);

@@ -12,8 +12,8 @@
 
 enum { FIRST_ROWS = 1024, PIECE = 1 << 16 /* numbers read at once */ };
 
-enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena,
-                             char **ids, struct error *error)
+enum status problem_read_ids(const struct problem *problem, uint64_t first, size_t n,
+                             struct arena *arena, char **ids, struct error *error)
 {
     return problem_read_owner_ids(problem, &problem->owners[0], first, n, arena, ids, error);
 }

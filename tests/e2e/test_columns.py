@@ -135,7 +135,8 @@ def test_groups_may_be_texts(tmp):
     h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / "decay.ode", "-p",
               tmp / "parameters.csv", "-o", tmp / "level.h5")
     assert np.array_equal(h.read_fits(fitted(tmp / "level.h5"))["parameters"], text)
-    assert "the group compound is empty" in h.stiffit("run", path, "--share", "k@compound", code=3).stderr
+    said = h.stiffit("run", path, "--share", "k@compound", code=3).stderr
+    assert "row 0 (dataset 'A1'): the group compound is empty; give it one" in said, said
     assert "did you mean 'plate'" in h.stiffit("run", path, "--share", "k@plat", code=3).stderr
 
 
@@ -183,6 +184,32 @@ def imported(tmp, text, *words, layout=None, code=0):
     done = h.stiffit("import", tmp / "r.csv", "-o", tmp / "r.h5", "--overwrite", *words,
                      *(("-d", tmp / "l.csv") if layout else ()), code=code)
     return done.stderr if code else wells(tmp / "r.h5")
+
+
+def test_covariates_of_any_name_reach_the_result(tmp):
+    """What a file of HDF5 could not have as a name, more of them than columns, or a longer one: no finished fit is lost."""
+    path = problem(tmp)
+    with h5py.File(path, "a") as f:
+        table_of = f["datasets/covariates"][:]
+        names = ["mg/L", "mg_L", "/mg/L", ".", "é" * 150, "é" * 151, *(f"v{i}" for i in range(1000))]
+        del f["datasets/covariates"], f["datasets/covariate_names"]
+        f["datasets/covariates"] = np.column_stack([table_of, np.arange(24)[:, None] + 100 * np.arange(len(names))])
+        f["datasets/covariate_names"] = ["weight", *names]
+    result = fitted(path)
+    row = table(result, "--id", "B1")[0]
+    for i, name in enumerate(["mg_L_2", "mg_L", "_mg_L", "_", "é" * 88, "é" * 88 + "_2", *names[6:]]):
+        assert float(row[name]) == 6 + 100 * i, (name, row[name])
+    assert float(row["weight"]) == 66 and row["plate"] == "P 1"
+    h.stiffit("show", result)
+    assert h.stiffit("run", path, "-q", "--share", "k@mg/L", "-o", tmp / "shared.h5").returncode == 0
+    for group, fault in (("x" * 201, "has more than 200 bytes; shorten it"), (None, "has more than 1000 columns")):
+        with h5py.File(path, "a") as f:
+            for name in [group] if group else [f"c{i}" for i in range(1001)]:
+                f[f"datasets/columns/{name}"] = np.zeros(24)
+        assert fault in h.stiffit("show", path, code=3).stderr
+        with h5py.File(path, "a") as f:
+            if group:
+                del f[f"datasets/columns/{group}"]
 
 
 def test_blocks_of_plate_readers(tmp):

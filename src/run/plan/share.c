@@ -171,6 +171,22 @@ static int compare_values(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
+/* The error of a dataset without a group. */
+static enum status no_group(const struct problem *problem, const char *column, size_t i,
+                            const struct own_value *value, struct arena *arena, struct error *error)
+{
+    char *id = NULL;
+    enum status status = problem_read_ids(problem, i, 1, arena, &id, error);
+    return status ? status
+                  : error_set(error, STATUS_BAD_PROBLEM,
+                              "%s: columns of the datasets, row %zu (dataset '%.100s'): the group "
+                              "%s is %s; give it one",
+                              problem_info(problem)->path, i, id, column,
+                              value->text            ? "empty"
+                              : isnan(value->number) ? "nan"
+                                                     : "infinite");
+}
+
 /* A column of datasets as the problem has it: n values, whose texts are in the arena. */
 static enum status read_column(const struct problem *problem, const char *column,
                                struct own_value *value, struct arena *arena, struct error *error)
@@ -189,12 +205,7 @@ static enum status read_column(const struct problem *problem, const char *column
                                              arena, value, 1, error);
     for (size_t i = 0; !status && i < info->n_dataset; i++)
         if (value[i].text ? !*value[i].text : !isfinite(value[i].number))
-            status = error_set(error, STATUS_BAD_PROBLEM,
-                               "%s: columns of the datasets, row %zu: the group %s is %s",
-                               info->path, i, column,
-                               value[i].text            ? "empty"
-                               : isnan(value[i].number) ? "nan"
-                                                        : "infinite");
+            status = no_group(problem, column, i, &value[i], arena, error);
     return status;
 }
 
