@@ -241,7 +241,7 @@ void show_fit_json(FILE *file, const struct result *result, const char *id,
                    struct fit_record *record, double *scratch)
 {
     const struct result_info *info = result_info(result);
-    struct fit_columns columns;
+    struct fit_columns columns = {.n = 0};
     struct error ignored;
     struct json json;
     char text[400];
@@ -249,6 +249,7 @@ void show_fit_json(FILE *file, const struct result *result, const char *id,
     json_object_begin(&json, NULL);
     if (!fit_columns_choose(&columns, result, NULL, "all,covariance", &ignored))
         fit_columns_json(&columns, info, id, record, &json);
+    fit_columns_fini(&columns);
     if (show_correlation(info, record, scratch))
         fit_columns_json_matrix(&json, "correlation", info->n_parameter, scratch);
     if (show_combination(info, record, 1, scratch))

@@ -90,21 +90,22 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
 /* Columns that are not written are not read: covariances are by far the largest. */
 static enum status export_fits(struct sheet *sheet, struct error *error)
 {
-    struct fit_columns columns;
+    struct fit_columns columns = {.n = 0};
     bool wanted = false;
     enum status status = fit_columns_choose(&columns, sheet->result, sheet->options->columns,
                                             sheet->options->json ? "all" : NULL, error);
     if (!status)
         status = sheet_begin(sheet, NULL, 0, error);
-    if (status)
-        return status;
-    for (size_t i = 0; i < columns.n; i++)
+    for (size_t i = 0; !status && i < columns.n; i++)
         wanted = wanted || columns.chosen[i].column == FIT_COLUMN_COVARIANCE;
-    if (!wanted)
+    if (!status && !wanted)
         result_ignore(sheet->result, FIT_COLUMN_COVARIANCE);
-    if (!sheet->options->json)
+    if (!status && !sheet->options->json)
         fit_columns_csv_head(&columns, sheet->info, &sheet->csv);
-    return put_fits(sheet, &columns, error);
+    if (!status)
+        status = put_fits(sheet, &columns, error);
+    fit_columns_fini(&columns);
+    return status;
 }
 
 static enum status export_pairs(struct sheet *sheet, struct error *error)

@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fit_columns.h"
 
+#include "base/arena.h"
 #include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const size_t prefix = sizeof "/fits/" - 1;
@@ -34,8 +36,12 @@ static void add_choice(struct fit_columns *columns, struct fit_choice choice)
     while (i < columns->n && (columns->chosen[i].column != choice.column ||
                               columns->chosen[i].parameter != choice.parameter))
         i++;
-    if (i == columns->n && columns->n < FIT_COLUMNS_CHOSEN)
+    if (i < columns->n)
+        return;
+    if (array_grow(&columns->chosen, columns->n, &columns->room, sizeof *columns->chosen))
         columns->chosen[columns->n++] = choice;
+    else
+        columns->no_memory = true;
 }
 
 static void add(struct fit_columns *columns, int column)
@@ -117,8 +123,9 @@ static bool find_single(const struct result *result, const char *name, size_t n,
 static enum status unknown(const struct result_info *info, const char *name, size_t n,
                            struct error *error)
 {
-    const char *candidates[FIT_COLUMNS_MOST + OWN_MAX_COLUMN];
-    size_t n_candidate = FIT_COLUMNS_MOST + info->column.n;
+    enum { MOST = FIT_COLUMNS_MOST + OWN_MAX_COLUMN };
+    const char *candidates[MOST];
+    size_t n_all = FIT_COLUMNS_MOST + info->column.n, n_candidate = n_all < MOST ? n_all : MOST;
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)(n < 60 ? n : 60), name);
     for (size_t i = 0; i < n_candidate; i++)
@@ -157,8 +164,12 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
                              result_info(result)->path, name_of(column));
         at += n + (at[n] == ',');
     }
+    if (columns->no_memory)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the columns of a table");
     return columns->n ? STATUS_OK : error_set(error, STATUS_USAGE, "no column is named");
 }
+
+void fit_columns_fini(struct fit_columns *columns) { free(columns->chosen); }
 
 /* "k1:lower k3:upper"; cut if it is too long. */
 static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text,

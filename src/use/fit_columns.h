@@ -11,13 +11,14 @@
 enum { FIT_ID = N_RESULT_COLUMN, FIT_MESSAGE, FIT_COLUMNS_MOST, FIT_OWN = FIT_COLUMNS_MOST };
 
 /* In the order in which they are written. */
-enum { FIT_COLUMNS_CHOSEN = 1000, FIT_ALL_PARAMETERS = -1 };
+enum { FIT_ALL_PARAMETERS = -1 };
 struct fit_columns {
-    size_t n;
+    size_t n, room;
+    bool no_memory;
     struct fit_choice {
         int column;    /* enum fit_column, FIT_ID, FIT_MESSAGE, FIT_OWN + c */
         int parameter; /* or FIT_ALL_PARAMETERS */
-    } chosen[FIT_COLUMNS_CHOSEN];
+    } *chosen;
 };
 
 /* One cell of a table: a word (NULL: the number has no word), an integer or a real number. */
@@ -39,9 +40,10 @@ double fit_correlation(const struct fit_record *record, size_t n_parameter, size
 /* Names separated by commas, or "all": every column of the file except the covariance; also NAME
  * and COLUMN_NAME of a single parameter, as in the head. NULL: `by_default`, a list of the same
  * kind; if that is NULL, too, the default table of `stiffit export`. Columns missing from the
- * file are skipped. STATUS_USAGE, with the nearest match: an unknown name. */
+ * file are skipped. STATUS_USAGE, with the nearest match: an unknown name. Zero-initialise. */
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result,
                                const char *names, const char *by_default, struct error *error);
+void fit_columns_fini(struct fit_columns *columns);
 
 /* One column for a number of the fit; NAME for each parameter's best value, COLUMN_NAME for
  * other numbers by parameter, COLUMN_NAME_NAME for pairs (each once). */

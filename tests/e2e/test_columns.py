@@ -197,6 +197,9 @@ def test_covariates_of_any_name_reach_the_result(tmp):
         f["datasets/covariate_names"] = ["weight", *names]
     result = fitted(path)
     row = table(result, "--id", "B1")[0]
+    assert row["status"] == "converged" and float(row["k"]) > 0
+    assert json.loads(h.stiffit("show", result, "--id", "B1", "--json").stdout)["status"] == "converged"
+    assert "there is no column 'v9999'" in h.stiffit("export", result, "--columns", "v9999", code=2).stderr
     for i, name in enumerate(["mg_L_2", "mg_L", "_mg_L", "_", "é" * 88, "é" * 88 + "_2", *names[6:]]):
         assert float(row[name]) == 6 + 100 * i, (name, row[name])
     assert float(row["weight"]) == 66 and row["plate"] == "P 1"
