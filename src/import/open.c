@@ -186,6 +186,7 @@ struct layout {
     size_t n, room;
 };
 
+/* false: no memory. */
 static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *at,
                       const char *title)
 {
@@ -212,8 +213,25 @@ static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *
     return good;
 }
 
-/* false: no memory. */
-static bool write_layout(const struct sheet *sheet, FILE *file)
+/* The layout as a table: a text for each well and name. */
+static enum status tabulate(const struct layout *layout, const struct sheet *sheet,
+                            const char **text, struct error *error)
+{
+    for (size_t i = 0; i < layout->n; i++) {
+        const struct cell *cell = &layout->cell[i];
+        const char **at = &text[cell->well * (size_t)layout->name.n + cell->name];
+        if (*at)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: the grids describe '%.100s' of well '%.100s' twice; remove one "
+                             "row or grid, or name another column or plate above it",
+                             sheet->path, layout->name.id[cell->name],
+                             layout->well.id[cell->well]);
+        *at = cell->text;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_layout(const struct sheet *sheet, FILE *file, struct error *error)
 {
     struct layout layout = {.cell = NULL};
     const char *title = "";
@@ -228,13 +246,12 @@ static bool write_layout(const struct sheet *sheet, FILE *file)
     }
     size_t n = layout.name.n;
     const char **text = calloc((size_t)layout.well.n * n + 1, sizeof *text);
-    good = good && text;
-    for (size_t i = 0; good && i < layout.n; i++)
-        text[layout.cell[i].well * n + layout.cell[i].name] = layout.cell[i].text;
+    enum status status =
+        good && text ? tabulate(&layout, sheet, text, error) : no_memory(sheet, error);
     put(file, sheet->delimiter, "dataset", n ? sheet->delimiter : '\n');
     for (size_t c = 0; c < n; c++)
         put(file, sheet->delimiter, layout.name.id[c], c + 1 < n ? sheet->delimiter : '\n');
-    for (uint32_t w = 0; good && w < layout.well.n; w++) {
+    for (uint32_t w = 0; !status && w < layout.well.n; w++) {
         put(file, sheet->delimiter, layout.well.id[w], sheet->delimiter);
         for (size_t c = 0; c < n; c++)
             put(file, sheet->delimiter, text[w * n + c] ? text[w * n + c] : "",
@@ -244,7 +261,7 @@ static bool write_layout(const struct sheet *sheet, FILE *file)
     free(layout.cell);
     id_table_fini(&layout.name);
     id_table_fini(&layout.well);
-    return good;
+    return status;
 }
 
 /* Whether a field of the line of names is a dataset: if most are called like wells, only these. */
@@ -339,8 +356,10 @@ static enum status open_blocks(struct csv_reader **reader, const char *path, enu
         FILE *file = open_memstream(&list, &n);
         if (form == FORM_WELLS)
             status = check_wells(&sheet, abi, error);
-        if (!file || (!status && form == FORM_LAYOUT && !write_layout(&sheet, file)))
+        if (!file)
             status = no_memory(&sheet, error);
+        else if (form == FORM_LAYOUT)
+            status = write_layout(&sheet, file, error);
         if (!status && form == FORM_WELLS)
             write_wells(&sheet, abi, file);
         if (file && fclose(file) != 0 && !status)
@@ -355,6 +374,15 @@ static enum status open_blocks(struct csv_reader **reader, const char *path, enu
     free(sheet.line);
     arena_fini(&sheet.arena);
     return status;
+}
+
+/* Whether there is the first of these columns; then csv_join has found all. */
+static bool has_first(const struct csv_reader *reader, const char *list)
+{
+    char *first = strndup(list, strcspn(list, ","));
+    bool found = first && csv_find_column(reader, first) != CSV_NO_COLUMN;
+    free(first);
+    return found;
 }
 
 enum status import_open(struct csv_reader **reader, const char *path, enum import_form form,
@@ -372,7 +400,10 @@ enum status import_open(struct csv_reader **reader, const char *path, enum impor
         status = csv_open(reader, path, error);
     if (!status)
         csv_set_missing(*reader, options->missing.item, options->missing.n);
-    if (!status && !changed && options->id && form != FORM_WELLS)
+    if (!status && !changed && options->id && form != FORM_WELLS) {
         status = csv_join(*reader, "dataset", options->id, '_', error);
+        if (!status && options->id_found && has_first(*reader, options->id))
+            *options->id_found = true;
+    }
     return status;
 }

@@ -293,15 +293,21 @@ static void say_contents(const struct contents *contents, const struct import_op
     say_faults(options, &contents->subjects.faults);
 }
 
-enum status import_tables(const struct import_options *options, const struct model *model,
+enum status import_tables(const struct import_options *asked, const struct model *model,
                           const char *path, struct error *error)
 {
+    bool id_found = false;
+    struct import_options with = *asked, *options = &with;
+    with.id_found = &id_found;
     struct import_parameters parameters = {.start = NULL};
     struct contents contents = {.first = NULL};
     const char **error_words = NULL;
     enum status status = choose_errors(options, &model->abi, &error_words, error);
     if (!status)
         status = read_contents(&contents, options, model, &parameters, error);
+    if (!status && options->id && !id_found)
+        options->say("note: --id: no table has a column '%.*s'",
+                     (int)strcspn(options->id, ","), options->id);
     if (!status && !options->quiet)
         say_contents(&contents, options);
     if (!status)

@@ -270,8 +270,9 @@ static bool is_taken(const struct result_info *info, const char *name)
 static enum status open_own(struct result *result, struct error *error)
 {
     struct result_info *info = &result->info;
-    enum status status = own_reader_open(&result->own, &result->file, "/columns",
-                                         OWN_MAX_WITH_COVARIATES, info->n_fit, &result->arena, error);
+    enum status status =
+        own_reader_open(&result->own, &result->file, "/columns", OWN_MAX_WITH_COVARIATES,
+                        info->n_fit, &result->arena, error);
     info->column = result->own.columns;
     const char **label = arena_calloc(&result->arena, info->column.n + 1, sizeof *label);
     if (!status && !label)

@@ -257,6 +257,18 @@ def test_layouts(tmp):
     assert "has no row here" in imported(tmp, "time,A1,C3\n0,1,2\n", *words, layout="kind\n" + grid.format(*"abcd"), code=3)
 
 
+def test_layouts_say_one_thing_of_a_well(tmp):
+    """A row that is there twice, or a second grid of the same name, would hide the first."""
+    words = ("--datasets-in-columns", "-m", tmp / "one.ode")
+    data_of = "time,A1,A2\n0,1,2\n"
+    for layout, name in (("dose,1,2\nA,1,2\nA,3,4\n", "dose"), ("dose,1,2\nA,1,2\n\ndose,1,2\nA,,5\n", "dose"),
+                         ("lot\n,1,2\nA,1,2\nA,1,2\n", "lot")):
+        assert f"describe '{name}' of well 'A1' twice" in imported(tmp, data_of, *words, layout=layout, code=3)
+    plates = "P1\ntime,A1,B2\n0,1,2\n\nP2\ntime,A1,B2\n0,3,4\n"
+    grids = "P1\ndose,1,2\nA,1,2\nB,3,4\n\nP2\ndose,1,2\nA,5,6\nB,7,8\n"
+    assert imported(tmp, plates, *words, layout=grids)[1]["dose"] == [1, 4, 5, 8]
+
+
 def test_id_by_name(tmp):
     """--id in the measurements, the layout and the doses; of two columns."""
     words = ("-m", tmp / "one.ode", "--id", "plate,well")
@@ -274,6 +286,10 @@ def test_id_by_name(tmp):
     assert "has a column 'dataset', too" in imported(tmp, "well,dataset,time,value\nA1,x,0,5\n", *one, code=3)
     assert "the dataset's id is missing" in imported(tmp, text + ",P3,0,1\n", *words, code=3)
     assert "it is the column ID" in imported(tmp, text, *one, "--nonmem", code=2)
+    for name, said in (("wel", True), ("", True), ("dataset", False)):
+        (tmp / "named.csv").write_text("dataset,time,value\nA1,0,5\n")
+        done = h.stiffit("import", tmp / "named.csv", "-m", tmp / "one.ode", "--id", name, "-o", tmp / "n.h5", "--overwrite")
+        assert (f"note: --id: no table has a column '{name}'" in done.stderr) == said, done.stderr
 
 
 def test_columns_in_the_report(tmp):
