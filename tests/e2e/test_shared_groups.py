@@ -181,7 +181,7 @@ def test_refused(tmp):
     path, model = write(tmp / "p.h5", FORMULA, y, {"plate": plate, "next": (np.arange(n) + 1) // 2, "bad": bad})
     words = ("run", path, "--model", model, "--share")
     assert "no column of groups 'plat'" in h.stiffit(*words, "b@plat", code=3).stderr
-    assert "row 6 (dataset 'X6'): the group bad is nan" in h.stiffit(*words, "b@bad", code=3).stderr
+    assert "row 6 (dataset 'd6'): the group bad is nan" in h.stiffit(*words, "b@bad", code=3).stderr
     assert "2100 values" in h.stiffit(*words, "A@next,b@next,k@plate,ka@plate", code=2).stderr
     path, model = write(tmp / "q.h5", FORMULA, y[:4], {"plate": plate[:4]}, ["shared", "dataset", "dataset", "plat"])
     assert "/parameters/level row 3" in h.stiffit("run", path, "--model", model, code=3).stderr
