@@ -20,9 +20,9 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
  *             are smaller than the errors.
  * parametric  value_i = prediction_i + s_i u z, with z from the fitted distribution; u = 1 if
  *             every s_i is known. If some are not, u^2 = sum r^2 / (n - p), or for Laplace's
- *             errors u = sum |r| / (n - p). If parameters of the noise are fitted, u^2 = n / (n
- *             - p) where s_i is the model's noise: the likelihood's sigma is too small by this
- *             factor.
+ *             errors u = sum |r| / (n - p). If parameters of the noise are fitted,
+ *             u^2 = n / (n - p) where s_i is the model's noise: the likelihood's sigma is too
+ *             small by this factor.
  * A parameter held by a bound takes no degree of freedom: the fit is the one without it (Meyer &
  * Woodroofe 2000; the same applies to standard errors). If n <= p, the errors cannot be
  * estimated, and only parametric replicates with known s_i exist. */

@@ -220,7 +220,7 @@ static bool is_alike(const struct fit_point *looser, const struct fit_point *tig
     return !((double)tighter->n_step > pow(ratio, MORE_STEPS) * (double)looser->n_step);
 }
 
-/* Whether a change that is so many times larger would still confirm the optimum. */
+/* Whether the optimum would be confirmed if its objective changed by so much. */
 static bool confirms(const struct fit_asker *asker, const struct fit_point *best, double change)
 {
     struct fit_certificate doubtful = {.change = change, .decrease = 0};

@@ -385,9 +385,8 @@ static bool is_lower_from_best(struct walk *walk, double theta)
         middle->r = INFINITY;
         if (is_over(walk))
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
-        else if (isfinite(
-                     walk->inner
-                         .objective)) /* a lower objective of an unfinished fit proves the same */
+        /* A lower objective of an unfinished fit proves the same. */
+        else if (isfinite(walk->inner.objective))
             take_point(walk, theta, middle);
     }
     if (middle->r < 0)

@@ -538,8 +538,12 @@ enum status csv_open_text(struct csv_reader **reader, const char *text, size_t n
 {
     char *copy = strndup(text, n);
     *reader = NULL;
-    return copy && *copy ? open_table(reader, name, false, copy, error)
-                         : (free(copy), error_set(error, STATUS_BAD_PROBLEM, "%s: is empty", name));
+    if (!copy)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", name);
+    if (*copy)
+        return open_table(reader, name, false, copy, error);
+    free(copy);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: is empty", name);
 }
 
 void csv_close(struct csv_reader *reader)

@@ -53,12 +53,12 @@ enum fit_part {
 enum fit_part fit_column_part(enum fit_column column);
 
 enum { FIT_MAX_POINT = 100 };
+struct own_value; /* io/own_columns.h */
 
 /* A task of a dataset: a start (the field `start` is its number within the dataset), or a refit
  * that begins at the best start; starts come first. Every column of the list is a field: a
  * number, or n_parameter of them in the problem's order, or n_parameter x n_parameter (NULL
  * above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing on writing, not wanted on reading. */
-struct own_value; /* io/own_columns.h */
 struct fit_record {
     uint64_t dataset;
 #define FIT_FIELD(name, path, kind, shape, field, ...) fit_type_##kind FIT_POINTER_##shape field;

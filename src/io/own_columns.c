@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_SIZE = OWN_MAX_NAME + 56 };
+enum { PATH_SIZE = sizeof((struct hdf5_column *)NULL)->path };
+_Static_assert(PATH_SIZE >= sizeof "/datasets/columns/" + OWN_MAX_NAME, "a column has a path");
 
 /* A slash separates the names of a path, and "." is the group itself. */
 void own_name_as_link(char *name)

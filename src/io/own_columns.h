@@ -27,9 +27,9 @@ struct own_columns {
     const char *const *name;
     const bool *is_text;
 };
+
 /* The column of that name; -1: there is none. */
 int own_columns_find(const struct own_columns *columns, const char *name);
-
 bool own_columns_equal(const struct own_columns *a, const struct own_columns *b);
 
 /* An open group of columns; zero-initialise. */

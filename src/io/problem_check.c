@@ -86,10 +86,10 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         if (isnan(row.value))
             continue;
         *any = true;
-        if (datum_row_fault(&row, &(struct problem_message){fault, sizeof fault}))
-            return FAULT(message, "%s: %s",
-                         place(problem, block->room->place[GROUP_MEASUREMENTS][e] +
-                                            (i - block->row[e]), at), fault);
+        if (datum_row_fault(&row, &(struct problem_message){fault, sizeof fault})) {
+            uint64_t number = block->room->place[GROUP_MEASUREMENTS][e] + (i - block->row[e]);
+            return FAULT(message, "%s: %s", place(problem, number, at), fault);
+        }
     }
     return false;
 }

@@ -394,9 +394,9 @@ static enum status describe_strings(struct result_writer *writer, struct error *
 enum status result_writer_finish(struct result_writer *writer, struct error *error)
 {
     enum status status = write_block(writer, error);
+    /* Last: a column of strings is rewritten when a longer one comes. */
     if (!status)
-        status = describe_strings(
-            writer, error); /* last: a column of strings is rewritten when a longer one comes */
+        status = describe_strings(writer, error);
     if (!status)
         status = hdf5_flush(&writer->file, error);
     if (status)

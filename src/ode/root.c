@@ -128,9 +128,8 @@ static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
     return false;
 }
 
-/* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0:
- * it must be examined in parts.
- */
+/* The times at which a stretch of the step is examined: each quarter, and the extrema between.
+ * Returns how many; 0: it must be examined in parts. */
 static size_t choose_points(struct simulation *sim, const struct latest_step *step, double from,
                             double to, bool may_divide)
 {

@@ -341,7 +341,7 @@ void c_stages(const struct lanes_plan *plan, FILE *out)
     const char *functions = "";
     widest = (n_parameter + n_block - 1) / n_block;
     if (has_code) {
-            (is_local(plan) ? factorize : factorize_by_lists)(plan, out);
+        (is_local(plan) ? factorize : factorize_by_lists)(plan, out);
         solve(plan, 1, false, out);
         fprintf(out,
                 "static void lanes_solve(const double *factor, const double *right, double *out, "

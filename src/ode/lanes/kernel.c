@@ -521,7 +521,8 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
                                        .first = (const double *)scratch->derived[0],
                                        .minus_rate = room->outside.infused
                                                          ? (const double *)room->outside.minus_rate
-                                                         : NULL, .right = (double *)scratch->right,
+                                                         : NULL,
+                                       .right = (double *)scratch->right,
                                        .derived = (double *)scratch->derived[0],
                                        .factor = (double *)scratch->factor,
                                        .correction = (double *)scratch->base,
@@ -537,7 +538,8 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
                                                              : NULL,
                                            .of_rank = room->n_share > 1
                                                           ? (const double *)room->of_rank
-                                                          : NULL, .place = block->entry,
+                                                          : NULL,
+                                           .place = block->entry,
                                            .which = block->which,
                                            .right = (double *)(room->right + n * block->first),
                                            .n_place = (int32_t)block->n_entry,
