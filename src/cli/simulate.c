@@ -340,10 +340,10 @@ const struct command command_simulate = {
     .name = "simulate", .synopsis = "[RESULT.h5]",
     .summary = "print predictions; make synthetic and bootstrap problem files",
     .example = "stiffit simulate --model decay.so --times 0:10:0.5 --set k=0.3\n"
-               "stiffit simulate --model pk.ode --parameters subjects.csv --doses doses.csv "
-               "--times 0:24:0.5 --noise 0.1 --bands 0.05,0.5,0.95\n"
-               "stiffit simulate --model decay.so --times 1,2,5 --datasets 1000 --spread 0.3 "
-               "--noise 0.05 -o synthetic.h5\n"
+               "stiffit simulate --model pk.ode --parameters subjects.csv --doses doses.csv \\\n"
+               "    --times 0:24:0.5 --noise 0.1 --bands 0.05,0.5,0.95\n"
+               "stiffit simulate --model decay.so --times 1,2,5 --datasets 1000 --spread 0.3 \\\n"
+               "    --noise 0.05 -o synthetic.h5\n"
                "stiffit simulate --bootstrap 1000 wells.result.h5 --id A1 --trust -o "
                "bootstrap.h5\n"
                "stiffit simulate --population 200 subjects.result.h5 -o vpc.h5",

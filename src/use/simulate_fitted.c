@@ -273,6 +273,14 @@ static void put_bands(struct drawing *drawing, const struct fitted_dataset *data
     }
 }
 
+/* Whether errors are asked for whose size neither options nor the model give. */
+static bool lacks_noise(const struct drawing *drawing)
+{
+    const struct simulate_options *options = drawing->options;
+    return options->with_noise && !(options->noise > 0) && !(options->noise_absolute > 0) &&
+           !drawing->errors.has_model_noise;
+}
+
 static enum status put_dataset(struct drawing *drawing, struct fitted_dataset *dataset,
                                struct error *error)
 {
@@ -292,6 +300,11 @@ static enum status put_dataset(struct drawing *drawing, struct fitted_dataset *d
     bool is_fit = drawing->fitted.result != NULL;
     drawing->errors.fallback =
         is_fit && record->n_no_sigma > 0 ? record->residual_error : (double)NAN;
+    if (lacks_noise(drawing) && is_fit && dataset->p && isnan(drawing->errors.fallback))
+        return error_set(error, STATUS_USAGE,
+                         "dataset '%.100s': the size of its errors at other times is not known, as "
+                         "no measurement is without a sigma and the model has no noise; give "
+                         "--noise or --noise-absolute", dataset->id);
     if (is_fit && drawing->options->source == SOURCE_COVARIANCE && dataset->p &&
         !factor_covariance(drawing, dataset))
         dataset->p = NULL;
@@ -350,7 +363,6 @@ static enum status choose_replicates(struct drawing *drawing, struct error *erro
 {
     const struct simulate_options *options = drawing->options;
     const struct fitted *fitted = &drawing->fitted;
-    bool has_noise = options->noise > 0 || options->noise_absolute > 0 || fitted->model.abi.noise;
     bool varies = options->with_noise || options->source != SOURCE_GIVEN;
     drawing->n_replicate = (size_t)options->n_replicate;
     if (!options->n_replicate && varies)
@@ -359,7 +371,7 @@ static enum status choose_replicates(struct drawing *drawing, struct error *erro
         return error_set(error, STATUS_USAGE,
                          "replicates would all be the same: say what is drawn with --draw, "
                          "--with-noise or --noise");
-    if (options->with_noise && !has_noise && !fitted->result)
+    if (lacks_noise(drawing) && !fitted->result)
         return error_set(error, STATUS_USAGE,
                          "--with-noise: the model has no noise; give --noise or --noise-absolute");
     if (options->source == SOURCE_COVARIANCE && !fitted->result)

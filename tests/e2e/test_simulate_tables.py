@@ -180,6 +180,13 @@ def test_noise_of_a_fit_is_its_residual_error(tmp):
     values = numbers(rows(h.stiffit(*args, "--with-noise", "--replicates", "1000").stdout), "value")
     sigma = h.read_fits(result)["residual_error"][0]
     assert scipy.stats.kstest(values, scipy.stats.norm(plain, sigma).cdf).pvalue > 1e-4
+    # Known sigmas belong to their measurements: errors at other times have no size, which was taken for 0.
+    h.decay_problem(tmp / "sigma.h5", 1, known_sigma=True)
+    h.run(tmp / "sigma.h5")
+    args = ("simulate", h.result_path(tmp / "sigma.h5"), "--trust", "-t", "1", "--with-noise")
+    assert "give --noise or --noise-absolute" in h.stiffit(*args, code=2).stderr
+    assert "give --noise or --noise-absolute" in h.stiffit(*args, "--bands", "0.05,0.95", code=2).stderr
+    h.stiffit(*args, "--noise-absolute", "0.1")
 
 
 def test_faults_say_what_to_do(tmp):

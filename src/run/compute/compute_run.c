@@ -69,9 +69,8 @@ static void describe_fits(struct compute *compute)
     if (components->n > 1)
         compute_say(compute,
                     "%u fits, as datasets that have no parameter in common are fitted separately; "
-                    "the largest has %zu "
-                    "datasets",
-                    (unsigned)components->n, most);
+                    "the largest has %zu dataset%s",
+                    (unsigned)components->n, most, most == 1 ? "" : "s");
     if (n_sample < campaign->n_dataset && !journal_n_record(compute->earlier))
         compute_say(compute, "the first steps take a random sample of the datasets: %zu of %llu",
                     n_sample, (unsigned long long)campaign->n_dataset);

@@ -97,8 +97,8 @@ static const struct option table[] = {
      .metavar = "NAME[@COLUMN][,...]",
      .offset = FIELD(recipe.share), .in_file = true, .default_text = "what /parameters/level says",
      .help = "these parameters (or all) have one value for all datasets, or for each group of "
-             "them with the same number in this column of /datasets/covariates; datasets that "
-             "have such a value in common are one fit"},
+             "them with the same number or text in this column of the table of datasets, such as "
+             "plate; datasets that have such a value in common are one fit"},
     {.name = "random", .effect = RUN_FITS_LATER, .kind = OPTION_STRING,
      .metavar = "NAME[@experiment][,...]", .offset = FIELD(recipe.random), .in_file = true,
      .default_text = "what /parameters/level says",
