@@ -1,7 +1,7 @@
 /* Predictions of the datasets of a result at their best fits, or of tables at the parameters there:
  * once, or replicates with other parameters and errors, or quantiles of these.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/simulate.h"
+#include "use/simulate_truth.h"
 
 #include "base/random.h"
 #include "base/terminal.h"
@@ -40,8 +40,8 @@ struct drawing {
     double *by_experiment;       /* n_room x n */
     size_t n_room, *free;        /* n: the parameters with a variance, n_free */
     size_t n_free;
-    struct csv_writer rows, truth;
-    struct output truth_file;
+    struct csv_writer rows;
+    struct simulate_truth truth;
     struct simulate_made *made;
 };
 
@@ -231,16 +231,6 @@ static void find_quantiles(struct drawing *drawing)
     }
 }
 
-static void put_truth(struct drawing *drawing, const char *id)
-{
-    if (!drawing->truth_file.file)
-        return;
-    csv_put_text(&drawing->truth, id);
-    for (size_t i = 0; i < drawing->n; i++)
-        csv_put_number(&drawing->truth, drawing->p[i]);
-    csv_end_row(&drawing->truth);
-}
-
 /* Replicate k of dataset ID is "ID/k"; a single one is ID. */
 static void put_replicates(struct drawing *drawing, const struct fitted_dataset *dataset)
 {
@@ -253,7 +243,7 @@ static void put_replicates(struct drawing *drawing, const struct fitted_dataset 
             snprintf(id, sizeof id, "%.500s/%0*zu", dataset->id, digits, k + 1);
         if (dataset->p) {
             draw_parameters(drawing, dataset, k);
-            put_truth(drawing, id);
+            simulate_truth_put(&drawing->truth, id, drawing->p);
         }
         for (size_t e = dataset->first; e < dataset->end; e++) {
             predict_replicate(drawing, dataset, k, e, drawing->value);
@@ -404,23 +394,6 @@ static enum status allocate(struct drawing *drawing, struct error *error)
     return STATUS_OK;
 }
 
-static enum status open_truth(struct drawing *drawing, struct error *error)
-{
-    const struct simulate_options *options = drawing->options;
-    if (!options->truth)
-        return STATUS_OK;
-    enum status status =
-        output_open(&drawing->truth_file, options->truth, options->overwrite, error);
-    if (status)
-        return status;
-    drawing->truth.file = drawing->truth_file.file;
-    csv_put_text(&drawing->truth, "dataset");
-    for (size_t i = 0; i < drawing->n; i++)
-        csv_put_text(&drawing->truth, problem_parameter_name(drawing->fitted.problem)[i]);
-    csv_end_row(&drawing->truth);
-    return STATUS_OK;
-}
-
 /* With `fitted` open. */
 static enum status simulate_all(struct drawing *drawing, struct output *output, struct error *error)
 {
@@ -444,22 +417,24 @@ static enum status simulate_all(struct drawing *drawing, struct output *output, 
     if (!status)
         status = allocate(drawing, error);
     if (!status)
-        status = open_truth(drawing, error);
+        status = simulate_truth_open(&drawing->truth, options,
+                                     problem_parameter_name(drawing->fitted.problem), drawing->n,
+                                     error);
     if (!status)
         status = output_open(output, options->files.output, options->overwrite, error);
     drawing->rows.file = output->file;
-    drawing->rows.decimal_comma = drawing->truth.decimal_comma = options->decimal_comma;
+    drawing->rows.decimal_comma = options->decimal_comma;
     drawing->rows.types_row = options->types_row;
     if (!status)
         status = put_all(drawing, output->file, error);
-    if (!status && drawing->truth_file.file)
-        status = output_finish(&drawing->truth_file, error);
+    if (!status)
+        status = simulate_truth_finish(&drawing->truth, error);
     return status;
 }
 
 static void drawing_fini(struct drawing *drawing)
 {
-    output_close(&drawing->truth_file);
+    simulate_truth_close(&drawing->truth);
     simulate_grid_fini(&drawing->grid);
     fitted_close(&drawing->fitted);
     arena_fini(&drawing->arena);
