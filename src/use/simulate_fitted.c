@@ -4,14 +4,13 @@
 #include "use/simulate_truth.h"
 
 #include "base/random.h"
-#include "base/terminal.h"
 #include "base/values.h"
-#include "base/words.h"
 #include "fit/digest.h"
 #include "fit/prior.h"
 #include "fit/start.h"
 #include "import/import.h"
 #include "io/problem_prior.h"
+#include "run/plan/campaign.h"
 #include "use/population_draw.h"
 #include "use/row_filter.h"
 
@@ -38,6 +37,7 @@ struct drawing {
     double *quantile;            /* n_band x rows */
     double *p, *theta, *factor, *deviate; /* n; n; n x n; n */
     double *by_experiment;       /* n_room x n */
+    enum parameter_scale *scale; /* n */
     size_t n_room, *free;        /* n: the parameters with a variance, n_free */
     size_t n_free;
     struct csv_writer rows;
@@ -50,19 +50,13 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for the predictions");
 }
 
-static enum parameter_scale scale_of(const struct drawing *drawing, size_t i)
-{
-    const char *word = problem_parameter_scale(drawing->fitted.problem)[i];
-    return !strcmp(word, "log") ? SCALE_LOG : !strcmp(word, "log10") ? SCALE_LOG10 : SCALE_LIN;
-}
-
 /* The bounds of a parameter on the optimiser's scale. */
 static void bounds_of(const struct drawing *drawing, const struct fitted_dataset *dataset, size_t i,
                       double bound[2])
 {
     size_t k = dataset->row * drawing->n + i;
-    bound[0] = fit_scale_from_natural(scale_of(drawing, i), dataset->block->lower[k]);
-    bound[1] = fit_scale_from_natural(scale_of(drawing, i), dataset->block->upper[k]);
+    bound[0] = fit_scale_from_natural(drawing->scale[i], dataset->block->lower[k]);
+    bound[1] = fit_scale_from_natural(drawing->scale[i], dataset->block->upper[k]);
 }
 
 /* d natural / d number on the scale */
@@ -85,8 +79,8 @@ static bool factor_covariance(struct drawing *drawing, const struct fitted_datas
         for (size_t d = 0; d < m; d++) {
             size_t i = drawing->free[d], j = drawing->free[c];
             matrix[d + c * m] = record->covariance[i + j * n] /
-                                (slope(scale_of(drawing, i), record->parameter[i]) *
-                                 slope(scale_of(drawing, j), record->parameter[j]));
+                                (slope(drawing->scale[i], record->parameter[i]) *
+                                 slope(drawing->scale[j], record->parameter[j]));
         }
     population_draw_factor(matrix, m, drawing->factor);
     drawing->n_free = m;
@@ -107,13 +101,13 @@ static void draw_covariance(struct drawing *drawing, const struct fitted_dataset
         for (size_t d = 0; d < m; d++) {
             size_t i = drawing->free[d];
             double bound[2];
-            double theta = fit_scale_from_natural(scale_of(drawing, i), dataset->p[i]);
+            double theta = fit_scale_from_natural(drawing->scale[i], dataset->p[i]);
             for (size_t c = 0; c <= d; c++)
                 theta += drawing->factor[d + c * m] * drawing->deviate[c];
             bounds_of(drawing, dataset, i, bound);
             inside = inside && theta >= bound[0] && theta <= bound[1];
             theta = fmin(fmax(theta, bound[0]), bound[1]);
-            drawing->p[i] = fit_scale_to_natural(scale_of(drawing, i), theta);
+            drawing->p[i] = fit_scale_to_natural(drawing->scale[i], theta);
         }
     }
 }
@@ -133,9 +127,9 @@ static void draw_prior(struct drawing *drawing, const struct fitted_dataset *dat
                                      prior[i].scale};
         bounds_of(drawing, dataset, i, bound);
         double theta = fit_start_quantile(
-            &of, scale_of(drawing, i), bound[0], bound[1],
+            &of, drawing->scale[i], bound[0], bound[1],
             random_uniform((uint64_t)drawing->options->seed, stream, i));
-        drawing->p[i] = fit_scale_to_natural(scale_of(drawing, i), theta);
+        drawing->p[i] = fit_scale_to_natural(drawing->scale[i], theta);
     }
 }
 
@@ -381,8 +375,9 @@ static enum status allocate(struct drawing *drawing, struct error *error)
     size_t n = drawing->n, n_row = drawing->grid.n + 1,
            n_value = drawing->n_band ? drawing->n_replicate + 1 : 2;
     drawing->free = arena_calloc(arena, n + 1, sizeof *drawing->free);
+    drawing->scale = campaign_scales(problem_parameter_scale(drawing->fitted.problem), n);
     /* of quantiles, the room behind the values is for sorting */
-    if (!drawing->free || n_value > (size_t)1e15 / (n_row + n_value) ||
+    if (!drawing->free || !drawing->scale || n_value > (size_t)1e15 / (n_row + n_value) ||
         !ARENA_DOUBLES(arena, {&drawing->prediction, n_row, 1}, {&drawing->noise, n_row, 1},
                        {&drawing->time, n_row, 1},
                        {&drawing->value, n_row + 1, n_value + 1},
@@ -440,6 +435,7 @@ static void drawing_fini(struct drawing *drawing)
     arena_fini(&drawing->arena);
     free(drawing->band);
     free(drawing->by_experiment);
+    free(drawing->scale);
 }
 
 enum status simulate_fitted_table(const struct simulate_options *options, struct output *output,
