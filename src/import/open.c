@@ -7,13 +7,16 @@
 #include "import/well.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
-/* A file in memory, as lines of fields. */
+/* A file's lines of fields. */
 struct line {
     char **field;
     size_t n, n_filled; /* up to the last field that is not empty; those that are not */
+    uint64_t number;
 };
 struct sheet {
     const char *path;
@@ -23,33 +26,44 @@ struct sheet {
     char delimiter;
 };
 
+/* The table that is made of a sheet. */
+struct list {
+    FILE *file;
+    char delimiter;
+    uint64_t *line; /* of the sheet, for each field below the names */
+    size_t n, room;
+};
+
 static enum status no_memory(const struct sheet *sheet, struct error *error)
 {
     return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", sheet->path);
 }
 
-static char *read_all(struct sheet *sheet, enum status *status, struct error *error)
+/* NULL: error. */
+static char *read_all(const char *path, size_t *n, struct error *error)
 {
-    FILE *file = fopen(sheet->path, "re");
-    size_t n = 0, room = 1 << 16, got;
-    char *text = file ? malloc(room) : NULL;
-    if (!file)
-        *status = error_system(error, errno, "cannot read '%s'", sheet->path);
-    while (text && (got = fread(text + n, 1, room - n - 1, file)) > 0) {
-        n += got;
-        char *longer = room - n > 1 ? text : realloc(text, 2 * room);
-        room = longer == text && room - n > 1 ? room : 2 * room;
-        if (!longer)
-            free(text);
-        text = longer;
+    FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+    size_t room = 0, got = 1;
+    char *text = NULL;
+    bool good = true;
+    *n = 0;
+    if (!file) {
+        error_system(error, errno, "cannot read '%s'", path);
+        return NULL;
     }
-    if (file && !text)
-        *status = no_memory(sheet, error);
-    if (text)
-        text[n] = '\0';
-    if (file)
+    while (got > 0 && (good = array_grow(&text, *n + 1, &room, 1))) {
+        got = fread(text + *n, 1, room - *n - 1, file);
+        text[*n += got] = '\0';
+    }
+    if (!good)
+        error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
+    else if (ferror(file))
+        good = (error_system(error, errno, "cannot read '%s'", path), false);
+    if (file != stdin)
         fclose(file);
-    return text;
+    if (!good)
+        free(text);
+    return good ? text : NULL;
 }
 
 /* The one of tab, semicolon and comma that the file has most of; quotes are not looked at. */
@@ -70,57 +84,36 @@ static char find_delimiter(const char *text)
     return found;
 }
 
-/* Cuts off the next field, without blanks and quotes around it. */
-static char *take_field(char **at, char delimiter)
+/* Keeps a copy of the reader's line. */
+static bool add_line(struct sheet *sheet, const struct csv_reader *reader)
 {
-    char *field = *at, *end;
-    field += strspn(field, delimiter == '\t' ? " " : " \t");
-    if (*field == '"' && (end = strchr(field + 1, '"')) && (!end[1] || end[1] == delimiter)) {
-        *end = '\0';
-        *at = end[1] ? end + 2 : NULL;
-        return field + 1;
-    }
-    end = strchr(field, delimiter);
-    *at = end ? end + 1 : NULL;
-    if (!end)
-        end = field + strlen(field);
-    *end = '\0';
-    while (end > field && (end[-1] == ' ' || end[-1] == '\r'))
-        *--end = '\0';
-    return field;
-}
-
-static bool split_line(struct sheet *sheet, char *text)
-{
-    size_t room = 1;
-    for (const char *c = text; *c; c++)
-        room += *c == sheet->delimiter;
-    struct line line = {.field = arena_calloc(&sheet->arena, room, sizeof *line.field)};
-    if (!line.field || !array_grow(&sheet->line, sheet->n, &sheet->room, sizeof *sheet->line))
+    const size_t n = csv_n_field(reader);
+    size_t bytes = n * sizeof(char *);
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(csv_field(reader, i)) + 1;
+    char **field = arena_alloc(&sheet->arena, bytes);
+    if (!field || !array_grow(&sheet->line, sheet->n, &sheet->room, sizeof *sheet->line))
         return false;
-    for (size_t i = 0; text && i < room; i++) {
-        line.field[i] = take_field(&text, sheet->delimiter);
-        line.n = *line.field[i] ? i + 1 : line.n;
-        line.n_filled += *line.field[i] != '\0';
+    char *to = (char *)(field + n);
+    struct line *line = &sheet->line[sheet->n++];
+    *line = (struct line){.field = field, .number = csv_line(reader)};
+    for (size_t i = 0; i < n; i++) {
+        field[i] = to;
+        to = stpcpy(to, csv_field(reader, i)) + 1;
+        line->n = *field[i] ? i + 1 : line->n;
+        line->n_filled += *field[i] != '\0';
     }
-    sheet->line[sheet->n++] = line;
     return true;
 }
 
-static enum status split(struct sheet *sheet, char *text, struct error *error)
+static enum status split(struct sheet *sheet, struct csv_reader *reader, struct error *error)
 {
-    if (!strncmp(text, "\xef\xbb\xbf", 3))
-        text += 3;
-    sheet->delimiter = find_delimiter(text);
-    while (text && *text) {
-        char *end = strchr(text, '\n');
-        if (end)
-            *end = '\0';
-        if (*text != '#' && !split_line(sheet, text))
-            return no_memory(sheet, error);
-        text = end ? end + 1 : NULL;
-    }
-    return STATUS_OK;
+    bool more = true;
+    enum status status = STATUS_OK;
+    while (!status && !(status = csv_next_line(reader, &more, error)) && more)
+        if (!add_line(sheet, reader))
+            status = no_memory(sheet, error);
+    return status;
 }
 
 static bool is_number(const char *text)
@@ -163,17 +156,34 @@ static size_t time_column(const struct line *line)
     return CSV_NO_COLUMN;
 }
 
-static void put(FILE *file, char delimiter, const char *text, char end)
+/* A field: `before`, an underscore and the text, or without `before` the text. */
+static void put(const struct list *list, const char *before, const char *text, char end)
 {
-    if (strchr(text, delimiter) || strchr(text, '"') || strpbrk(text, "#\n")) {
-        putc('"', file);
-        for (; *text; text++)
-            fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, file);
-        putc('"', file);
-    } else {
-        fputs(text, file);
-    }
-    putc(end, file);
+    const char special[] = {list->delimiter, '"', '#', '\n', '\r', '\0'};
+    const char *const part[] = {before, *before ? "_" : "", text};
+    bool is_quoted = strpbrk(before, special) || strpbrk(text, special);
+    if (is_quoted)
+        putc('"', list->file);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        for (const char *c = part[i]; *c; c++) {
+            if (*c == '"')
+                putc('"', list->file);
+            putc(*c, list->file);
+        }
+    if (is_quoted)
+        putc('"', list->file);
+    putc(end, list->file);
+}
+
+/* The same, from a line of the sheet. */
+static bool put_from(struct list *list, uint64_t line, const char *before, const char *text,
+                     char end)
+{
+    if (!array_grow(&list->line, list->n, &list->room, sizeof *list->line))
+        return false;
+    list->line[list->n++] = line;
+    put(list, before, text, end);
+    return true;
 }
 
 /* The cells of grids, each a column of wells. */
@@ -182,11 +192,11 @@ struct layout {
     struct cell {
         uint32_t name, well;
         const char *text;
+        uint64_t line;
     } *cell;
     size_t n, room;
 };
 
-/* false: no memory. */
 static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *at,
                       const char *title)
 {
@@ -203,7 +213,7 @@ static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *
             snprintf(well, sizeof well, "%.3000s%s%s%zu", plate, *plate ? "_" : "",
                      line->field[0], j);
             struct cell cell = {name, id_table_add(&layout->well, well),
-                                j < line->n ? line->field[j] : ""};
+                                j < line->n ? line->field[j] : "", line->number};
             good = cell.well != ID_NO_MEMORY &&
                    array_grow(&layout->cell, layout->n, &layout->room, sizeof *layout->cell);
             if (good)
@@ -213,55 +223,68 @@ static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *
     return good;
 }
 
-/* The layout as a table: a text for each well and name. */
-static enum status tabulate(const struct layout *layout, const struct sheet *sheet,
-                            const char **text, struct error *error)
+static bool take_grids(struct layout *layout, const struct sheet *sheet)
 {
-    for (size_t i = 0; i < layout->n; i++) {
-        const struct cell *cell = &layout->cell[i];
-        const char **at = &text[cell->well * (size_t)layout->name.n + cell->name];
-        if (*at)
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s: the grids describe '%.100s' of well '%.100s' twice; remove one "
-                             "row or grid, or name another column or plate above it",
-                             sheet->path, layout->name.id[cell->name],
-                             layout->well.id[cell->well]);
-        *at = cell->text;
-    }
-    return STATUS_OK;
-}
-
-static enum status write_layout(const struct sheet *sheet, FILE *file, struct error *error)
-{
-    struct layout layout = {.cell = NULL};
     const char *title = "";
     bool good = true;
     for (size_t i = 0; good && i < sheet->n;) {
         if (is_grid(sheet, i)) {
-            good = take_grid(&layout, sheet, &i, title);
+            good = take_grid(layout, sheet, &i, title);
             continue;
         }
         title = is_title(&sheet->line[i]) ? title_of(&sheet->line[i]) : title;
         i++;
     }
-    size_t n = layout.name.n;
-    const char **text = calloc((size_t)layout.well.n * n + 1, sizeof *text);
-    enum status status =
-        good && text ? tabulate(&layout, sheet, text, error) : no_memory(sheet, error);
-    put(file, sheet->delimiter, "dataset", n ? sheet->delimiter : '\n');
-    for (size_t c = 0; c < n; c++)
-        put(file, sheet->delimiter, layout.name.id[c], c + 1 < n ? sheet->delimiter : '\n');
-    for (uint32_t w = 0; !status && w < layout.well.n; w++) {
-        put(file, sheet->delimiter, layout.well.id[w], sheet->delimiter);
-        for (size_t c = 0; c < n; c++)
-            put(file, sheet->delimiter, text[w * n + c] ? text[w * n + c] : "",
-                c + 1 < n ? sheet->delimiter : '\n');
+    return good;
+}
+
+/* The cell of each well and name, and each well's last line. */
+static enum status tabulate(const struct layout *layout, const struct sheet *sheet,
+                            const struct cell **at, uint64_t *line, struct error *error)
+{
+    for (size_t i = 0; i < layout->n; i++) {
+        const struct cell *cell = &layout->cell[i], **place = NULL;
+        place = &at[cell->well * (size_t)layout->name.n + cell->name];
+        if (*place)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: the grids describe '%.100s' of well '%.100s' twice (lines "
+                             "%" PRIu64 " and %" PRIu64 "); remove one row or grid, or name "
+                             "another column or plate above it",
+                             sheet->path, layout->name.id[cell->name],
+                             layout->well.id[cell->well], (*place)->line, cell->line);
+        *place = cell;
+        line[cell->well] = cell->line;
     }
-    free(text);
+    return STATUS_OK;
+}
+
+static enum status write_layout(const struct sheet *sheet, struct list *list, struct error *error)
+{
+    struct layout layout = {.cell = NULL};
+    const char d = sheet->delimiter;
+    bool good = take_grids(&layout, sheet);
+    const size_t n = layout.name.n;
+    const struct cell **at = calloc((size_t)layout.well.n * n + 1, sizeof *at);
+    uint64_t *line = calloc((size_t)layout.well.n + 1, sizeof *line);
+    good = good && at && line;
+    enum status status = good ? tabulate(&layout, sheet, at, line, error) : STATUS_OK;
+    put(list, "", "dataset", n ? d : '\n');
+    for (size_t c = 0; c < n; c++)
+        put(list, "", layout.name.id[c], c + 1 < n ? d : '\n');
+    for (uint32_t w = 0; good && w < layout.well.n; w++) {
+        good = put_from(list, line[w], "", layout.well.id[w], d);
+        for (size_t c = 0; good && c < n; c++) {
+            const struct cell *cell = at[w * n + c];
+            good = put_from(list, cell ? cell->line : line[w], "", cell ? cell->text : "",
+                            c + 1 < n ? d : '\n');
+        }
+    }
+    free(at);
+    free(line);
     free(layout.cell);
     id_table_fini(&layout.name);
     id_table_fini(&layout.well);
-    return status;
+    return good ? status : no_memory(sheet, error);
 }
 
 /* Whether a field of the line of names is a dataset: if most are called like wells, only these. */
@@ -275,14 +298,16 @@ static bool has_most_wells(const struct line *head, size_t time)
     return 2 * n_well > n_named;
 }
 
-static void write_wells(const struct sheet *sheet, const struct stiffit_model *abi, FILE *file)
+/* false: no memory. */
+static bool write_wells(const struct sheet *sheet, const struct stiffit_model *abi,
+                        struct list *list)
 {
     const struct line *head = NULL;
-    const char *observable = "", *plate = "";
+    const char *observable = abi->observable_name[0], *plate = "";
     const char d = sheet->delimiter;
     size_t time = 0;
-    bool wells_only = false;
-    fprintf(file, "dataset%ctime%cobservable%cvalue\n", d, d, d);
+    bool wells_only = false, good = true;
+    fprintf(list->file, "dataset%ctime%cobservable%cvalue\n", d, d, d);
     for (size_t i = 0; i < sheet->n; i++) {
         const struct line *line = &sheet->line[i];
         if (is_title(line)) {
@@ -296,20 +321,20 @@ static void write_wells(const struct sheet *sheet, const struct stiffit_model *a
             head = line;
             time = time_column(line);
             wells_only = has_most_wells(head, time);
-        } else if (head && line->n_filled) {
-            for (size_t j = 0; j < head->n && j < line->n; j++) {
-                const char *name = head->field[j];
-                if (j == time || !*name || (wells_only && !well_of(name)) || !*line->field[j])
-                    continue;
-                if (*plate)
-                    fprintf(file, "%s_", plate);
-                put(file, d, name, d);
-                put(file, d, time < line->n ? line->field[time] : "", d);
-                put(file, d, *observable ? observable : abi->observable_name[0], d);
-                put(file, d, line->field[j], '\n');
-            }
+        }
+        if (!head || head == line)
+            continue;
+        for (size_t j = 0; good && j < head->n && j < line->n; j++) {
+            const char *name = head->field[j], *at = time < line->n ? line->field[time] : "";
+            if (j == time || !*name || (wells_only && !well_of(name)) || !*line->field[j])
+                continue;
+            good = put_from(list, line->number, plate, name, d) &&
+                   put_from(list, line->number, "", at, d) &&
+                   put_from(list, line->number, "", observable, d) &&
+                   put_from(list, line->number, "", line->field[j], '\n');
         }
     }
+    return good;
 }
 
 /* Whether the sheet has grids, or titles and several lines of names. */
@@ -342,34 +367,53 @@ static enum status check_wells(const struct sheet *sheet, const struct stiffit_m
     return STATUS_OK;
 }
 
-/* *reader stays NULL if the file has no blocks. */
-static enum status open_blocks(struct csv_reader **reader, const char *path, enum import_form form,
-                               const struct stiffit_model *abi, struct error *error)
+/* The sheet as a list, which has its lines' numbers. */
+static enum status open_list(struct csv_reader **reader, const struct sheet *sheet,
+                             const struct csv_reader *lines, enum import_form form,
+                             const struct stiffit_model *abi, struct error *error)
 {
-    struct sheet sheet = {.path = path};
-    enum status status = STATUS_OK;
-    char *text = read_all(&sheet, &status, error), *list = NULL;
+    char *text = NULL;
     size_t n = 0;
+    struct list list = {open_memstream(&text, &n), sheet->delimiter, NULL, 0, 0};
+    enum status status = STATUS_OK;
+    if (!list.file || (form == FORM_WELLS && !write_wells(sheet, abi, &list)))
+        status = no_memory(sheet, error);
+    else if (form == FORM_LAYOUT)
+        status = write_layout(sheet, &list, error);
+    if (list.file && fclose(list.file) != 0 && !status)
+        status = no_memory(sheet, error);
     if (!status)
-        status = split(&sheet, text, error);
-    if (!status && has_blocks(&sheet, form)) {
-        FILE *file = open_memstream(&list, &n);
-        if (form == FORM_WELLS)
-            status = check_wells(&sheet, abi, error);
-        if (!file)
-            status = no_memory(&sheet, error);
-        else if (form == FORM_LAYOUT)
-            status = write_layout(&sheet, file, error);
-        if (!status && form == FORM_WELLS)
-            write_wells(&sheet, abi, file);
-        if (file && fclose(file) != 0 && !status)
-            status = no_memory(&sheet, error);
-        char name[1000];
-        snprintf(name, sizeof name, "%.900s (as a list of wells)", path);
-        if (!status)
-            status = csv_open_text(reader, list, n, name, error);
-    }
-    free(list);
+        status = csv_open_text(reader, sheet->path, text, n, error);
+    if (!status)
+        csv_set_origin(*reader, lines, list.line, list.n / csv_n_column(*reader));
+    else
+        free(list.line);
+    free(text);
+    return status;
+}
+
+/* A file that may have blocks. */
+static enum status open_text(struct csv_reader **reader, const char *path, enum import_form form,
+                             const struct stiffit_model *abi, bool *is_list, struct error *error)
+{
+    struct csv_reader *lines = NULL;
+    struct sheet sheet = {.path = path};
+    size_t n;
+    char *text = read_all(path, &n, error);
+    if (!text)
+        return error->status;
+    sheet.delimiter = find_delimiter(text);
+    enum status status = csv_open_lines(&lines, path, text, n, sheet.delimiter, error);
+    if (!status)
+        status = split(&sheet, lines, error);
+    *is_list = has_blocks(&sheet, form);
+    if (*is_list && !status && form == FORM_WELLS)
+        status = check_wells(&sheet, abi, error);
+    if (*is_list && !status)
+        status = open_list(reader, &sheet, lines, form, abi, error);
+    else if (!*is_list && status != STATUS_NO_MEMORY) /* says itself what is wrong */
+        status = csv_open_text(reader, path, text, n, error);
+    csv_close(lines);
     free(text);
     free(sheet.line);
     arena_fini(&sheet.arena);
@@ -389,15 +433,13 @@ enum status import_open(struct csv_reader **reader, const char *path, enum impor
                         const struct import_options *options, const struct stiffit_model *abi,
                         bool *is_changed, struct error *error)
 {
-    enum status status = STATUS_OK;
+    bool changed = false;
     *reader = NULL;
-    if (form != FORM_TABLE && strcmp(path, "-"))
-        status = open_blocks(reader, path, form, abi, error);
-    bool changed = *reader != NULL;
+    enum status status = form == FORM_TABLE
+                             ? csv_open(reader, path, error)
+                             : open_text(reader, path, form, abi, &changed, error);
     if (is_changed)
         *is_changed = changed;
-    if (!status && !changed)
-        status = csv_open(reader, path, error);
     if (!status)
         csv_set_missing(*reader, options->missing.item, options->missing.n);
     if (!status && !changed && options->id && form != FORM_WELLS) {

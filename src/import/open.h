@@ -16,8 +16,8 @@ enum import_form {
      * corner, the column's. */
     FORM_LAYOUT
 };
-/* *is_changed (or NULL): the table was made from blocks, and is a list of wells. `names`: the
- * model's observables. */
+/* *is_changed (or NULL): the table was made from blocks, and is a list of wells. `abi` names the
+ * observables. */
 enum status import_open(struct csv_reader **reader, const char *path, enum import_form form,
                         const struct import_options *options, const struct stiffit_model *abi,
                         bool *is_changed, struct error *error);

@@ -11,7 +11,7 @@ struct import_own {
     struct own_columns column;
     const char **name;
     bool *is_text;
-    size_t n_room, n_dataset;
+    size_t n_dataset;
     struct own_value *value; /* n_dataset x column.n; of texts and of numbers until the end */
     struct arena arena;
 };

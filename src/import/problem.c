@@ -48,7 +48,9 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                 .covariate = subjects->covariate + e * subjects->n_covariate,
                 .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
                 .fixed = subjects->has_fixed ? subjects->fixed + d * subjects->n_parameter : NULL,
-                .own = subjects->own.value + d * subjects->own.column.n,
+                .own = subjects->own.value
+                           ? subjects->own.value + d * subjects->own.column.n
+                           : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
                 .measured = measurements_from(&rows->measured, contents->first[e]),
                 .input = happenings->input + e * model->abi.n_input,

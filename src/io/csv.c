@@ -45,6 +45,10 @@ struct csv_reader {
     size_t n_joined;
     char *joined_text, *text; /* text: of a table in memory */
     char between;
+    struct origin {
+        uint64_t *line; /* of each field of the n_row rows; NULL: the rows are the file's */
+        size_t row, n_row;
+    } origin;
     struct decimals {
         bool point, comma; /* which marks numbers have had so far */
     } *decimals;
@@ -53,6 +57,16 @@ struct csv_reader {
 static enum status no_memory(const struct csv_reader *reader, struct error *error)
 {
     return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", reader->path);
+}
+
+/* The file's line of a column of the row. */
+static uint64_t line_of(const struct csv_reader *reader, size_t column)
+{
+    const struct origin *origin = &reader->origin;
+    if (!origin->line || origin->row == 0 || origin->row > origin->n_row)
+        return reader->line;
+    return origin->line[(origin->row - 1) * reader->n_column +
+                        (column < reader->n_column ? column : 0)];
 }
 
 enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error,
@@ -65,8 +79,8 @@ enum status csv_fault(const struct csv_reader *reader, size_t column, struct err
     va_end(arguments);
     if (column < reader->n_column)
         snprintf(place, sizeof place, " column '%.200s':", reader->name[column]);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s:%" PRIu64 ":%s %s", reader->path, reader->line,
-                     place, message);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s:%" PRIu64 ":%s %s", reader->path,
+                     line_of(reader, column), place, message);
 }
 
 static bool is_delimiter(const struct csv_reader *reader, int c)
@@ -130,6 +144,7 @@ static enum status read_raw(struct csv_reader *reader, bool *more, struct error 
         return STATUS_OK;
     reader->n_row = 0;
     reader->line = reader->next_line;
+    reader->origin.row++;
     while ((c = getc_unlocked(reader->file)) != EOF) {
         *more = true;
         if ((c == '\n' || c == '\r') && state != QUOTED) {
@@ -493,57 +508,92 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     return status ? status : sort_names(reader, error);
 }
 
-/* text: NULL, or the table in memory, which the reader takes. */
-static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged,
-                              char *text, struct error *error)
+/* Of a file, or of a copy of its text, which may be NULL; nothing has been read. NULL: error. */
+static struct csv_reader *make_reader(const char *path, const char *text, size_t n,
+                                      struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
-    *reader = NULL;
     struct csv_reader *made = calloc(1, sizeof *made);
-    if (!made || !(made->path = strdup(is_stdin ? "standard input" : path))
-        || !(made->decimals = calloc(1, sizeof *made->decimals))) {
-        free(made ? made->path : NULL);
-        free(made);
-        free(text);
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
+    if (!made || !(made->path = strdup(is_stdin ? "standard input" : path)) ||
+        !(made->decimals = calloc(1, sizeof *made->decimals)) ||
+        (text && !(made->text = malloc(n + 1)))) {
+        csv_close(made);
+        error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
+        return NULL;
     }
-    made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
-    made->text = text;
-    made->file = text       ? fmemopen(text, strlen(text), "r")
+    if (text)
+        memcpy(made->text, text, n);
+    made->file = text       ? fmemopen(made->text, n, "r")
                  : is_stdin ? stdin
                             : fopen(path, "re");
-    enum status status = made->file ? take_header(made, error)
-                                    : error_system(error, errno, "cannot read '%s'", path);
-    if (status) {
+    if (made->file)
+        return made;
+    error_system(error, errno, "cannot read '%s'", made->path);
+    csv_close(made);
+    return NULL;
+}
+
+/* After `status`. */
+static enum status give(struct csv_reader **reader, struct csv_reader *made, enum status status)
+{
+    *reader = status ? NULL : made;
+    if (status)
         csv_close(made);
-        return status;
-    }
-    *reader = made;
-    return STATUS_OK;
+    return status;
+}
+
+/* text: NULL, or the table in memory, of n bytes. */
+static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged,
+                              const char *text, size_t n, struct error *error)
+{
+    struct csv_reader *made = make_reader(path, text, n, error);
+    if (made)
+        made->is_ragged = is_ragged;
+    return give(reader, made, made ? take_header(made, error) : error->status);
 }
 
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
 {
-    return open_table(reader, path, false, NULL, error);
+    return open_table(reader, path, false, NULL, 0, error);
 }
 
 enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error)
 {
-    return open_table(reader, path, true, NULL, error);
+    return open_table(reader, path, true, NULL, 0, error);
 }
 
-enum status csv_open_text(struct csv_reader **reader, const char *text, size_t n, const char *name,
+enum status csv_open_text(struct csv_reader **reader, const char *path, const char *text, size_t n,
                           struct error *error)
 {
-    char *copy = strndup(text, n);
-    *reader = NULL;
-    if (!copy)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", name);
-    if (*copy)
-        return open_table(reader, name, false, copy, error);
-    free(copy);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: is empty", name);
+    return open_table(reader, path, false, text, n, error);
+}
+
+enum status csv_open_lines(struct csv_reader **reader, const char *path, const char *text, size_t n,
+                           char delimiter, struct error *error)
+{
+    struct csv_reader *made = make_reader(path, text, n, error);
+    if (made)
+        made->delimiter = delimiter;
+    return give(reader, made, made ? skip_mark(made, error) : error->status);
+}
+
+enum status csv_next_line(struct csv_reader *reader, bool *more, struct error *error)
+{
+    enum status status;
+    while (!(status = read_raw(reader, more, error)) && *more && reader->row[0] == '#')
+        count_comment(reader, reader->line);
+    return status || !*more ? status : split_row(reader, error);
+}
+
+size_t csv_n_field(const struct csv_reader *reader) { return reader->n_field; }
+
+void csv_set_origin(struct csv_reader *reader, const struct csv_reader *lines, uint64_t *line,
+                    size_t n_row)
+{
+    reader->latin1_line = lines->latin1_line;
+    reader->comments = lines->comments;
+    reader->origin = (struct origin){.line = line, .n_row = n_row};
 }
 
 void csv_close(struct csv_reader *reader)
@@ -559,6 +609,7 @@ void csv_close(struct csv_reader *reader)
     free(reader->joined);
     free(reader->joined_text);
     free(reader->text);
+    free(reader->origin.line);
     free(reader->field);
     free(reader->row);
     free(reader->held.row);
@@ -572,7 +623,7 @@ const char *csv_column_name(const struct csv_reader *reader, size_t column)
 {
     return reader->name[column];
 }
-uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
+uint64_t csv_line(const struct csv_reader *reader) { return line_of(reader, 0); }
 uint64_t csv_latin1_line(const struct csv_reader *reader) { return reader->latin1_line; }
 struct csv_lines csv_comments(const struct csv_reader *reader) { return reader->comments; }
 char csv_first_character(const struct csv_reader *reader) { return reader->first; }

@@ -30,9 +30,19 @@ struct csv_reader;
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
 /* The same for tables whose rows may leave out empty fields at their ends. */
 enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error);
-/* The same for a table in memory of n bytes, which is copied; name: for messages. */
-enum status csv_open_text(struct csv_reader **reader, const char *text, size_t n, const char *name,
+/* The same for the file's n bytes of text, which are copied. */
+enum status csv_open_text(struct csv_reader **reader, const char *path, const char *text, size_t n,
                           struct error *error);
+/* The same without a header, for csv_next_line: the lines may have any number of fields. */
+enum status csv_open_lines(struct csv_reader **reader, const char *path, const char *text, size_t n,
+                           char delimiter, struct error *error);
+/* The next line that is no comment, even an empty one, as csv_n_field fields. */
+enum status csv_next_line(struct csv_reader *reader, bool *more, struct error *error);
+size_t csv_n_field(const struct csv_reader *reader);
+/* After csv_open_text, of a table of n_row rows that was made from `lines`: row i, column j came
+ * from line[i * columns + j], which the reader frees. Comments are those of `lines`. */
+void csv_set_origin(struct csv_reader *reader, const struct csv_reader *lines, uint64_t *line,
+                    size_t n_row);
 void csv_close(struct csv_reader *reader); /* NULL is legal */
 
 size_t csv_n_column(const struct csv_reader *reader);

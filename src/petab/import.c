@@ -276,9 +276,10 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
         origin[k] = petab_absolute(reader, yaml[k]);
     struct problem_header header =
         {.model = {.source = petab_format(reader, "%s%s", it->model.text, it->text.text),
-                   .name = "petab"}, .n_covariate = writing->covariates.n,
-         .covariate_name = writing->covariates.key, .n_observable = it->n_variant,
-         .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
+                   .name = "petab"},
+         .n_covariate = writing->covariates.n, .covariate_name = writing->covariates.key,
+         .n_observable = it->n_variant, .observable_name = observable,
+         .has_t0 = true, .has_experiments = true, .has_steady = true,
          .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
          .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
          .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL,

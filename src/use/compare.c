@@ -73,8 +73,10 @@ static struct compare_cell cell_of(const struct fit_record *record, const struct
                                 .log_likelihood = record->log_likelihood,
                                 .outcome = record->outcome < N_OUTCOME
                                                ? (enum outcome)record->outcome
-                                               : OUTCOME_not_run, .aic = record->aic,
-                                .aicc = record->aicc, .bic = record->bic,
+                                               : OUTCOME_not_run,
+                                .aic = record->aic,
+                                .aicc = record->aicc,
+                                .bic = record->bic,
                                 .k = 0.5 * record->aic + record->log_likelihood};
     for (size_t j = 0; j < info->n_parameter;
          j++) /* n_freedom counts those that are neither fixed nor held */

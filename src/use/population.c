@@ -7,6 +7,7 @@
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/matrix.h"
+#include "run/plan/campaign.h"
 #include "base/values.h"
 
 #include <math.h>
@@ -84,15 +85,12 @@ static enum status open_rows(struct population_work *work, struct error *error)
     work->variance = calloc(2 * most, sizeof *work->variance);
     work->has_prior = calloc(most, 1);
     work->parameter = calloc(n + 1, sizeof *work->parameter);
-    work->scale = calloc(n + 1, sizeof *work->scale);
+    work->scale = campaign_scales(info->parameter_scale, n);
     work->numbers = calloc(3 * n + 2 * n * n + 1, sizeof *work->numbers);
     if (!work->row || !work->kept_row || !work->estimate || !work->error || !work->variance ||
         !work->has_prior || !work->parameter || !work->scale || !work->numbers)
         return no_memory(work, error);
     work->freedom = work->variance + most;
-    for (size_t j = 0; j < n; j++)
-        work->scale[j] = !strcmp(info->parameter_scale[j], "log") ? SCALE_LOG
-                         : !strcmp(info->parameter_scale[j], "log10") ? SCALE_LOG10 : SCALE_LIN;
     return STATUS_OK;
 }
 

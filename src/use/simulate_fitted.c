@@ -1,17 +1,16 @@
 /* Predictions of the datasets of a result at their best fits, or of tables at the parameters there:
  * once, or replicates with other parameters and errors, or quantiles of these.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/simulate.h"
+#include "use/simulate_truth.h"
 
 #include "base/random.h"
-#include "base/terminal.h"
 #include "base/values.h"
-#include "base/words.h"
 #include "fit/digest.h"
 #include "fit/prior.h"
 #include "fit/start.h"
 #include "import/import.h"
 #include "io/problem_prior.h"
+#include "run/plan/campaign.h"
 #include "use/population_draw.h"
 #include "use/row_filter.h"
 
@@ -38,10 +37,11 @@ struct drawing {
     double *quantile;            /* n_band x rows */
     double *p, *theta, *factor, *deviate; /* n; n; n x n; n */
     double *by_experiment;       /* n_room x n */
+    enum parameter_scale *scale; /* n */
     size_t n_room, *free;        /* n: the parameters with a variance, n_free */
     size_t n_free;
-    struct csv_writer rows, truth;
-    struct output truth_file;
+    struct csv_writer rows;
+    struct simulate_truth truth;
     struct simulate_made *made;
 };
 
@@ -50,19 +50,13 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for the predictions");
 }
 
-static enum parameter_scale scale_of(const struct drawing *drawing, size_t i)
-{
-    const char *word = problem_parameter_scale(drawing->fitted.problem)[i];
-    return !strcmp(word, "log") ? SCALE_LOG : !strcmp(word, "log10") ? SCALE_LOG10 : SCALE_LIN;
-}
-
 /* The bounds of a parameter on the optimiser's scale. */
 static void bounds_of(const struct drawing *drawing, const struct fitted_dataset *dataset, size_t i,
                       double bound[2])
 {
     size_t k = dataset->row * drawing->n + i;
-    bound[0] = fit_scale_from_natural(scale_of(drawing, i), dataset->block->lower[k]);
-    bound[1] = fit_scale_from_natural(scale_of(drawing, i), dataset->block->upper[k]);
+    bound[0] = fit_scale_from_natural(drawing->scale[i], dataset->block->lower[k]);
+    bound[1] = fit_scale_from_natural(drawing->scale[i], dataset->block->upper[k]);
 }
 
 /* d natural / d number on the scale */
@@ -85,8 +79,8 @@ static bool factor_covariance(struct drawing *drawing, const struct fitted_datas
         for (size_t d = 0; d < m; d++) {
             size_t i = drawing->free[d], j = drawing->free[c];
             matrix[d + c * m] = record->covariance[i + j * n] /
-                                (slope(scale_of(drawing, i), record->parameter[i]) *
-                                 slope(scale_of(drawing, j), record->parameter[j]));
+                                (slope(drawing->scale[i], record->parameter[i]) *
+                                 slope(drawing->scale[j], record->parameter[j]));
         }
     population_draw_factor(matrix, m, drawing->factor);
     drawing->n_free = m;
@@ -107,13 +101,13 @@ static void draw_covariance(struct drawing *drawing, const struct fitted_dataset
         for (size_t d = 0; d < m; d++) {
             size_t i = drawing->free[d];
             double bound[2];
-            double theta = fit_scale_from_natural(scale_of(drawing, i), dataset->p[i]);
+            double theta = fit_scale_from_natural(drawing->scale[i], dataset->p[i]);
             for (size_t c = 0; c <= d; c++)
                 theta += drawing->factor[d + c * m] * drawing->deviate[c];
             bounds_of(drawing, dataset, i, bound);
             inside = inside && theta >= bound[0] && theta <= bound[1];
             theta = fmin(fmax(theta, bound[0]), bound[1]);
-            drawing->p[i] = fit_scale_to_natural(scale_of(drawing, i), theta);
+            drawing->p[i] = fit_scale_to_natural(drawing->scale[i], theta);
         }
     }
 }
@@ -133,9 +127,9 @@ static void draw_prior(struct drawing *drawing, const struct fitted_dataset *dat
                                      prior[i].scale};
         bounds_of(drawing, dataset, i, bound);
         double theta = fit_start_quantile(
-            &of, scale_of(drawing, i), bound[0], bound[1],
+            &of, drawing->scale[i], bound[0], bound[1],
             random_uniform((uint64_t)drawing->options->seed, stream, i));
-        drawing->p[i] = fit_scale_to_natural(scale_of(drawing, i), theta);
+        drawing->p[i] = fit_scale_to_natural(drawing->scale[i], theta);
     }
 }
 
@@ -231,16 +225,6 @@ static void find_quantiles(struct drawing *drawing)
     }
 }
 
-static void put_truth(struct drawing *drawing, const char *id)
-{
-    if (!drawing->truth_file.file)
-        return;
-    csv_put_text(&drawing->truth, id);
-    for (size_t i = 0; i < drawing->n; i++)
-        csv_put_number(&drawing->truth, drawing->p[i]);
-    csv_end_row(&drawing->truth);
-}
-
 /* Replicate k of dataset ID is "ID/k"; a single one is ID. */
 static void put_replicates(struct drawing *drawing, const struct fitted_dataset *dataset)
 {
@@ -253,7 +237,7 @@ static void put_replicates(struct drawing *drawing, const struct fitted_dataset 
             snprintf(id, sizeof id, "%.500s/%0*zu", dataset->id, digits, k + 1);
         if (dataset->p) {
             draw_parameters(drawing, dataset, k);
-            put_truth(drawing, id);
+            simulate_truth_put(&drawing->truth, id, drawing->p);
         }
         for (size_t e = dataset->first; e < dataset->end; e++) {
             predict_replicate(drawing, dataset, k, e, drawing->value);
@@ -391,8 +375,9 @@ static enum status allocate(struct drawing *drawing, struct error *error)
     size_t n = drawing->n, n_row = drawing->grid.n + 1,
            n_value = drawing->n_band ? drawing->n_replicate + 1 : 2;
     drawing->free = arena_calloc(arena, n + 1, sizeof *drawing->free);
+    drawing->scale = campaign_scales(problem_parameter_scale(drawing->fitted.problem), n);
     /* of quantiles, the room behind the values is for sorting */
-    if (!drawing->free || n_value > (size_t)1e15 / (n_row + n_value) ||
+    if (!drawing->free || !drawing->scale || n_value > (size_t)1e15 / (n_row + n_value) ||
         !ARENA_DOUBLES(arena, {&drawing->prediction, n_row, 1}, {&drawing->noise, n_row, 1},
                        {&drawing->time, n_row, 1},
                        {&drawing->value, n_row + 1, n_value + 1},
@@ -401,23 +386,6 @@ static enum status allocate(struct drawing *drawing, struct error *error)
                        {&drawing->errors.largest, drawing->errors.n_observable, 1},
                        {&drawing->errors.sigma, n_row, 1}))
         return no_memory(error);
-    return STATUS_OK;
-}
-
-static enum status open_truth(struct drawing *drawing, struct error *error)
-{
-    const struct simulate_options *options = drawing->options;
-    if (!options->truth)
-        return STATUS_OK;
-    enum status status =
-        output_open(&drawing->truth_file, options->truth, options->overwrite, error);
-    if (status)
-        return status;
-    drawing->truth.file = drawing->truth_file.file;
-    csv_put_text(&drawing->truth, "dataset");
-    for (size_t i = 0; i < drawing->n; i++)
-        csv_put_text(&drawing->truth, problem_parameter_name(drawing->fitted.problem)[i]);
-    csv_end_row(&drawing->truth);
     return STATUS_OK;
 }
 
@@ -444,27 +412,30 @@ static enum status simulate_all(struct drawing *drawing, struct output *output, 
     if (!status)
         status = allocate(drawing, error);
     if (!status)
-        status = open_truth(drawing, error);
+        status = simulate_truth_open(&drawing->truth, options,
+                                     problem_parameter_name(drawing->fitted.problem), drawing->n,
+                                     error);
     if (!status)
         status = output_open(output, options->files.output, options->overwrite, error);
     drawing->rows.file = output->file;
-    drawing->rows.decimal_comma = drawing->truth.decimal_comma = options->decimal_comma;
+    drawing->rows.decimal_comma = options->decimal_comma;
     drawing->rows.types_row = options->types_row;
     if (!status)
         status = put_all(drawing, output->file, error);
-    if (!status && drawing->truth_file.file)
-        status = output_finish(&drawing->truth_file, error);
+    if (!status)
+        status = simulate_truth_finish(&drawing->truth, error);
     return status;
 }
 
 static void drawing_fini(struct drawing *drawing)
 {
-    output_close(&drawing->truth_file);
+    simulate_truth_close(&drawing->truth);
     simulate_grid_fini(&drawing->grid);
     fitted_close(&drawing->fitted);
     arena_fini(&drawing->arena);
     free(drawing->band);
     free(drawing->by_experiment);
+    free(drawing->scale);
 }
 
 enum status simulate_fitted_table(const struct simulate_options *options, struct output *output,

@@ -5,6 +5,7 @@
 #include "use/population_draw.h"
 #include "use/row_filter.h"
 #include "use/simulate_copy.h"
+#include "use/simulate_truth.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct drawn {
     struct fitted_dataset data;
     struct population_draw draw;
     struct simulate_copy copy;
-    struct output truth;
+    struct simulate_truth truth;
     size_t n_row;
     uint64_t n_dataset;
 };
@@ -72,28 +73,9 @@ static enum status open_outputs(struct drawn *drawn, struct error *error)
         .random_covariance = described(drawn, " random-covariance=")};
     enum status status = simulate_copy_open(&drawn->copy, &drawn->fitted, options, &parameters,
                                             error);
-    if (status || !options->truth)
-        return status;
-    if ((status = output_open(&drawn->truth, options->truth, options->overwrite, error)))
-        return status;
-    struct csv_writer writer = {.file = drawn->truth.file, .decimal_comma = options->decimal_comma};
-    csv_put_text(&writer, "dataset");
-    for (size_t i = 0; i < n; i++)
-        csv_put_text(&writer, problem_parameter_name(drawn->fitted.problem)[i]);
-    csv_end_row(&writer);
-    return STATUS_OK;
-}
-
-static void print_truth(struct drawn *drawn, const char *id)
-{
-    struct csv_writer writer = {.file = drawn->truth.file,
-                                .decimal_comma = drawn->options->decimal_comma};
-    if (!drawn->truth.file)
-        return;
-    csv_put_text(&writer, id);
-    for (size_t i = 0; i < problem_n_parameter(drawn->fitted.problem); i++)
-        csv_put_number(&writer, drawn->draw.p[i]);
-    csv_end_row(&writer);
+    return status ? status
+                  : simulate_truth_open(&drawn->truth, options,
+                                        problem_parameter_name(drawn->fitted.problem), n, error);
 }
 
 /* All replicates of the dataset. */
@@ -107,7 +89,7 @@ static enum status draw_dataset(struct drawn *drawn, struct error *error)
     for (int64_t k = 1; !status && k <= drawn->options->n_population; k++) {
         population_draw_replicate(draw, data, (uint64_t)k);
         snprintf(id, sizeof id, "%.500s/%0*lld", data->id, digits, (long long)k);
-        print_truth(drawn, id);
+        simulate_truth_put(&drawn->truth, id, draw->p);
         const struct simulate_copy_start start = {draw->start, draw->fixed};
         status = simulate_copy_add(&drawn->copy, data, id, draw->value, &start, error);
         drawn->n_dataset++;
@@ -137,8 +119,8 @@ static enum status draw_all(struct drawn *drawn, struct error *error)
     if (!status && !drawn->copy.writer)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: no dataset can be used",
                            drawn->options->files.result);
-    if (!status && drawn->truth.file)
-        status = output_finish(&drawn->truth, error);
+    if (!status)
+        status = simulate_truth_finish(&drawn->truth, error);
     return status ? status : problem_writer_finish(drawn->copy.writer, error);
 }
 
@@ -155,7 +137,7 @@ enum status simulate_population(const struct simulate_options *options, struct s
     *made = (struct simulate_made){.n_dataset = drawn.n_dataset, .n_row = drawn.n_row,
                                    .n_lost = drawn.draw.n_lost};
     simulate_copy_close(&drawn.copy);
-    output_close(&drawn.truth);
+    simulate_truth_close(&drawn.truth);
     fitted_close(&drawn.fitted);
     population_draw_fini(&drawn.draw);
     return status;

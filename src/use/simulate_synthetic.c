@@ -1,6 +1,6 @@
 /* Synthetic problem files: datasets with known true parameters and known noise.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/simulate.h"
+#include "use/simulate_truth.h"
 
 #include "base/random.h"
 #include "fit/loss.h"
@@ -23,7 +23,7 @@ struct synthetic {
     struct simulate_covariates covariates;
     struct plugin_reference reference;
     struct problem_writer *writer;
-    struct output truth;
+    struct simulate_truth truth;
     /* true parameters: their center, and those of this dataset */
     double *center, *p, *covariate;
     double *prediction, *noise, *value;          /* rows of the grid */
@@ -58,23 +58,6 @@ static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset,
     }
 }
 
-static struct csv_writer truth_writer(const struct synthetic *synthetic)
-{
-    return (struct csv_writer){.file = synthetic->truth.file,
-                               .decimal_comma = synthetic->options->decimal_comma};
-}
-
-static void print_truth(const struct synthetic *synthetic, const char *id)
-{
-    if (!synthetic->truth.file)
-        return;
-    struct csv_writer writer = truth_writer(synthetic);
-    csv_put_text(&writer, id);
-    for (size_t i = 0; i < synthetic->model->abi.n_parameter; i++)
-        csv_put_number(&writer, synthetic->p[i]);
-    csv_end_row(&writer);
-}
-
 static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, int digits,
                                 struct error *error)
 {
@@ -100,7 +83,7 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
                          id, reason);
     simulate_errors_add(&synthetic->errors, synthetic->prediction, synthetic->noise,
                         random_stream(dataset, PURPOSE_NOISE), synthetic->value);
-    print_truth(synthetic, id);
+    simulate_truth_put(&synthetic->truth, id, synthetic->p);
     const struct problem_dataset row = {
         .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
         .input = synthetic->model->abi.n_input ? synthetic->covariates.input : NULL,
@@ -161,23 +144,15 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         .observable_name = abi->observable_name, .has_t0 = true};
     enum status status = problem_writer_open(&synthetic->writer, options->files.output,
                                              options->overwrite, &header, error);
-    if (status || !options->truth)
-        return status;
-    status = output_open(&synthetic->truth, options->truth, options->overwrite, error);
-    if (status)
-        return status;
-    struct csv_writer writer = truth_writer(synthetic);
-    csv_put_text(&writer, "dataset");
-    for (size_t i = 0; i < abi->n_parameter; i++)
-        csv_put_text(&writer, abi->parameter_name[i]);
-    csv_end_row(&writer);
-    return STATUS_OK;
+    return status ? status
+                  : simulate_truth_open(&synthetic->truth, options, abi->parameter_name,
+                                        abi->n_parameter, error);
 }
 
 static void synthetic_fini(struct synthetic *synthetic)
 {
     problem_writer_close(synthetic->writer);
-    output_close(&synthetic->truth);
+    simulate_truth_close(&synthetic->truth);
     plugin_reference_fini(&synthetic->reference);
     predictor_fini(&synthetic->predictor);
     simulate_grid_fini(&synthetic->grid);
@@ -211,8 +186,8 @@ enum status simulate_synthetic(const struct simulate_options *options, const str
         status = open_outputs(&synthetic, error);
     for (int64_t d = 0; !status && d < options->n_dataset; d++)
         status = make_dataset(&synthetic, (uint64_t)d, digits, error);
-    if (!status && synthetic.truth.file)
-        status = output_finish(&synthetic.truth, error);
+    if (!status)
+        status = simulate_truth_finish(&synthetic.truth, error);
     if (!status)
         status = problem_writer_finish(synthetic.writer, error);
     *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_dataset,

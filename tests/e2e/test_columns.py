@@ -6,7 +6,9 @@ SPDX-License-Identifier: BSD-3-Clause
 import csv
 import io
 import json
+import os
 import re
+import subprocess
 
 import h5py
 import numpy as np
@@ -231,6 +233,34 @@ def test_blocks_of_plate_readers(tmp):
                                               ("Plate 2_A1", "OD600", 0, 3)]
     assert "above each block" in imported(tmp, plates, *two, code=3)
     assert "'x5' is not a number" in imported(tmp, "OD600\ntime,A1\n0,x5\n", *two, code=3)
+    quoted = plates.replace("Plate 1", '"P ""1"", x"').replace("A1,B2", '"A\n1",B2')
+    assert [row[0] for row in imported(tmp, quoted, *one)[0]] == ['P "1", x_A\n1', 'P "1", x_B2', "Plate 2_A1"]
+    for ends in ("\n", "\r\n", "\r"):  # a fault is on the file's line
+        faulty = "# reader\n" + plates.replace("0,3", "0,3\n1,x4")
+        assert "r.csv:9: column 'value': 'x4'" in imported(tmp, faulty.replace("\n", ends), *one, code=3), ends
+    assert "r.csv:7: there is text after" in imported(tmp, plates.replace("0,3", '0,"3"4'), *one, code=3)
+    assert "r.csv:7: column 'time'" in imported(tmp, plates.replace("0,3", "zero,3"), *one, code=3)
+
+
+def test_tables_from_pipes(tmp):
+    """They can be read only once, whether they may have blocks or not."""
+    (tmp / "one.ode").write_text("parameter k = 1\nx(0) = 1\nx' = -k*x\nobserve OD600 = x\n")
+    for text in ("time,A1,B2\n0,1,2\n", "P\ntime,A1,B2\n0,1,2\n"):
+        names = ["P_A1", "P_B2"] if text[0] == "P" else ["A1", "B2"]
+        for table in ("dataset,lot\n{},x\n{},y\n", "lot\n,1,2\nA,x,\nB,,y\n"):
+            pipes = [os.pipe() for _ in range(2)]
+            for (_, end), content in zip(pipes, (text, table.format(*names))):
+                os.write(end, content.encode())
+                os.close(end)
+            first, second = (f"/dev/fd/{pipe[0]}" for pipe in pipes)
+            done = subprocess.run([h.STIFFIT, "import", first, "-d", second, "-m", tmp / "one.ode", "--datasets-in-columns",
+                                   "-o", tmp / "r.h5", "--overwrite"], pass_fds=[pipe[0] for pipe in pipes],
+                                  capture_output=True, text=True)
+            for pipe in pipes:
+                os.close(pipe[0])
+            assert done.returncode == 0, done.stderr
+            rows, columns, ids = wells(tmp / "r.h5")
+            assert ids == names and [row[3] for row in rows] == [1, 2] and columns["lot"] == ["x", "y"]
 
 
 def test_layouts(tmp):
@@ -254,6 +284,8 @@ def test_layouts(tmp):
     assert imported(tmp, two, *words, layout="kind\n" + grid.format(*"abcd"))[1]["kind"] == ["a", "d", "a"]
     each = "P1\nkind" + grid.format(*"abcd") + "\nP2\nkind" + grid.format(*"efgh")
     assert imported(tmp, two, *words, layout=each)[1]["kind"] == ["a", "d", "e"]
+    faulty = "kind" + grid.format(*"abcd") + "\nt0" + grid.format(1, 2, 3, "x")
+    assert "l.csv:7: column 't0': 'x'" in imported(tmp, "time,A1,B2\n0,1,2\n", *words, layout=faulty, code=3)
     assert "has no row here" in imported(tmp, "time,A1,C3\n0,1,2\n", *words, layout="kind\n" + grid.format(*"abcd"), code=3)
 
 

@@ -149,6 +149,9 @@ observe y = x + d
     a, b, c, d = (numbers(truth, name) for name in "abcd")
     assert (d == 4).all()
     np.testing.assert_allclose(numbers(rows(done.stdout), "value"), a * np.exp(-b * c) + d, rtol=1e-7)
+    simulate(tmp, "--draw", "prior", "--replicates", "2", "-t", "1", "--truth", tmp / "comma.csv", "--decimal-comma")
+    text = (tmp / "comma.csv").read_text()  # semicolons in the head, too
+    assert "." not in text and [line.count(";") for line in text.splitlines()] == [4, 4, 4], text
 
 
 def test_parameters_from_the_covariance_of_a_fit(tmp):
