@@ -194,10 +194,8 @@ static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uin
                              struct fit_record *record, struct fit_record *work,
                              struct error *error)
 {
-    const struct run_identity *identity = refits->identity;
-    error->status = STATUS_OK;
-    if (!journal_get(refits->source.journal,
-                     dataset * identity_n_task(identity) + identity->n_start + i, record, error))
+    if (!journal_get_task(refits->source.journal, dataset, refits->identity->n_start + i, record,
+                          error))
         return error->status ? error->status
                              : error_set(error, STATUS_SYSTEM,
                                          "refits have been removed from the journal meanwhile");
