@@ -29,7 +29,8 @@ static bool is_said(const struct option *option, const struct run_options *optio
     const bool *counts = condition(option, uses);
     if (counts && (!*counts || option->effect == RUN_REFITS))
         return *counts;
-    return option->effect <= RUN_OBJECTIVE || !option_is_same(option, options, &run_options_default);
+    return option->effect <= RUN_OBJECTIVE ||
+           !option_is_same(option, options, &run_options_default);
 }
 
 static size_t print_rows(const struct recipe *recipe, const struct recipe_uses *uses,
