@@ -70,14 +70,19 @@ void joint_take(struct joint *joint)
     joint_take_trials(joint);
 }
 
-/* Steps over kinks are kept short by a damping of their own. */
-static void free_reaches(struct joint *joint)
+static void free_reach(struct trust_reach *reach, double least_radius)
 {
-    joint->search.model.reach.part = 1;
+    reach->part = 1;
+    reach->radius = fmax(reach->radius, least_radius);
+}
+
+void joint_free_reaches(struct joint *joint, double least_radius)
+{
+    free_reach(&joint->search.model.reach, least_radius);
     for (size_t i = 0; i < joint->part.n_active; i++)
-        joint_active(joint, i)->reach.part = 1;
+        free_reach(&joint_active(joint, i)->reach, least_radius);
     for (size_t g = 0; g < joint_n_group(joint); g++)
-        joint->above.group[g].reach.part = 1;
+        free_reach(&joint->above.group[g].reach, least_radius);
 }
 
 void joint_begin_stopping(struct joint *joint)
@@ -96,8 +101,8 @@ void joint_begin_stopping(struct joint *joint)
     joint_agree(joint, &facts);
     joint->asker.objective.has_offset = facts.any & OFFSET;
     joint->has_kinks = facts.any & KINKS;
-    if (joint->has_kinks)
-        free_reaches(joint);
+    if (joint->has_kinks) /* steps over kinks are kept short by a damping of their own */
+        joint_free_reaches(joint, 0);
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     measure(joint);
 }

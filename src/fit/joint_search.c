@@ -406,6 +406,9 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
     if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
         joint->asker.accuracy.tighter *= certificate->factor;
         joint->search.requested = joint->asker.accuracy;
+        /* Steps at the looser tolerances may have become as short as their errors, and the
+         * optimum is elsewhere now. */
+        joint_free_reaches(joint, INFINITY);
         return evaluate(joint, JOINT_AGAIN);
     }
     fit_certificate_conclude(certificate, &joint->asker, joint->above.f, outcome, stop);

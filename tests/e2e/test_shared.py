@@ -476,5 +476,21 @@ def test_identity(tmp):
     assert "complete" in h.stiffit("run", path, "--model", model, "--share", "b,ka").stderr
 
 
+def test_data_without_error(tmp):
+    """As many rows as parameters: the residuals are zero at k = 0.5, A = 1, or as the closed form through two rows says. The steps
+    at the first tolerances become as short as their errors; those at tighter ones must find the optimum anew."""
+    text = ("parameter k = 0.3 in [1e-3, 10] scale log\nparameter A = 2 in [0.1, 100] scale log\n"
+            "y(0) = A\ny' = -k*y\nobserve value = y\n")
+    (tmp / "p.ode").write_text(text)
+    for first, last in ((np.exp(-0.5), np.exp(-2)), (0.7, 0.11)):
+        h.write_problem(tmp / "p.h5", None, ["d0"], [(0, 1, 0, first, np.nan), (0, 4, 0, last, np.nan)])
+        k = np.log(first / last) / 3
+        for share in ("k", "A", "all"):
+            found = run_file(tmp / "p.h5", "--model", tmp / "p.ode", "--share", share, "--engine", "cvodes", "--overwrite")
+            assert found["status"][0] == 1, (first, share, found["message"])
+            # The certificate's tolerances, and 10 for errors that add up over an integration.
+            assert np.allclose(found["parameters"][0], [k, first * np.exp(k)], rtol=1e-8, atol=0), (share, found["parameters"])
+
+
 if __name__ == "__main__":
     h.main()
