@@ -832,7 +832,8 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_gpu = {
-    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new,
+    .capacity = MOST_ON_DEVICE, .refusal = refusal, .like = &engine_lanes,
+    .only_plain = true, .pool_new = pool_new,
     .pool_free = pool_free,
     .tell = tell, .linear_solver = linear_solver,
     .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
