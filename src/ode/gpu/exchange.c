@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/gpu/exchange.h"
 
+#include "ode/lanes/kernel_constants.h"
 #include "ode/lanes/room.h"
 #include "ode/observation.h"
 #include "ode/tolerance.h"
