@@ -39,8 +39,8 @@ INLINE void plan_step(AT const struct lanes_room *room, struct attempt *now, int
     part left = now->end - t;
     part_mask live = IS_LIVE(room), reaches = (ROOM_STRETCH * step >= left) & live;
     part_mask halves = opposite(reaches) & (2 * step > left) & live;
-    part half = pick(longest < (double)INFINITY, smaller(step, 0.5 * longest), 0.5 * left);
-    step = pick(reaches, left, pick(halves, half, step));
+    part halved = pick(longest < (double)INFINITY, smaller(step, 0.5 * longest), 0.5 * left);
+    step = pick(reaches, left, pick(halves, halved, step));
     now->h = step;
     now->cut = reaches | halves | limited;
     now->end = pick(reaches, now->end, t + step);
