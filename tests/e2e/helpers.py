@@ -100,6 +100,8 @@ def stiffit(*args, code=0, cwd=None, env=None, timeout=600, stdin=None):
     for words in ([ask_for, []] if ask_for else [[]]):
         done = subprocess.run(command[:2] + words + command[2:], capture_output=True, text=True, errors="replace", cwd=cwd,
                               timeout=timeout, env=env or environment(), input=stdin, check=False)
+        if words and f"--engine {ENGINE} needs" in done.stderr:
+            skip(done.stderr.strip().splitlines()[-1])
         if f"--engine {ENGINE}: " not in done.stderr:  # the model is refused
             break
     shown = " ".join(command)
