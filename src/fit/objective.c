@@ -508,7 +508,9 @@ static struct excess excess_at(const struct fit_objective *objective,
                         terms.spread - terms.hazard * terms.about, slope, sigma);
     }
     double bend = fit_loss_second(loss, r), rho_slope = fit_loss_at(loss, r).weight * r;
-    struct excess excess = modelled ? by_noise(rho_slope, rho_slope * r, slope, sigma) : (struct excess){0};
+    struct excess excess = {0};
+    if (modelled)
+        excess = by_noise(rho_slope, rho_slope * r, slope, sigma);
     excess.mm = (bend - loss->location_information) * slope * slope;
     if (modelled) {
         excess.ms -= bend * r * slope / sigma;

@@ -79,7 +79,8 @@ static void take_dataset(struct population_check *check, const struct population
         point[i] = (struct check_point){
             .observable = measured.observable[i], .time = measured.time[i],
             .value = in_interval ? view->value[i] : measured.value[i],
-            .censored = in_interval ? 0 : measured.censored[i], .typical = view->typical[i], .individual = view->individual[i],
+            .censored = in_interval ? 0 : measured.censored[i],
+            .typical = view->typical[i], .individual = view->individual[i],
             .conditional = view->conditional[i], .score = view->score[i],
             .decorrelated = view->decorrelated[i], .row = at + i};
     }

@@ -35,7 +35,8 @@ def imported(tmp, text, *args, name="t.csv", code=0):
     with h5py.File(tmp / "t.h5") as f:
         ids, names = f["datasets/id"].asstr()[()], f["measurements/observable_names"].asstr()[()]
         columns = [f[f"measurements/{name}"][()] for name in ("dataset", "observable", "time", "value")]
-        more = [list(f["measurements"][name][()]) if name in f["measurements"] else None for name in ("sigma", "censored", "limit")]
+        more = [list(f["measurements"][name][()]) if name in f["measurements"] else None
+                for name in ("sigma", "censored", "limit")]
     return [(ids[d], names[o], t, v) for d, o, t, v in zip(*columns)], *more
 
 

@@ -242,8 +242,8 @@ def interval(a, b):
 
 
 def test_intervals_against_scipy(tmp):
-    """Values that are only known to lie between `value` and `limit`, from a table: SciPy's minima, of known and fitted sigma, one
-    limit infinite and one, of logarithms, below zero; columns of their own in residuals."""
+    """Values that are only known to lie between `value` and `limit`, from a table: SciPy's minima, of known and fitted sigma,
+    one limit infinite and some zero, also of logarithms; columns of their own in residuals."""
     rng = np.random.default_rng(6)
     exact = 2 * np.exp(-0.4 * T)
     (tmp / "noisy.ode").write_text(NOISY)
