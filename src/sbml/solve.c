@@ -1,0 +1,641 @@
+/* Algebraic rules, 0 = formula: each is solved for the one variable that it determines, which then
+ * has an assignment rule. A variable can be determined if it may change, but no other rule, event
+ * or reaction changes it. Formulas that are linear or linear fractional in it are solved at once;
+ * what stands around such a part is inverted from the outside inwards.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "sbml/solve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_NODES = 200000, MOST_DEPTH = 400 };
+
+struct solving {
+    struct document *document;
+    struct item *x; /* what an equation is solved for */
+    size_t n_node;  /* of the formulas that were made: bounded */
+    const char *why;  /* why it cannot be solved, or NULL */
+};
+
+static struct math *fail(struct solving *solving, const char *why)
+{
+    if (!solving->why)
+        solving->why = why;
+    return NULL;
+}
+
+/* Formulas: NULL stands for a formula that is not there (after a fault) where a pointer is
+ * returned. */
+
+static struct math *new_node(struct solving *solving, enum math_kind kind, const char *text,
+                             uint32_t n)
+{
+    struct arena *arena = &solving->document->arena;
+    struct math *math = arena_calloc(arena, 1, sizeof *math);
+    if (math && n)
+        math->operand = arena_calloc(arena, n, sizeof *math->operand);
+    if (!math || (n && !math->operand)) {
+        document_no_memory(solving->document);
+        return fail(solving, "out of memory");
+    }
+    if (++solving->n_node > MOST_NODES)
+        return fail(solving, "with all functions and rules written out it is too long");
+    math->kind = kind;
+    math->text = text;
+    math->n = n;
+    return math;
+}
+
+static struct math *of_two(struct solving *solving, enum math_kind kind, struct math *a,
+                           struct math *b)
+{
+    struct math *math = a && b ? new_node(solving, kind, NULL, 2) : NULL;
+    if (math) {
+        math->operand[0] = a;
+        math->operand[1] = b;
+    }
+    return math;
+}
+
+static struct math *of_one(struct solving *solving, enum math_kind kind, const char *text,
+                           struct math *a)
+{
+    struct math *math = a ? new_node(solving, kind, text, 1) : NULL;
+    if (math)
+        math->operand[0] = a;
+    return math;
+}
+
+static struct math *number(struct solving *solving, double value)
+{
+    struct math *math = new_node(solving, MATH_NUMBER, NULL, 0);
+    if (math)
+        math->value = value;
+    return math;
+}
+
+static bool is_number(const struct math *math, double value)
+{
+    return math && math->kind == MATH_NUMBER && math->value == value;
+}
+
+static struct math *negate(struct solving *solving, struct math *a)
+{
+    if (!a)
+        return NULL;
+    if (a->kind == MATH_NUMBER)
+        return number(solving, -a->value);
+    if (a->kind == MATH_MINUS)
+        return a->n == 1 ? a->operand[0]
+                         : of_two(solving, MATH_MINUS, a->operand[1], a->operand[0]);
+    bool has_sign = a->kind == MATH_PRODUCT && a->n == 2 && is_number(a->operand[0], -1);
+    return has_sign ? a->operand[1] : of_one(solving, MATH_MINUS, NULL, a);
+}
+
+static struct math *add(struct solving *solving, struct math *a, struct math *b)
+{
+    if (is_number(a, 0) || is_number(b, 0))
+        return is_number(a, 0) ? b : a;
+    if (a && b && a->kind == MATH_NUMBER && b->kind == MATH_NUMBER)
+        return number(solving, a->value + b->value);
+    bool is_negative = b && b->kind == MATH_MINUS && b->n == 1;
+    return of_two(solving, is_negative ? MATH_MINUS : MATH_SUM, a,
+                  is_negative ? b->operand[0] : b);
+}
+
+static struct math *subtract(struct solving *solving, struct math *a, struct math *b)
+{
+    bool starts_negative = is_number(a, 0) && b && b->kind == MATH_SUM && b->n > 0;
+    if (!starts_negative)
+        return add(solving, a, negate(solving, b));
+    struct math *sum = number(solving, 0); /* 0 - (a + b) as -a - b */
+    for (uint32_t k = 0; k < b->n && sum; k++)
+        sum = add(solving, sum, negate(solving, b->operand[k]));
+    return sum;
+}
+
+static struct math *multiply(struct solving *solving, struct math *a, struct math *b)
+{
+    if (is_number(a, 0) || is_number(b, 1))
+        return a;
+    if (is_number(b, 0) || is_number(a, 1))
+        return b;
+    if (a && b && a->kind == MATH_NUMBER && b->kind == MATH_NUMBER)
+        return number(solving, a->value * b->value);
+    return is_number(a, -1) ? negate(solving, b) : of_two(solving, MATH_PRODUCT, a, b);
+}
+
+static struct math *divide(struct solving *solving, struct math *a, struct math *b)
+{
+    if (is_number(a, 0) || is_number(b, 1))
+        return a;
+    if (is_number(b, 0))
+        return fail(solving, "its factor there is 0");
+    if (a && b && a->kind == MATH_NUMBER && b->kind == MATH_NUMBER)
+        return number(solving, a->value / b->value);
+    return is_number(b, -1) ? negate(solving, a) : of_two(solving, MATH_DIVIDE, a, b);
+}
+
+/* What a formula contains. */
+
+static bool has(const struct math *math, const char *id)
+{
+    bool found = math->kind == MATH_NAME && !strcmp(math->text, id);
+    for (uint32_t k = 0; k < math->n && !found; k++)
+        found = has(math->operand[k], id);
+    return found;
+}
+
+static bool is_ruled(const struct item *item) { return item->rule && !item->is_rate_rule; }
+
+/* A variable that only an algebraic rule can determine. */
+static bool is_free(const struct item *item)
+{
+    bool reacts = item->kind == ITEM_SPECIES && item->n_effect && !item->is_boundary;
+    return item->kind <= ITEM_REFERENCE && item->kind != ITEM_LOCAL && item->id[0] &&
+           !item->is_constant && !item->rule && !item->is_assigned && !reacts;
+}
+
+/* Calls `visit` for each item that a formula's value depends on, directly or by assignment rules
+ * and reactions; each one once. */
+static void visit_items(struct document *document, const struct math *math,
+                        const struct item *scope, void *context,
+                        void (*visit)(void *context, struct item *item))
+{
+    struct item *item =
+        math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
+    for (size_t k = 0; item && scope && k < scope->n_inner; k++)
+        if (!strcmp(scope->inner[k]->id, math->text))
+            item = NULL; /* a local parameter hides it */
+    if (item && item->search != document->n_search) {
+        item->search = document->n_search;
+        visit(context, item);
+        if (item->rule && (item->kind == ITEM_REACTION || (item->kind < ITEM_REACTION &&
+                                                           is_ruled(item))))
+            visit_items(document, item->rule, item->kind == ITEM_REACTION ? item : NULL, context,
+                        visit);
+    }
+    for (uint32_t k = 0; k < math->n; k++)
+        visit_items(document, math->operand[k], scope, context, visit);
+}
+
+struct sought { const struct item *item; bool found; };
+static void compare_item(void *context, struct item *item)
+{
+    struct sought *sought = context;
+    sought->found = sought->found || item == sought->item;
+}
+
+static bool depends(struct document *document, const struct math *math, const struct item *x)
+{
+    struct sought sought = {x, false};
+    document->n_search++;
+    visit_items(document, math, NULL, &sought, compare_item);
+    return sought.found;
+}
+
+/* The formula with rules and functions written out where x is in them. */
+
+/* A function's body with its arguments. */
+static struct math *apply(struct solving *solving, const struct item *function,
+                          const struct math *body, struct math **argument, unsigned depth)
+{
+    for (size_t k = 0; body->kind == MATH_NAME && k < function->n_inner; k++)
+        if (!strcmp(function->inner[k]->id, body->text))
+            return argument[k];
+    struct math *copied = depth > MOST_DEPTH
+                              ? fail(solving, "it is nested too deep")
+                              : new_node(solving, body->kind, body->text, body->n);
+    if (copied)
+        copied->value = body->value;
+    for (uint32_t k = 0; copied && k < body->n; k++)
+        if (!(copied->operand[k] = apply(solving, function, body->operand[k], argument, depth + 1)))
+            return NULL;
+    return copied;
+}
+
+static struct math *write_out(struct solving *solving, struct math *math, unsigned depth)
+{
+    struct document *document = solving->document;
+    if (depth > MOST_DEPTH)
+        return fail(solving, "it is nested too deep");
+    if (!depends(document, math, solving->x))
+        return math;
+    struct item *item = math->kind == MATH_NAME || math->kind == MATH_CALL
+                            ? document_find(document, math->text) : NULL;
+    if (math->kind == MATH_NAME && item == solving->x)
+        return math;
+    if (math->kind == MATH_NAME && item && item->kind == ITEM_REACTION)
+        return fail(solving, "it is part of a reaction's rate");
+    if (math->kind == MATH_NAME && item)
+        return write_out(solving, item->rule, depth + 1);
+    if (math->kind == MATH_CALL) {
+        bool is_good = item && item->kind == ITEM_FUNCTION && item->rule && item->n_inner == math->n;
+        struct math *made = is_good ? apply(solving, item, item->rule, math->operand, depth)
+                                    : fail(solving, "it is an argument of something that is no "
+                                                    "function of as many arguments");
+        return made ? write_out(solving, made, depth + 1) : NULL;
+    }
+    struct math *copied = new_node(solving, math->kind, math->text, math->n);
+    for (uint32_t k = 0; copied && k < math->n; k++)
+        if (!(copied->operand[k] = write_out(solving, math->operand[k], depth + 1)))
+            return NULL;
+    return copied;
+}
+
+/* (a x + b)/(c x + d). Without a denominator c is 0 and d is 1. */
+struct ratio { struct math *a, *b, *c, *d; };
+
+static bool is_whole(const struct ratio *ratio)
+{
+    return ratio->a && ratio->b && ratio->c && ratio->d;
+}
+static bool is_linear(const struct ratio *ratio) { return is_number(ratio->c, 0); }
+
+static struct ratio scale(struct solving *solving, struct ratio of, struct math *factor)
+{
+    of.a = multiply(solving, of.a, factor);
+    of.b = multiply(solving, of.b, factor);
+    return of;
+}
+
+static struct ratio add_ratios(struct solving *solving, struct ratio one, struct ratio other)
+{
+    if (is_linear(&one) && !is_linear(&other)) {
+        struct ratio first = one;
+        one = other;
+        other = first;
+    }
+    if (!is_linear(&other) || (!is_linear(&one) && !is_number(other.a, 0)))
+        return (struct ratio){fail(solving, "it is in several terms, not only as a factor"),
+                              NULL, NULL, NULL};
+    struct math *more = multiply(solving, other.b, one.c);
+    one.a = add(solving, one.a, is_linear(&one) ? other.a : more);
+    one.b = add(solving, one.b, multiply(solving, other.b, one.d));
+    return one;
+}
+
+/* One over it. A linear formula's d is 1, so that it stays one where no x is above. */
+static struct ratio inverse(struct ratio of) { return (struct ratio){of.c, of.d, of.a, of.b}; }
+
+static struct ratio ratio_of(struct solving *solving, struct math *math);
+
+static struct ratio quotient(struct solving *solving, struct ratio above, struct ratio below)
+{
+    const struct ratio none = {fail(solving, "it is above and below the line of a fraction"),
+                               NULL, NULL, NULL};
+    bool is_above = !is_number(above.a, 0) || !is_linear(&above),
+         is_below = !is_number(below.a, 0) || !is_linear(&below);
+    if (!is_below) {
+        solving->why = NULL;
+        if (!is_linear(&above)) {
+            above.c = multiply(solving, above.c, below.b);
+            above.d = multiply(solving, above.d, below.b);
+            return above;
+        }
+        above.a = divide(solving, above.a, below.b);
+        above.b = divide(solving, above.b, below.b);
+        return above;
+    }
+    if (!is_above) {
+        solving->why = NULL;
+        return scale(solving, inverse(below), above.b);
+    }
+    if (!is_linear(&above) || !is_linear(&below))
+        return none;
+    solving->why = NULL;
+    return (struct ratio){above.a, above.b, below.a, below.b};
+}
+
+static struct ratio ratio_of_product(struct solving *solving, const struct math *math)
+{
+    struct ratio made = {NULL, NULL, NULL, NULL};
+    struct math *factor = number(solving, 1);
+    for (uint32_t k = 0; k < math->n; k++) {
+        struct math *at = math->operand[k];
+        if (!has(at, solving->x->id)) {
+            factor = multiply(solving, factor, at);
+        } else if (made.a) {
+            fail(solving, "it is in several factors");
+            return (struct ratio){NULL, NULL, NULL, NULL};
+        } else {
+            made = ratio_of(solving, at);
+            if (!is_whole(&made))
+                return made;
+        }
+    }
+    return scale(solving, made, factor);
+}
+
+/* Incomplete (some NULL) if the formula is not of this kind. */
+static struct ratio ratio_of(struct solving *solving, struct math *math)
+{
+    const struct ratio none = {NULL, NULL, NULL, NULL};
+    struct math *zero = number(solving, 0), *one = number(solving, 1);
+    if (!has(math, solving->x->id))
+        return (struct ratio){zero, math, zero, one};
+    if (math->kind == MATH_NAME)
+        return (struct ratio){one, zero, zero, one};
+    if (math->kind == MATH_PRODUCT)
+        return ratio_of_product(solving, math);
+    if (math->kind == MATH_SUM || math->kind == MATH_MINUS) {
+        struct ratio sum = {zero, zero, zero, one};
+        for (uint32_t k = 0; k < math->n; k++) {
+            struct ratio part = ratio_of(solving, math->operand[k]);
+            if (!is_whole(&part))
+                return none;
+            if (math->kind == MATH_MINUS && (k > 0 || math->n == 1))
+                part = scale(solving, part, number(solving, -1));
+            sum = add_ratios(solving, sum, part);
+            if (!is_whole(&sum))
+                return none;
+        }
+        return sum;
+    }
+    if (math->kind == MATH_DIVIDE) {
+        struct ratio above = ratio_of(solving, math->operand[0]),
+                     below = is_whole(&above) ? ratio_of(solving, math->operand[1]) : none;
+        return is_whole(&below) ? quotient(solving, above, below) : none;
+    }
+    return none;
+}
+
+/* From the outside inwards: the formula is equal to `value`, in which x is not. */
+static struct math *solve(struct solving *solving, struct math *math, struct math *value,
+                          unsigned depth);
+
+/* Which root of a square or an absolute value: the sign of x is that of its value in the file;
+ * compartments and species are not negative. 0: it is not known. */
+static int sign_of(const struct solving *solving, const struct math *base)
+{
+    const struct item *x = solving->x;
+    if (base->kind != MATH_NAME)
+        return 0;
+    return x->value > 0 ? 1 : x->value < 0 ? -1 : x->kind != ITEM_PARAMETER;
+}
+
+static struct math *solve_power(struct solving *solving, struct math *math, struct math *value,
+                                unsigned depth)
+{
+    struct math *base = math->operand[0], *exponent = math->operand[1];
+    if (!has(base, solving->x->id)) /* base^f(x) */
+        return solve(solving, exponent,
+                     divide(solving, of_one(solving, MATH_FUNCTION, "log", value),
+                            of_one(solving, MATH_FUNCTION, "log", base)), depth);
+    bool is_exact = exponent->kind == MATH_NUMBER;
+    if (is_exact && exponent->value == 0)
+        return fail(solving, "its power there is 0");
+    bool is_odd = is_exact && fabs(fmod(exponent->value, 2)) == 1,
+         is_even = is_exact && fmod(exponent->value, 2) == 0;
+    int sign = is_exact && !is_odd && !is_even ? 1 : sign_of(solving, base);
+    struct math *root = of_two(solving, MATH_POWER, is_odd ? of_one(solving, MATH_FUNCTION, "abs",
+                                                                    value) : value,
+                               divide(solving, number(solving, 1), exponent));
+    if (is_odd) { /* the root has the value's sign */
+        struct math *choice = new_node(solving, MATH_PIECEWISE, NULL, 3);
+        struct math *test = of_two(solving, MATH_COMPARE, value, number(solving, 0));
+        if (!choice || !test || !root)
+            return NULL;
+        test->text = "<";
+        choice->operand[0] = negate(solving, root);
+        choice->operand[1] = test;
+        choice->operand[2] = root;
+        root = choice;
+    } else if (sign == 0 || (sign < 0 && !is_even)) {
+        return fail(solving, "there it is in a power, which two values can have the same of, and "
+                             "the file gives no value that tells its sign");
+    } else if (sign < 0) {
+        root = negate(solving, root);
+    }
+    return root ? solve(solving, base, root, depth) : NULL;
+}
+
+static struct math *solve_function(struct solving *solving, struct math *math, struct math *value,
+                                   unsigned depth)
+{
+    static const char *const pairs[][2] = {{"exp", "log"},   {"log", "exp"},   {"sinh", "asinh"},
+                                           {"asinh", "sinh"}, {"tanh", "atanh"}, {"atanh", "tanh"},
+                                           {"asin", "sin"},  {"acos", "cos"},  {"atan", "tan"},
+                                           {"acosh", "cosh"}};
+    struct math *inner = math->operand[0];
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs && math->n == 1; i++)
+        if (!strcmp(math->text, pairs[i][0]))
+            return solve(solving, inner, of_one(solving, MATH_FUNCTION, pairs[i][1], value), depth);
+    if (!strcmp(math->text, "abs") && sign_of(solving, inner))
+        return solve(solving, inner,
+                     sign_of(solving, inner) < 0 ? negate(solving, value) : value, depth);
+    return fail(solving, "there it is in a function whose inverse has several values");
+}
+
+static struct math *solve_pieces(struct solving *solving, const struct math *math,
+                                 struct math *value, unsigned depth)
+{
+    struct math *made = new_node(solving, MATH_PIECEWISE, NULL, math->n);
+    for (uint32_t k = 0; made && k < math->n; k++) {
+        bool is_condition = k % 2 == 1;
+        struct math *at = math->operand[k];
+        if (is_condition && has(at, solving->x->id))
+            return fail(solving, "a condition depends on it");
+        if (!(made->operand[k] = is_condition ? at : solve(solving, at, value, depth)))
+            return NULL;
+    }
+    return made;
+}
+
+/* The operand with x of a formula that has it in one only, brought to the other side. */
+static struct math *solve_sides(struct solving *solving, struct math *math, struct math *value,
+                                unsigned depth)
+{
+    struct math *inner = NULL;
+    const char *id = solving->x->id;
+    for (uint32_t k = 0; k < math->n; k++) {
+        struct math *at = math->operand[k];
+        bool is_it = has(at, id), is_first = k == 0;
+        if (is_it && inner)
+            return fail(solving, "it is there several times, and the rule is not linear in it");
+        inner = is_it ? at : inner;
+        if (math->kind == MATH_SUM && !is_it)
+            value = subtract(solving, value, at);
+        else if (math->kind == MATH_PRODUCT && !is_it)
+            value = divide(solving, value, at);
+        else if (math->kind == MATH_MINUS && math->n == 2 && is_first && !is_it)
+            value = subtract(solving, at, value);
+        else if (math->kind == MATH_MINUS && math->n == 2 && !is_first && !is_it)
+            value = add(solving, value, at);
+        else if (math->kind == MATH_DIVIDE && is_first && !is_it)
+            value = divide(solving, at, value);
+        else if (math->kind == MATH_DIVIDE && !is_first && !is_it)
+            value = multiply(solving, value, at);
+        else if (math->kind == MATH_ROOT && !is_it) /* the degree is first */
+            value = of_two(solving, MATH_POWER, value, at);
+        else if (math->kind == MATH_LOG && !is_it)
+            value = of_two(solving, MATH_POWER, at, value);
+    }
+    if (math->kind == MATH_MINUS && math->n == 1)
+        value = negate(solving, value);
+    if (math->n == 1 && (math->kind == MATH_ROOT || math->kind == MATH_LOG))
+        value = math->kind == MATH_ROOT
+                    ? of_two(solving, MATH_POWER, value, number(solving, 2))
+                    : of_two(solving, MATH_POWER, number(solving, 10), value);
+    bool is_inside = inner && !(math->n == 2 && inner == math->operand[0] &&
+                                (math->kind == MATH_ROOT || math->kind == MATH_LOG));
+    return value && is_inside ? solve(solving, inner, value, depth)
+                              : fail(solving, "it is a root's degree or a logarithm's base");
+}
+
+static struct math *solve(struct solving *solving, struct math *math, struct math *value,
+                          unsigned depth)
+{
+    const char *before = solving->why;
+    if (!value || depth > MOST_DEPTH)
+        return fail(solving, "it is nested too deep");
+    if (!has(math, solving->x->id))
+        return fail(solving, "a part of the rule does not depend on it");
+    struct ratio at = ratio_of(solving, math);
+    if (is_whole(&at)) {
+        struct math *above = subtract(solving, multiply(solving, value, at.d), at.b);
+        struct math *below = subtract(solving, at.a, multiply(solving, value, at.c));
+        return divide(solving, above, below);
+    }
+    if (solving->document->failed || solving->n_node > MOST_NODES)
+        return NULL;
+    solving->why = before;
+    switch (math->kind) {
+    case MATH_SUM: case MATH_MINUS: case MATH_PRODUCT: case MATH_DIVIDE: case MATH_ROOT:
+    case MATH_LOG:
+        return solve_sides(solving, math, value, depth + 1);
+    case MATH_POWER:
+        if (has(math->operand[0], solving->x->id) && has(math->operand[1], solving->x->id))
+            return fail(solving, "it is in a base and in its exponent");
+        return solve_power(solving, math, value, depth + 1);
+    case MATH_FUNCTION: return solve_function(solving, math, value, depth + 1);
+    case MATH_PIECEWISE: return solve_pieces(solving, math, value, depth + 1);
+    default: return fail(solving, "it is in a part that cannot be inverted");
+    }
+}
+
+/* The free variables of an equation. */
+struct unknowns { struct item *item[8]; size_t n, n_valueless; struct item *valueless; };
+static void collect(void *context, struct item *item)
+{
+    struct unknowns *unknowns = context;
+    if (!is_free(item))
+        return;
+    if (unknowns->n < sizeof unknowns->item / sizeof *unknowns->item)
+        unknowns->item[unknowns->n] = item;
+    unknowns->n++;
+    if (isnan(item->value) && !item->initial) {
+        unknowns->n_valueless++;
+        unknowns->valueless = item;
+    }
+}
+
+static struct unknowns unknowns_of(struct document *document, const struct math *math)
+{
+    struct unknowns unknowns = {.n = 0};
+    document->n_search++;
+    visit_items(document, math, NULL, &unknowns, collect);
+    return unknowns;
+}
+
+/* Solves an equation for x, which gets a rule. False: it cannot be, for solving->why. */
+static bool determine(struct solving *solving, struct equation *equation, struct item *x)
+{
+    struct document *document = solving->document;
+    solving->x = x;
+    solving->why = NULL;
+    struct math *whole = write_out(solving, equation->math, 0);
+    struct math *found = whole ? solve(solving, whole, number(solving, 0), 0) : NULL;
+    if (!found || document->failed)
+        return false;
+    x->rule = found;
+    x->initial = NULL;
+    x->is_rate_rule = false;
+    equation->is_solved = true;
+    document_note(document, x, "the algebraic rule in line %u is solved for it", equation->line);
+    return true;
+}
+
+/* An equation's names, for messages. */
+static char *list_of(struct document *document, const struct unknowns *unknowns)
+{
+    char *text = document_format(document, "`%.60s`", unknowns->item[0]->id);
+    size_t room = sizeof unknowns->item / sizeof *unknowns->item;
+    for (size_t i = 1; i < unknowns->n && i < room && text; i++)
+        text = document_format(document, "%s%s `%.60s`", text,
+                               i + 1 == unknowns->n ? " or" : ",", unknowns->item[i]->id);
+    if (unknowns->n > room && text)
+        text = document_format(document, "%s or others", text);
+    return text;
+}
+
+static enum status refuse(struct solving *solving, const struct equation *equation)
+{
+    struct document *document = solving->document;
+    struct unknowns unknowns = unknowns_of(document, equation->math);
+    if (unknowns.n == 0)
+        return document_fault(document, equation->line, "algebraic rule", NULL,
+                              "rules, reactions and events determine all that may change in it, so "
+                              "that it can determine nothing: remove it, or what else sets the "
+                              "variable that it is to determine");
+    char *list = list_of(document, &unknowns);
+    if (!list)
+        return document->error->status;
+    if (unknowns.n > 1)
+        return document_fault(document, equation->line, "algebraic rule", NULL,
+                              "which of %s it determines is not said: make the others constant "
+                              "(constant=\"true\"), or write an assignment rule instead", list);
+    return document_fault(document, equation->line, "algebraic rule", NULL,
+                          "it cannot be solved for %s: %s. Write an assignment rule for %s, or a "
+                          "rate rule (the derivative of the algebraic rule) with its initial value",
+                          list, solving->why ? solving->why : "it is not linear in it", list);
+}
+
+/* One equation that can be solved now: of one unknown; or, if `is_square`, of any of its unknowns,
+ * which the others then lose. */
+static bool determine_next(struct solving *solving, bool is_square)
+{
+    struct document *document = solving->document;
+    for (size_t i = 0; i < document->n_equation && !document->failed; i++) {
+        struct equation *equation = &document->equation[i];
+        if (equation->is_solved)
+            continue;
+        struct unknowns unknowns = unknowns_of(document, equation->math);
+        size_t n = unknowns.n < 8 ? unknowns.n : 8;
+        struct item *one = unknowns.n == 1 ? unknowns.item[0]
+                           : unknowns.n_valueless == 1 ? unknowns.valueless : NULL;
+        if (one && determine(solving, equation, one))
+            return true;
+        for (size_t k = 0; is_square && k < n; k++)
+            if (determine(solving, equation, unknowns.item[k]))
+                return true;
+    }
+    return false;
+}
+
+static void count(void *context, struct item *item)
+{
+    *(size_t *)context += is_free(item);
+}
+
+enum status solve_equations(struct document *document)
+{
+    struct solving solving = {.document = document};
+    size_t n_left = document->n_equation;
+    for (bool found = true; n_left && found && !document->failed; n_left -= found) {
+        found = determine_next(&solving, false);
+        if (found)
+            continue;
+        size_t n_unknown = 0; /* as many as equations: none of them can be another's constant */
+        document->n_search++;
+        for (size_t i = 0; i < document->n_equation; i++)
+            if (!document->equation[i].is_solved)
+                visit_items(document, document->equation[i].math, NULL, &n_unknown, count);
+        found = n_unknown == n_left && n_left > 1 && determine_next(&solving, true);
+    }
+    for (size_t i = 0; i < document->n_equation && !document->failed; i++)
+        if (!document->equation[i].is_solved)
+            return refuse(&solving, &document->equation[i]);
+    return document->failed ? document->error->status : STATUS_OK;
+}
