@@ -114,6 +114,7 @@ struct document {
     char **note;
     size_t n_note, note_room;
     unsigned n_search;
+    size_t n_delay, n_made; /* uses of delay(); formulas that were made of others */
     struct error *error; /* the first fault */
     bool failed;
 };

@@ -5,16 +5,17 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/solve.h"
 
+#include "sbml/expand.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_NODES = 200000, MOST_DEPTH = 400 };
+enum { MOST_DEPTH = 400 };
 
 struct solving {
     struct document *document;
     struct item *x; /* what an equation is solved for */
-    size_t n_node;  /* of the formulas that were made: bounded */
     const char *why;  /* why it cannot be solved, or NULL */
 };
 
@@ -31,20 +32,8 @@ static struct math *fail(struct solving *solving, const char *why)
 static struct math *new_node(struct solving *solving, enum math_kind kind, const char *text,
                              uint32_t n)
 {
-    struct arena *arena = &solving->document->arena;
-    struct math *math = arena_calloc(arena, 1, sizeof *math);
-    if (math && n)
-        math->operand = arena_calloc(arena, n, sizeof *math->operand);
-    if (!math || (n && !math->operand)) {
-        document_no_memory(solving->document);
-        return fail(solving, "out of memory");
-    }
-    if (++solving->n_node > MOST_NODES)
-        return fail(solving, "with all functions and rules written out it is too long");
-    math->kind = kind;
-    math->text = text;
-    math->n = n;
-    return math;
+    struct math *math = math_new(solving->document, kind, text, n);
+    return math ? math : fail(solving, "with all functions and rules written out it is too long");
 }
 
 static struct math *of_two(struct solving *solving, enum math_kind kind, struct math *a,
@@ -147,101 +136,12 @@ static bool has(const struct math *math, const char *id)
     return found;
 }
 
-static bool is_ruled(const struct item *item) { return item->rule && !item->is_rate_rule; }
-
 /* A variable that only an algebraic rule can determine. */
 static bool is_free(const struct item *item)
 {
     bool reacts = item->kind == ITEM_SPECIES && item->n_effect && !item->is_boundary;
     return item->kind <= ITEM_REFERENCE && item->kind != ITEM_LOCAL && item->id[0] &&
            !item->is_constant && !item->rule && !item->is_assigned && !reacts;
-}
-
-/* Calls `visit` for each item that a formula's value depends on, directly or by assignment rules
- * and reactions; each one once. */
-static void visit_items(struct document *document, const struct math *math,
-                        const struct item *scope, void *context,
-                        void (*visit)(void *context, struct item *item))
-{
-    struct item *item =
-        math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
-    for (size_t k = 0; item && scope && k < scope->n_inner; k++)
-        if (!strcmp(scope->inner[k]->id, math->text))
-            item = NULL; /* a local parameter hides it */
-    if (item && item->search != document->n_search) {
-        item->search = document->n_search;
-        visit(context, item);
-        if (item->rule && (item->kind == ITEM_REACTION || (item->kind < ITEM_REACTION &&
-                                                           is_ruled(item))))
-            visit_items(document, item->rule, item->kind == ITEM_REACTION ? item : NULL, context,
-                        visit);
-    }
-    for (uint32_t k = 0; k < math->n; k++)
-        visit_items(document, math->operand[k], scope, context, visit);
-}
-
-struct sought { const struct item *item; bool found; };
-static void compare_item(void *context, struct item *item)
-{
-    struct sought *sought = context;
-    sought->found = sought->found || item == sought->item;
-}
-
-static bool depends(struct document *document, const struct math *math, const struct item *x)
-{
-    struct sought sought = {x, false};
-    document->n_search++;
-    visit_items(document, math, NULL, &sought, compare_item);
-    return sought.found;
-}
-
-/* The formula with rules and functions written out where x is in them. */
-
-/* A function's body with its arguments. */
-static struct math *apply(struct solving *solving, const struct item *function,
-                          const struct math *body, struct math **argument, unsigned depth)
-{
-    for (size_t k = 0; body->kind == MATH_NAME && k < function->n_inner; k++)
-        if (!strcmp(function->inner[k]->id, body->text))
-            return argument[k];
-    struct math *copied = depth > MOST_DEPTH
-                              ? fail(solving, "it is nested too deep")
-                              : new_node(solving, body->kind, body->text, body->n);
-    if (copied)
-        copied->value = body->value;
-    for (uint32_t k = 0; copied && k < body->n; k++)
-        if (!(copied->operand[k] = apply(solving, function, body->operand[k], argument, depth + 1)))
-            return NULL;
-    return copied;
-}
-
-static struct math *write_out(struct solving *solving, struct math *math, unsigned depth)
-{
-    struct document *document = solving->document;
-    if (depth > MOST_DEPTH)
-        return fail(solving, "it is nested too deep");
-    if (!depends(document, math, solving->x))
-        return math;
-    struct item *item = math->kind == MATH_NAME || math->kind == MATH_CALL
-                            ? document_find(document, math->text) : NULL;
-    if (math->kind == MATH_NAME && item == solving->x)
-        return math;
-    if (math->kind == MATH_NAME && item && item->kind == ITEM_REACTION)
-        return fail(solving, "it is part of a reaction's rate");
-    if (math->kind == MATH_NAME && item)
-        return write_out(solving, item->rule, depth + 1);
-    if (math->kind == MATH_CALL) {
-        bool is_good = item && item->kind == ITEM_FUNCTION && item->rule && item->n_inner == math->n;
-        struct math *made = is_good ? apply(solving, item, item->rule, math->operand, depth)
-                                    : fail(solving, "it is an argument of something that is no "
-                                                    "function of as many arguments");
-        return made ? write_out(solving, made, depth + 1) : NULL;
-    }
-    struct math *copied = new_node(solving, math->kind, math->text, math->n);
-    for (uint32_t k = 0; copied && k < math->n; k++)
-        if (!(copied->operand[k] = write_out(solving, math->operand[k], depth + 1)))
-            return NULL;
-    return copied;
 }
 
 /* (a x + b)/(c x + d). Without a denominator c is 0 and d is 1. */
@@ -283,29 +183,23 @@ static struct ratio ratio_of(struct solving *solving, struct math *math);
 
 static struct ratio quotient(struct solving *solving, struct ratio above, struct ratio below)
 {
-    const struct ratio none = {fail(solving, "it is above and below the line of a fraction"),
-                               NULL, NULL, NULL};
     bool is_above = !is_number(above.a, 0) || !is_linear(&above),
          is_below = !is_number(below.a, 0) || !is_linear(&below);
-    if (!is_below) {
-        solving->why = NULL;
-        if (!is_linear(&above)) {
-            above.c = multiply(solving, above.c, below.b);
-            above.d = multiply(solving, above.d, below.b);
-            return above;
-        }
+    if (!is_below && is_linear(&above)) {
         above.a = divide(solving, above.a, below.b);
         above.b = divide(solving, above.b, below.b);
-        return above;
+    } else if (!is_below) {
+        above.c = multiply(solving, above.c, below.b);
+        above.d = multiply(solving, above.d, below.b);
+    } else if (!is_above) {
+        above = scale(solving, inverse(below), above.b);
+    } else if (is_linear(&above) && is_linear(&below)) {
+        above.c = below.a;
+        above.d = below.b;
+    } else {
+        above.a = fail(solving, "it is above and below the lines of fractions");
     }
-    if (!is_above) {
-        solving->why = NULL;
-        return scale(solving, inverse(below), above.b);
-    }
-    if (!is_linear(&above) || !is_linear(&below))
-        return none;
-    solving->why = NULL;
-    return (struct ratio){above.a, above.b, below.a, below.b};
+    return above;
 }
 
 static struct ratio ratio_of_product(struct solving *solving, const struct math *math)
@@ -389,19 +283,12 @@ static struct math *solve_power(struct solving *solving, struct math *math, stru
     bool is_odd = is_exact && fabs(fmod(exponent->value, 2)) == 1,
          is_even = is_exact && fmod(exponent->value, 2) == 0;
     int sign = is_exact && !is_odd && !is_even ? 1 : sign_of(solving, base);
-    struct math *root = of_two(solving, MATH_POWER, is_odd ? of_one(solving, MATH_FUNCTION, "abs",
-                                                                    value) : value,
+    struct math *root = of_two(solving, MATH_POWER, value,
                                divide(solving, number(solving, 1), exponent));
-    if (is_odd) { /* the root has the value's sign */
-        struct math *choice = new_node(solving, MATH_PIECEWISE, NULL, 3);
-        struct math *test = of_two(solving, MATH_COMPARE, value, number(solving, 0));
-        if (!choice || !test || !root)
-            return NULL;
-        test->text = "<";
-        choice->operand[0] = negate(solving, root);
-        choice->operand[1] = test;
-        choice->operand[2] = root;
-        root = choice;
+    if (is_odd && root) { /* the root has the value's sign */
+        root->kind = MATH_HELPER;
+        root->text = "odd_root";
+        root->operand[1] = exponent;
     } else if (sign == 0 || (sign < 0 && !is_even)) {
         return fail(solving, "there it is in a power, which two values can have the same of, and "
                              "the file gives no value that tells its sign");
@@ -498,7 +385,7 @@ static struct math *solve(struct solving *solving, struct math *math, struct mat
         struct math *below = subtract(solving, at.a, multiply(solving, value, at.c));
         return divide(solving, above, below);
     }
-    if (solving->document->failed || solving->n_node > MOST_NODES)
+    if (solving->document->failed)
         return NULL;
     solving->why = before;
     switch (math->kind) {
@@ -517,10 +404,11 @@ static struct math *solve(struct solving *solving, struct math *math, struct mat
 
 /* The free variables of an equation. */
 struct unknowns { struct item *item[8]; size_t n, n_valueless; struct item *valueless; };
-static void collect(void *context, struct item *item)
+static void collect(void *context, const struct math *math, struct item *item)
 {
     struct unknowns *unknowns = context;
-    if (!is_free(item))
+    (void)math;
+    if (!item || !is_free(item))
         return;
     if (unknowns->n < sizeof unknowns->item / sizeof *unknowns->item)
         unknowns->item[unknowns->n] = item;
@@ -534,8 +422,7 @@ static void collect(void *context, struct item *item)
 static struct unknowns unknowns_of(struct document *document, const struct math *math)
 {
     struct unknowns unknowns = {.n = 0};
-    document->n_search++;
-    visit_items(document, math, NULL, &unknowns, collect);
+    math_visit(document, math, collect, &unknowns);
     return unknowns;
 }
 
@@ -545,7 +432,7 @@ static bool determine(struct solving *solving, struct equation *equation, struct
     struct document *document = solving->document;
     solving->x = x;
     solving->why = NULL;
-    struct math *whole = write_out(solving, equation->math, 0);
+    struct math *whole = math_write_out(document, equation->math, x, &solving->why);
     struct math *found = whole ? solve(solving, whole, number(solving, 0), 0) : NULL;
     if (!found || document->failed)
         return false;
@@ -592,9 +479,9 @@ static enum status refuse(struct solving *solving, const struct equation *equati
                           list, solving->why ? solving->why : "it is not linear in it", list);
 }
 
-/* One equation that can be solved now: of one unknown; or, if `is_square`, of any of its unknowns,
+/* One equation that can be solved now: of one unknown; or with `any` of any of its unknowns,
  * which the others then lose. */
-static bool determine_next(struct solving *solving, bool is_square)
+static bool determine_next(struct solving *solving, bool any)
 {
     struct document *document = solving->document;
     for (size_t i = 0; i < document->n_equation && !document->failed; i++) {
@@ -607,33 +494,31 @@ static bool determine_next(struct solving *solving, bool is_square)
                            : unknowns.n_valueless == 1 ? unknowns.valueless : NULL;
         if (one && determine(solving, equation, one))
             return true;
-        for (size_t k = 0; is_square && k < n; k++)
+        for (size_t k = 0; any && k < n; k++)
             if (determine(solving, equation, unknowns.item[k]))
                 return true;
     }
     return false;
 }
 
-static void count(void *context, struct item *item)
+/* Whether there are as many unknowns as equations: then each of them is determined. */
+static bool is_square(struct document *document, size_t n_left)
 {
-    *(size_t *)context += is_free(item);
+    struct math *all = math_new(document, MATH_SUM, NULL, (uint32_t)n_left);
+    size_t n = 0;
+    for (size_t i = 0; i < document->n_equation && all; i++)
+        if (!document->equation[i].is_solved)
+            all->operand[n++] = document->equation[i].math;
+    return all && unknowns_of(document, all).n == n_left;
 }
 
 enum status solve_equations(struct document *document)
 {
     struct solving solving = {.document = document};
     size_t n_left = document->n_equation;
-    for (bool found = true; n_left && found && !document->failed; n_left -= found) {
-        found = determine_next(&solving, false);
-        if (found)
-            continue;
-        size_t n_unknown = 0; /* as many as equations: none of them can be another's constant */
-        document->n_search++;
-        for (size_t i = 0; i < document->n_equation; i++)
-            if (!document->equation[i].is_solved)
-                visit_items(document, document->equation[i].math, NULL, &n_unknown, count);
-        found = n_unknown == n_left && n_left > 1 && determine_next(&solving, true);
-    }
+    for (bool found = true; n_left && found && !document->failed; n_left -= found)
+        found = determine_next(&solving, false) ||
+                (n_left > 1 && is_square(document, n_left) && determine_next(&solving, true));
     for (size_t i = 0; i < document->n_equation && !document->failed; i++)
         if (!document->equation[i].is_solved)
             return refuse(&solving, &document->equation[i]);
