@@ -38,6 +38,10 @@ static void visit_in(struct document *document, const struct math *math, const s
             visit_in(document, item->rule, item, visit, context);
         else if (item->kind < ITEM_REACTION && is_ruled(item))
             visit_in(document, item->rule, NULL, visit, context);
+        if (item->form == FORM_AMOUNT) { /* its value is the amount's in the compartment's size */
+            const struct math size = {.kind = MATH_NAME, .text = item->compartment->id};
+            visit_in(document, &size, NULL, visit, context);
+        }
     }
     for (uint32_t k = 0; k < math->n; k++)
         visit_in(document, math->operand[k], scope, visit, context);
@@ -77,7 +81,8 @@ static struct math *apply(struct document *document, const struct item *function
     if (copied)
         copied->value = body->value;
     for (uint32_t k = 0; copied && k < body->n; k++)
-        if (!(copied->operand[k] = apply(document, function, body->operand[k], argument, depth + 1)))
+        if (!(copied->operand[k] =
+                  apply(document, function, body->operand[k], argument, depth + 1)))
             return NULL;
     return copied;
 }
@@ -178,10 +183,11 @@ static void find_change(void *context, const struct math *math, struct item *ite
     const char **what = context;
     bool reacts = item && item->kind == ITEM_SPECIES && item->n_effect && !item->is_boundary &&
                   !item->is_constant;
+    bool varies = item && item->initial &&
+                  (!item->is_constant || has_kind(item->initial, MATH_TIME));
     if (!item && math->kind != MATH_TIME)
         *what = math->kind == MATH_RATE_OF ? "rateOf" : "delay";
-    else if (item && (item->is_rate_rule || item->is_assigned || reacts ||
-                      (item->initial && (!item->is_constant || has_kind(item->initial, MATH_TIME)))))
+    else if (item && (item->is_rate_rule || item->is_assigned || reacts || varies))
         *what = item->id;
 }
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifdef HAVE_LIBSBML
 enum { MOST_DEPTH = 20 };
@@ -41,7 +40,7 @@ static char *path_of_source(struct document *document, const char *path, const c
     char *real = realpath(made, NULL), *top = realpath(folder, NULL);
     size_t n = top ? strlen(top) : 0;
     bool is_inside = real && top && !strncmp(real, top, n) && (n == 1 || real[n] == '/');
-    if (source[0] == '\0' || strchr(source, ':') || !real || access(made, R_OK))
+    if (source[0] != '/' && (source[0] == '\0' || strchr(source, ':') || !real))
         document_fault(document, 0, "external model", source,
                        "there is no such file in the folder of %.200s; models from the network "
                        "are not fetched: put a copy beside it", words_file(path));
@@ -110,6 +109,7 @@ enum status flatten(struct reading *reading, SBMLDocument_t *file, const char *p
     add_option(lib, how, "performValidation", 0);
     add_option(lib, how, "leavePorts", 0);
     lib->SBMLDocument_setLocationURI(file, reading->path);
+    reading->is_flat = true;
     int result = how ? lib->SBMLDocument_convert(file, how) : LIBSBML_OPERATION_FAILED;
     if (how)
         lib->ConversionProperties_free(how);

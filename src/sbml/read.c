@@ -31,6 +31,8 @@ enum status document_read(struct document *document, const char *path)
 }
 #else
 
+enum { FLATTENING_FAILED = 1090104 }; /* libSBML's, which only says that others follow */
+
 enum status check_errors(struct reading *reading, SBMLDocument_t *file)
 {
     const struct library *lib = &reading->lib;
@@ -42,9 +44,10 @@ enum status check_errors(struct reading *reading, SBMLDocument_t *file)
          * own. */
         unsigned id = lib->XMLError_getErrorId(at);
         if (id == MissingXMLEncoding || id == MissingXMLDecl || id == RequiredPackagePresent ||
-            lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR || n_error++)
+            id == FLATTENING_FAILED || lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR ||
+            n_error++)
             continue;
-        line = lib->XMLError_getLine(at);
+        line = reading->is_flat ? 0 : lib->XMLError_getLine(at);
         size_t n = 0;
         for (const char *from = lib->XMLError_getMessage(at); from && *from && n < sizeof text - 1;
              from++) {
@@ -71,7 +74,6 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
     /* Before Level 3 there are none, but libSBML adds its own. */
     const XMLNamespaces_t *spaces =
         reading->document->level > 2 ? lib->SBMLDocument_getNamespaces(file) : NULL;
-    bool is_flat = false;
     for (int i = 0; spaces && i < lib->XMLNamespaces_getLength(spaces); i++) {
         /* ours */
         char *prefix = lib->XMLNamespaces_getPrefix(spaces, i),
@@ -84,8 +86,7 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
                        lib->SBMLDocument_isSetPackageRequired(file, prefix) &&
                        lib->SBMLDocument_getPackageRequired(file, prefix) &&
                        (!(text = lib->writeSBMLToString(file)) || blank_has_element(text, prefix));
-        if (is_used && strstr(uri, "/comp/") && !is_flat) {
-            is_flat = true;
+        if (is_used && strstr(uri, "/comp/") && !reading->is_flat) {
             if (!flatten(reading, file, prefix, text)) {
                 spaces = lib->SBMLDocument_getNamespaces(file); /* of the flat model: anew */
                 i = -1;
@@ -266,10 +267,13 @@ static void read_reaction(struct reading *reading, Reaction_t *from)
     if (document->level < 3 || (document->level == 3 && document->version == 1))
         if (lib->Reaction_getFast(from))
             document_fault(document, item->line, "reaction", item->id,
-                           "fast reactions (fast=\"true\") are not supported");
+                           "fast reactions (fast=\"true\") are not supported: let it be slow, with "
+                           "a rate that is large beside the others");
     item->rule = law ? math_of(reading, lib->KineticLaw_getMath(law), item) : NULL;
     if (!item->rule)
-        document_fault(document, item->line, "reaction", item->id, "it has no kinetic law");
+        document_fault(document, item->line, "reaction", item->id,
+                       "it has no kinetic law: give it one (flux balances, as of package fbc, say "
+                       "nothing about times)");
     item->inner = arena_calloc(&document->arena, n_local + 1, sizeof *item->inner);
     if (!item->inner)
         document_no_memory(document);

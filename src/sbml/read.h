@@ -10,6 +10,7 @@ struct reading {
     struct library lib;
     struct document *document;
     const char *path; /* of the file */
+    bool is_flat;     /* made of submodels: lines of libSBML's faults are those of no file */
 };
 
 /* A fault if libSBML has found one: its first error in one line, and how many more there are. */

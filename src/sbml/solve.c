@@ -16,6 +16,8 @@ enum { MOST_DEPTH = 400 };
 struct solving {
     struct document *document;
     struct item *x; /* what an equation is solved for */
+    /* the part in which x is, and which is solved for first: x itself, or a power or function */
+    struct math *core;
     const char *why;  /* why it cannot be solved, or NULL */
 };
 
@@ -112,15 +114,17 @@ static struct math *multiply(struct solving *solving, struct math *a, struct mat
         return b;
     if (a && b && a->kind == MATH_NUMBER && b->kind == MATH_NUMBER)
         return number(solving, a->value * b->value);
-    return is_number(a, -1) ? negate(solving, b) : of_two(solving, MATH_PRODUCT, a, b);
+    if (is_number(a, -1) || is_number(b, -1))
+        return negate(solving, is_number(a, -1) ? b : a);
+    return of_two(solving, MATH_PRODUCT, a, b);
 }
 
 static struct math *divide(struct solving *solving, struct math *a, struct math *b)
 {
-    if (is_number(a, 0) || is_number(b, 1))
-        return a;
     if (is_number(b, 0))
         return fail(solving, "its factor there is 0");
+    if (is_number(a, 0) || is_number(b, 1))
+        return a;
     if (a && b && a->kind == MATH_NUMBER && b->kind == MATH_NUMBER)
         return number(solving, a->value / b->value);
     return is_number(b, -1) ? negate(solving, a) : of_two(solving, MATH_DIVIDE, a, b);
@@ -144,7 +148,34 @@ static bool is_free(const struct item *item)
            !item->is_constant && !item->rule && !item->is_assigned && !reacts;
 }
 
-/* (a x + b)/(c x + d). Without a denominator c is 0 and d is 1. */
+/* The number that a formula of numbers is. */
+static bool is_constant(const struct math *math, double *value)
+{
+    double a = 0, b = 0;
+    bool known = math->n <= 2 && (math->n < 1 || is_constant(math->operand[0], &a)) &&
+                 (math->n < 2 || is_constant(math->operand[1], &b));
+    if (math->kind == MATH_NUMBER)
+        *value = math->value;
+    else if (math->kind == MATH_MINUS)
+        *value = math->n == 1 ? -a : a - b;
+    else if (math->kind == MATH_DIVIDE)
+        *value = a / b;
+    else
+        known = false;
+    return known;
+}
+
+static bool is_same(const struct math *a, const struct math *b)
+{
+    bool same = a->kind == b->kind && a->n == b->n && !(a->value < b->value) &&
+                !(a->value > b->value) && !a->text == !b->text &&
+                (!a->text || !strcmp(a->text, b->text));
+    for (uint32_t k = 0; k < a->n && same; k++)
+        same = is_same(a->operand[k], b->operand[k]);
+    return same;
+}
+
+/* (a x + b)/(c x + d), with the core for x. Without a denominator c is 0 and d is 1. */
 struct ratio { struct math *a, *b, *c, *d; };
 
 static bool is_whole(const struct ratio *ratio)
@@ -167,8 +198,13 @@ static struct ratio add_ratios(struct solving *solving, struct ratio one, struct
         one = other;
         other = first;
     }
+    if (!is_linear(&other) && is_same(one.c, other.c) && is_same(one.d, other.d)) {
+        one.a = add(solving, one.a, other.a);
+        one.b = add(solving, one.b, other.b);
+        return one;
+    }
     if (!is_linear(&other) || (!is_linear(&one) && !is_number(other.a, 0)))
-        return (struct ratio){fail(solving, "it is in several terms, not only as a factor"),
+        return (struct ratio){fail(solving, "it is in several fractions"),
                               NULL, NULL, NULL};
     struct math *more = multiply(solving, other.b, one.c);
     one.a = add(solving, one.a, is_linear(&one) ? other.a : more);
@@ -229,8 +265,6 @@ static struct ratio ratio_of(struct solving *solving, struct math *math)
     struct math *zero = number(solving, 0), *one = number(solving, 1);
     if (!has(math, solving->x->id))
         return (struct ratio){zero, math, zero, one};
-    if (math->kind == MATH_NAME)
-        return (struct ratio){one, zero, zero, one};
     if (math->kind == MATH_PRODUCT)
         return ratio_of_product(solving, math);
     if (math->kind == MATH_SUM || math->kind == MATH_MINUS) {
@@ -252,7 +286,13 @@ static struct ratio ratio_of(struct solving *solving, struct math *math)
                      below = is_whole(&above) ? ratio_of(solving, math->operand[1]) : none;
         return is_whole(&below) ? quotient(solving, above, below) : none;
     }
-    return none;
+    if (!solving->core)
+        solving->core = math;
+    if (!is_same(math, solving->core)) {
+        fail(solving, "it is in several terms that are not alike");
+        return none;
+    }
+    return (struct ratio){one, zero, zero, one};
 }
 
 /* From the outside inwards: the formula is equal to `value`, in which x is not. */
@@ -273,15 +313,18 @@ static struct math *solve_power(struct solving *solving, struct math *math, stru
                                 unsigned depth)
 {
     struct math *base = math->operand[0], *exponent = math->operand[1];
+    double power = 0;
+    if (has(base, solving->x->id) && has(exponent, solving->x->id))
+        return fail(solving, "it is in a base and in its exponent");
     if (!has(base, solving->x->id)) /* base^f(x) */
         return solve(solving, exponent,
                      divide(solving, of_one(solving, MATH_FUNCTION, "log", value),
                             of_one(solving, MATH_FUNCTION, "log", base)), depth);
-    bool is_exact = exponent->kind == MATH_NUMBER;
-    if (is_exact && exponent->value == 0)
+    bool is_exact = is_constant(exponent, &power);
+    if (is_exact && power == 0)
         return fail(solving, "its power there is 0");
-    bool is_odd = is_exact && fabs(fmod(exponent->value, 2)) == 1,
-         is_even = is_exact && fmod(exponent->value, 2) == 0;
+    bool is_odd = is_exact && fabs(fmod(power, 2)) == 1,
+         is_even = is_exact && fmod(power, 2) == 0;
     int sign = is_exact && !is_odd && !is_even ? 1 : sign_of(solving, base);
     struct math *root = of_two(solving, MATH_POWER, value,
                                divide(solving, number(solving, 1), exponent));
@@ -330,74 +373,41 @@ static struct math *solve_pieces(struct solving *solving, const struct math *mat
     return made;
 }
 
-/* The operand with x of a formula that has it in one only, brought to the other side. */
-static struct math *solve_sides(struct solving *solving, struct math *math, struct math *value,
-                                unsigned depth)
+/* A root of the second operand, whose degree is the first, or a logarithm with its base; with one
+ * operand of degree 2, with base 10. */
+static struct math *solve_root(struct solving *solving, struct math *math, struct math *value,
+                               unsigned depth)
 {
-    struct math *inner = NULL;
-    const char *id = solving->x->id;
-    for (uint32_t k = 0; k < math->n; k++) {
-        struct math *at = math->operand[k];
-        bool is_it = has(at, id), is_first = k == 0;
-        if (is_it && inner)
-            return fail(solving, "it is there several times, and the rule is not linear in it");
-        inner = is_it ? at : inner;
-        if (math->kind == MATH_SUM && !is_it)
-            value = subtract(solving, value, at);
-        else if (math->kind == MATH_PRODUCT && !is_it)
-            value = divide(solving, value, at);
-        else if (math->kind == MATH_MINUS && math->n == 2 && is_first && !is_it)
-            value = subtract(solving, at, value);
-        else if (math->kind == MATH_MINUS && math->n == 2 && !is_first && !is_it)
-            value = add(solving, value, at);
-        else if (math->kind == MATH_DIVIDE && is_first && !is_it)
-            value = divide(solving, at, value);
-        else if (math->kind == MATH_DIVIDE && !is_first && !is_it)
-            value = multiply(solving, value, at);
-        else if (math->kind == MATH_ROOT && !is_it) /* the degree is first */
-            value = of_two(solving, MATH_POWER, value, at);
-        else if (math->kind == MATH_LOG && !is_it)
-            value = of_two(solving, MATH_POWER, at, value);
-    }
-    if (math->kind == MATH_MINUS && math->n == 1)
-        value = negate(solving, value);
-    if (math->n == 1 && (math->kind == MATH_ROOT || math->kind == MATH_LOG))
-        value = math->kind == MATH_ROOT
-                    ? of_two(solving, MATH_POWER, value, number(solving, 2))
-                    : of_two(solving, MATH_POWER, number(solving, 10), value);
-    bool is_inside = inner && !(math->n == 2 && inner == math->operand[0] &&
-                                (math->kind == MATH_ROOT || math->kind == MATH_LOG));
-    return value && is_inside ? solve(solving, inner, value, depth)
-                              : fail(solving, "it is a root's degree or a logarithm's base");
+    bool is_root = math->kind == MATH_ROOT;
+    struct math *inner = math->operand[math->n - 1],
+                *by = math->n == 2 ? math->operand[0] : number(solving, is_root ? 2 : 10);
+    if (by && has(by, solving->x->id))
+        return fail(solving, "it is a root's degree or a logarithm's base");
+    return solve(solving, inner,
+                 of_two(solving, MATH_POWER, is_root ? value : by, is_root ? by : value), depth);
 }
 
 static struct math *solve(struct solving *solving, struct math *math, struct math *value,
                           unsigned depth)
 {
-    const char *before = solving->why;
-    if (!value || depth > MOST_DEPTH)
+    solving->core = NULL;
+    if (value && depth > MOST_DEPTH)
         return fail(solving, "it is nested too deep");
-    if (!has(math, solving->x->id))
+    if (value && !has(math, solving->x->id))
         return fail(solving, "a part of the rule does not depend on it");
-    struct ratio at = ratio_of(solving, math);
-    if (is_whole(&at)) {
-        struct math *above = subtract(solving, multiply(solving, value, at.d), at.b);
-        struct math *below = subtract(solving, at.a, multiply(solving, value, at.c));
-        return divide(solving, above, below);
-    }
-    if (solving->document->failed)
+    struct ratio at = value ? ratio_of(solving, math) : (struct ratio){NULL, NULL, NULL, NULL};
+    struct math *core = solving->core;
+    if (!is_whole(&at) || solving->document->failed)
         return NULL;
-    solving->why = before;
-    switch (math->kind) {
-    case MATH_SUM: case MATH_MINUS: case MATH_PRODUCT: case MATH_DIVIDE: case MATH_ROOT:
-    case MATH_LOG:
-        return solve_sides(solving, math, value, depth + 1);
-    case MATH_POWER:
-        if (has(math->operand[0], solving->x->id) && has(math->operand[1], solving->x->id))
-            return fail(solving, "it is in a base and in its exponent");
-        return solve_power(solving, math, value, depth + 1);
-    case MATH_FUNCTION: return solve_function(solving, math, value, depth + 1);
-    case MATH_PIECEWISE: return solve_pieces(solving, math, value, depth + 1);
+    value = divide(solving, subtract(solving, multiply(solving, value, at.d), at.b),
+                   subtract(solving, at.a, multiply(solving, value, at.c)));
+    if (!value || core->kind == MATH_NAME)
+        return value;
+    switch (core->kind) {
+    case MATH_ROOT: case MATH_LOG: return solve_root(solving, core, value, depth + 1);
+    case MATH_POWER: return solve_power(solving, core, value, depth + 1);
+    case MATH_FUNCTION: return solve_function(solving, core, value, depth + 1);
+    case MATH_PIECEWISE: return solve_pieces(solving, core, value, depth + 1);
     default: return fail(solving, "it is in a part that cannot be inverted");
     }
 }
