@@ -124,7 +124,7 @@ static void find_scores(struct population_view *view, const struct fitted_datase
 struct decorrelation {
     size_t n, n_replicate;
     size_t *row;           /* n: of the dataset */
-    double *value;         /* n, */
+    double *value;         /* n */
     double *replicate;     /* n_replicate x n, those of a replicate side by side */
     double *mean, *covariance, *factor;
     uint32_t *index;

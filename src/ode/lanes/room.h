@@ -106,8 +106,10 @@ struct lanes_room {
     lanes_mask *active;  /* by column: the evaluation wants it */
 
     /* where they are */
-    unsigned fresh;      /* an explicit method's: lanes whose first slope is not known; */
-    lanes_mask advanced; /* and those where it is the latest step's last one */
+    /* of an explicit method: lanes whose first slope is unknown, and those whose first slope is
+     * the last one of the latest step */
+    unsigned fresh;
+    lanes_mask advanced;
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
     lanes longest;       /* of planned steps */
