@@ -124,6 +124,36 @@ def test_rows_are_chosen_by_them(tmp):
     assert got == [{"plate": "P 1", "weight": 65, "dataset_status": None}]
 
 
+def test_compare_has_them(tmp):
+    """compare's table has the columns of the first result, of datasets that it lacks too, and --where chooses by them; a name
+    with a blank stands in quotes."""
+    data(tmp)
+    subjects(tmp)
+    (tmp / "d.csv").write_text((tmp / "d.csv").read_text().replace("status", "cell line"))
+    (tmp / "less.ode").write_text(MODEL.replace("parameter A = 2 in [1e-3, 100] scale log\n", "").replace("= A", "= 1"))
+    (tmp / "other.ode").write_text(MODEL)
+    for name in ("less", "other"):
+        h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / f"{name}.ode",
+                  "--missing", "ND", "-o", tmp / f"{name}.h5")
+    some = fitted(tmp / "less.h5", "--only", ",".join(WELLS[:20]), out=tmp / "some.h5")
+    both = some, fitted(tmp / "other.h5")
+    h.stiffit("compare", *both, "-o", tmp / "c.csv")
+    rows = list(csv.DictReader((tmp / "c.csv").open()))
+    assert [row["id"] for row in rows] == WELLS and list(rows[0])[:4] == ["id", "cell line", "compound", "dose_mg"]
+    for i, (well, row) in enumerate(zip(WELLS, rows)):
+        assert row["plate"] == PLATE[well] and row["compound"] == ("a, b" if i % 2 else "") and row["lot"] == f"{i:03d}", row
+        assert float(row["dose_mg"]) == i / 2 and row["status_2"] == "converged"
+        assert row["status_1"] == ("converged" if i < 20 else "")
+    for where, ids in {"plate == 'P 2'": WELLS[12:20], "'cell line' > 17": WELLS[18:20],
+                       "\"cell line\" == nan and lot == 005": ["A6"], "k > 0.3": WELLS[12:20]}.items():
+        said = h.stiffit("compare", *both, "--where", where, "-o", "-").stdout
+        assert [line.split(",")[0] for line in said.splitlines()[1:]] == ids, (where, said)
+        assert json.loads(h.stiffit("compare", *both, "--where", where, "--json").stdout)["datasets"] == len(ids)
+    assert "did you mean 'plate'" in h.stiffit("compare", *both, "--where", "plat == 1", code=2).stderr
+    said = h.stiffit("export", both[1], "--where", "'cell line' < 2", "--columns", "id").stdout
+    assert said.split()[1:] == WELLS[:2], said
+
+
 def test_groups_may_be_texts(tmp):
     """All wells of a plate have one rate: it is that of the data, whether the column has texts or numbers."""
     path = problem(tmp)
