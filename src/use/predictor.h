@@ -7,12 +7,11 @@
 #include "base/error_kind.h"
 #include "base/measurements.h"
 #include "fit/loss.h"
-#include "ode/engine.h"
+#include "ode/alone.h"
 
 struct predictor {
     const struct model *model;
-    struct engine_pool *pool;
-    struct engine *engine;
+    struct ode_alone alone;
     struct arena arena; /* scratch of one call */
     int64_t max_steps;
     double rtol;
