@@ -106,7 +106,7 @@ static enum status read_values(struct simulate_covariates *covariates, size_t fi
                                const struct option_list *list, const char *what,
                                const char *const *name, size_t n, struct error *error)
 {
-    enum status status = STATUS_OK;
+    enum status status = values_once(list, what, error);
     for (size_t i = 0; !status && i < list->n; i++) {
         size_t index;
         const char *numbers;
@@ -114,7 +114,7 @@ static enum status read_values(struct simulate_covariates *covariates, size_t fi
         if (status)
             break;
         index += first;
-        free(covariates->value[index]);
+        free(covariates->value[index]); /* said twice in the same way */
         covariates->value[index] = NULL;
         status = values_numbers(numbers, what, &covariates->value[index],
                                 &covariates->n_value[index], error);
