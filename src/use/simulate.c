@@ -6,6 +6,7 @@
 #include "base/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,21 @@ void simulate_grid_fini(struct simulate_grid *grid)
     free(grid->observable);
     free(grid->side);
     memset(grid, 0, sizeof *grid);
+}
+
+/* Of a measurement in a file: time, value, sigma, observable. */
+static const double ROW_BYTES = 28, GIB = 1073741824;
+
+void simulate_say_size(const struct simulate_options *options, double n_dataset, double n_row)
+{
+    char line[160];
+    double size = n_dataset * n_row * ROW_BYTES / GIB;
+    if (!(size > 1) || options->quiet || !options->files.listener.tell)
+        return;
+    snprintf(line, sizeof line,
+             "note: %.3g measurements in %.3g datasets: the file may take %.3g GiB",
+             n_dataset * n_row, n_dataset, size);
+    options->files.listener.tell(options->files.listener.context, line);
 }
 
 enum status simulate_parameters(const struct simulate_options *options, const struct model *model,
