@@ -162,7 +162,8 @@ def test_whole_numbers_beyond_a_double_are_texts(tmp):
     lines = (tmp / "d.csv").read_text().splitlines()
     more = ["code,size", *(f"{code + i},{2**53 - i}" for i in range(len(WELLS)))]
     (tmp / "d.csv").write_text("\n".join(f"{one},{two}" for one, two in zip(lines, more)) + "\n")
-    h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / "decay.ode", "-o", tmp / "p.h5")
+    h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / "decay.ode",
+              "-o", tmp / "p.h5")
     rows = table(fitted(tmp / "p.h5"))
     assert [row["code"] for row in rows] == [str(code + i) for i in range(len(WELLS))]
     assert [float(row["size"]) for row in rows] == [2**53 - i for i in range(len(WELLS))]

@@ -75,7 +75,8 @@ def test_options_that_contradict(tmp):
     for option, one, same, other in (("start", "k=1", "k=1.0", "k=2"), ("lower", "k=.1", "k=0.1", "k=1"),
                                      ("scale", "k=log", "k=log", "k=lin"), ("fix", "k=1", "k", "k=2"),
                                      ("error", "y=normal", "y=normal", "y=huber")):
-        words = "import", tmp / "w.csv", "-m", tmp / "m.ode", "-o", tmp / "o.h5", "--overwrite", f"--{option}", one, f"--{option}"
+        words = ("import", tmp / "w.csv", "-m", tmp / "m.ode", "-o", tmp / "o.h5", "--overwrite", f"--{option}", one,
+                 f"--{option}")
         h.stiffit(*words, same)
         assert f"--{option}: '{one}' and '{other}' contradict" in h.stiffit(*words, other, code=2).stderr, option
 
