@@ -448,9 +448,9 @@ static enum asked add_points(struct effects *local, unsigned level, struct sums 
     clear_sums(sums);
     for (size_t k = 0; k < n && asked != ASKED_END; k++) {
         double logarithm = rule_point(rule, v, level, dataset, k, t);
-        logarithm += shape_map(&shape, shaped, part, t, u);
+        double change = shape_map(&shape, shaped, part, t, u);
         memcpy(u + shaped, t + shaped, (v - shaped) * sizeof *u);
-        logarithm += 0.5 * matrix_squares(v, u);
+        logarithm += change + 0.5 * matrix_squares(v, u);
         memset(b, 0, r * sizeof *b);
         for (size_t a = 0; a < v; a++)
             b[local->variable[a]] = u[a];
