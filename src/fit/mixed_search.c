@@ -42,9 +42,19 @@ static enum asked begin_curvature(struct mixed *mixed)
     return ASKED_OK;
 }
 
-/* The least curvature of estimate k. That by a standard deviation vanishes where this is 0, and the
- * expected information, 2 M^2 L^2 with the information M of the mean in each dataset, says nothing
- * there: it is that of a small one. */
+/* The diagonal entry in the column of the factor's entry k. */
+static double diagonal_above(const struct mixed *mixed, size_t k)
+{
+    const double *entry = mixed->point.theta + mixed->progress.s;
+    size_t column = mixed->column[k - mixed->progress.s], j = 0;
+    while (mixed->row[j] != column || mixed->column[j] != column)
+        j++;
+    return entry[j];
+}
+
+/* The least curvature of estimate k. That by a standard deviation L, or by what is below it in its
+ * column, vanishes where this is 0, and the expected information, 2 (M L / (1 + M L^2))^2 with the
+ * information M of the mean in each dataset, says nothing there: it is that of a small one. */
 static double least_curvature(const struct mixed *mixed, size_t k)
 {
     size_t s = mixed->progress.s, m = mixed->m;
@@ -53,7 +63,10 @@ static double least_curvature(const struct mixed *mixed, size_t k)
     size_t a = mixed->row[k - s], mean = mixed->random[a];
     double by_mean = mixed->curvature[mean + mean * m], n = mixed->n_dataset;
     double small = SMALL * mixed_first_deviation(mixed, mixed->point.theta, a);
-    return 2 * by_mean * by_mean / n * small * small;
+    if (diagonal_above(mixed, k) >= small)
+        return 0;
+    double by_one = by_mean / n * small / (1 + by_mean / n * small * small);
+    return 2 * n * by_one * by_one;
 }
 
 /* The triangle of the curvature, of which a part is added to the diagonal until it has one. */
