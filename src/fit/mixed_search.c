@@ -247,6 +247,33 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
     return asked;
 }
 
+/* A column of the factor and its negative give the same covariance. So where its diagonal entry is
+ * at its bound, 0, and the others are not 0, a slope that would lead below the bound leads away
+ * from it once their signs are changed. */
+static enum asked turn_columns(struct mixed *mixed, bool *has_changed)
+{
+    size_t s = mixed->progress.s, m = mixed->m;
+    enum asked asked = ASKED_OK;
+    for (size_t k = s; k < m && asked != ASKED_END; k++) {
+        double slope = mixed->point.gradient[k], curvature = mixed->curvature[k + k * m];
+        size_t c = mixed->column[k - s];
+        bool is_zero = mixed->row[k - s] == c && mixed->point.theta[k] == 0;
+        if (!is_zero || !(slope > 0) || !(slope * slope > 2 * GAIN * curvature))
+            continue;
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+        for (size_t j = s; j < m; j++)
+            mixed->trial[j] = mixed->column[j - s] == c && mixed->trial[j] != 0
+                                  ? -mixed->trial[j] : mixed->trial[j];
+        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        if (asked != ASKED_OK || !(mixed->sum[1 + k] < 0))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        *has_changed = true;
+    }
+    return asked;
+}
+
 /* Starts a stage of the exact likelihood at the best estimates, without the random effects of these
  * columns of the factor: an integral over variables that move nothing needs more points to be as
  * accurate. Datasets choose their levels if the variables or the stage's first level are new. */
@@ -277,10 +304,13 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint
 static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
 {
     const struct mixed_progress *progress = &mixed->progress;
-    uint64_t zeros = mixed_zero_columns(mixed, mixed->point.theta) & ~progress->returned;
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    mixed_clear_columns(mixed, mixed->trial);
+    uint64_t zeros = mixed_zero_columns(mixed, mixed->trial) & ~progress->returned;
     if (progress->phase != MIXED_EXACT || (zeros & ~progress->left_out) == 0)
         return ASKED_OK;
     *has_changed = true;
+    memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
     return begin_points(mixed, progress->level, zeros | progress->left_out);
 }
 
@@ -408,6 +438,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
             return mixed->joint->asker.outcome;
         if (outcome == OUTCOME_converged
             && (take_zeros(mixed, &has_changed) == ASKED_END
+                || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
                 || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
@@ -610,6 +641,7 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
 static enum asked begin_stage(struct mixed *mixed, enum mixed_level level)
 {
     mixed->progress.returned = 0;
+    mixed_clear_columns(mixed, mixed->point.theta);
     return begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta));
 }
 
