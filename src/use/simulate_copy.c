@@ -154,6 +154,7 @@ enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_da
             .substitute = block->substitute + substitute};
         dataset.measured.value = value + row - block->row[data->first];
         dataset.measured.censored = NULL; /* all values are drawn */
+        dataset.measured.limit = NULL;
         status = problem_writer_add(copy->writer, &dataset, error);
     }
     return status;
