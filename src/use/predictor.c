@@ -90,6 +90,8 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     for (size_t i = 0; i < rows->n; i++) {
         size_t number = sorted[own].number[i];
         prediction[number] = evaluation[own].prediction[i];
+        if (isinf(prediction[number]) && !predictor->keeps_infinite)
+            prediction[number] = NAN;
         n_lost += isnan(prediction[number]);
         if (noise)
             noise[number] = has_noise ? evaluation[own].noise[i] : (double)NAN;

@@ -15,6 +15,7 @@ struct predictor {
     struct arena arena; /* scratch of one call */
     int64_t max_steps;
     double rtol;
+    bool keeps_infinite; /* predictions; otherwise they are NaN */
 };
 
 /* `model` must outlive the predictor. predictor_fini is legal after a failure and on a zeroed

@@ -270,6 +270,7 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = simulate_parameters(options, model, p, error);
     if (!status)
         status = predictor_init(&predictor, model, &options->ode, 10000000, error);
+    predictor.keeps_infinite = true;
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status) /* before the model is called: it may print */
