@@ -19,7 +19,7 @@
 #define ROW_ROW true
 /* In files, an index that may be -1 is signed. */
 #define COLUMN(owner, group, field, name_, type, presence_, none_, least_, most_, set_, meaning_) \
-    {.name = name_, .meaning = meaning_, .what = meaning_, \
+    {.name = name_, .path = group "/" name_, .meaning = meaning_, .what = meaning_, \
      .names = NAMES_##type(group "/" name_), \
      .kind = (least_) < 0 ? COLUMN_INT64 : KIND_##type, .presence = COLUMN_##presence_, \
      .size = sizeof(record_##type), .offset = offsetof(struct owner, field), \

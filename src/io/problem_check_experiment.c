@@ -74,7 +74,7 @@ static bool part_fault(const struct problem *problem, const struct problem_block
                        const struct substitute *substitute, uint64_t row,
                        const struct problem_message *message)
 {
-    const char *name = problem->model.parameter_name[substitute->parameter];
+    const char *name = problem->model.parameter.name[substitute->parameter];
     size_t n_row = block->row[e + 1] - block->row[e];
     if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
         return FAULT(message,
@@ -133,7 +133,7 @@ static bool repeats(const struct problem *problem, const struct problem_block *b
     for (size_t i = 1; i < n && !found; i++)
         if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
             found = FAULT(message, "%.60s is substituted twice %s",
-                          problem->model.parameter_name[sorted[i].parameter],
+                          problem->model.parameter.name[sorted[i].parameter],
                           sorted[i].row == EXPERIMENT_NONE ? "from the same time on"
                                                            : "for the same measurement");
     free(sorted);
@@ -147,7 +147,7 @@ static bool substitute_fault(const struct problem *problem, const struct problem
     size_t first = block->first_substitute[e], end = block->first_substitute[e + 1];
     for (size_t i = first; i < end && !found; i++) {
         const struct substitute *substitute = &block->substitute[i];
-        const char *name = problem->model.parameter_name[substitute->parameter];
+        const char *name = problem->model.parameter.name[substitute->parameter];
         uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + (i - first);
         bool is_plain = substitute->row == EXPERIMENT_NONE && substitute->time == -INFINITY;
         if (!is_plain)
@@ -161,12 +161,12 @@ static bool substitute_fault(const struct problem *problem, const struct problem
             found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row,
                           name, substitute->value);
     }
-    for (size_t j = 0; j < problem->model.n_parameter && !found; j++)
+    for (size_t j = 0; j < problem->model.parameter.n && !found; j++)
         if (problem->must_substitute[j] && !problem->seen[j])
             found = FAULT(message,
                           "parameter %.60s has no value: it is neither in /parameters nor "
                           "substituted",
-                          problem->model.parameter_name[j]);
+                          problem->model.parameter.name[j]);
     for (size_t i = first; i < end; i++)
         problem->seen[block->substitute[i].parameter] = 0;
     return found || repeats(problem, block, e, message);

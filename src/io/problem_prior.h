@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "base/prior.h"
 
 #include <stdbool.h>
@@ -33,24 +34,11 @@ bool prior_needs_sigma(enum prior_kind kind);
 void prior_tighten(const struct problem_prior *prior, double *lower, double *upper);
 const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 
-enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };
-
-/* /parameters/prior and its companions, as in the file; NULL: absent. */
-struct problem_prior_tables {
-    const char *const *kind, *const *on;
-    size_t n_kind, n_on;
-    const double *number[N_PRIOR_NUMBER];
-    size_t n_number[N_PRIOR_NUMBER];
-};
-
 /* The tables in use, by row: the file's own, otherwise the model's. */
 struct prior_source {
-    struct problem_prior_tables tables;
+    struct parameters parameter;
     bool is_model;
-    const char *kind_path, *on_path;  /* for messages */
-    const char *const *number_path;
 };
-extern const struct prior_source prior_source_model; /* without tables */
 /* Row i as the prior of a parameter with this name and scale (lin, log, log10); *prior stays as
  * it is if there is none. Faults are added. */
 void prior_match(const struct prior_source *source, size_t i, const char *name, const char *scale,

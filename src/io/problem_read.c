@@ -236,11 +236,13 @@ static enum status read_parameters(struct problem *problem, struct problem_block
                                    double *scratch, struct error *error)
 {
     size_t n = (size_t)(block->end - block->first);
-    /* start, lower, upper, fixed */
-    double *const out[N_TABLE] = {block->start, block->lower, block->upper, scratch};
+    double *const out[N_PARAMETER_COLUMN] = {
+        [PARAMETER_start] = block->start, [PARAMETER_lower] = block->lower,
+        [PARAMETER_upper] = block->upper, [PARAMETER_fixed] = scratch};
     enum status status = STATUS_OK;
-    for (int k = 0; k < N_TABLE && !status; k++)
-        status = problem_read_table(problem, k, block->first, n, out[k], error);
+    for (int c = 0; c < N_PARAMETER_COLUMN && !status; c++)
+        if (out[c])
+            status = problem_read_table(problem, c, block->first, n, out[c], error);
     for (size_t d = 0; d < n && !status; d++)
         problem_tighten_bounds(problem, block->lower + d * problem->n_parameter,
                                block->upper + d * problem->n_parameter);

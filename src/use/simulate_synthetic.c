@@ -135,13 +135,15 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
     }
     struct problem_header header = {
         .model = plugin_reference_model(&synthetic->reference),
-        .parameters = {.n = abi->n_parameter, .name = abi->parameter_name,
-                       .start = abi->parameter_start ? abi->parameter_start : synthetic->center,
-                       .lower = abi->parameter_lower, .upper = abi->parameter_upper,
-                       .scale = abi->parameter_scale, .from_model = synthetic->from_model},
+        .parameters = parameters_of_model(abi, PARAMETER_BIT(name) | PARAMETER_BIT(start) |
+                                                   PARAMETER_BIT(lower) | PARAMETER_BIT(upper) |
+                                                   PARAMETER_BIT(scale)),
         .n_input = abi->n_input, .input_name = abi->input_name, .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_t0 = true};
+    header.parameters.from_model = synthetic->from_model;
+    if (!abi->parameter_start)
+        header.parameters.start = synthetic->center;
     enum status status = problem_writer_open(&synthetic->writer, options->files.output,
                                              options->overwrite, &header, error);
     return status ? status

@@ -38,7 +38,8 @@ static void id_of(uint64_t d, char id[400])
 static const struct problem_header header = {
     .model.plugin = "models/test.so",
     .parameters = {.n = 2, .name = model_parameters, .lower = (const double[]){-1, 1}, .upper = (const double[]){1e9, 1e9},
-                   .start_per_dataset = true, .scale = model_scales, .fixed = (const uint8_t[]){0, 1}},
+                   .scale = model_scales, .fixed = (const uint8_t[]){0, 1}},
+    .by_dataset = PARAMETER_BIT(start),
     .n_covariate = 1, .covariate_name = model_covariates,
     .n_observable = 2, .observable_name = model_observables, .has_t0 = true};
 
@@ -58,7 +59,8 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
         censored[i] = (int8_t)((int)((d + i) % 3) - 1);
     }
     struct problem_dataset dataset = {.id = id, .t0 = -(double)d, .covariate = (const double[]){number(d, 0, 4)},
-                                      .start = (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, .n_row = rows_of(d),
+                                      .parameters.start = (const double[]){number(d, 0, 5), number(d, 0, 6) + 1},
+                                      .n_row = rows_of(d),
                                       .measured = {time, value, sigma, observable, censored, NULL, NULL}};
     if (problem_writer_add(writer, &dataset, &error))
         fail_msg("%s", error.message);

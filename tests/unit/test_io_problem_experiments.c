@@ -20,7 +20,7 @@ static struct problem_expectation expected(void)
     more.state_name = states;
     more.n_input = 2;
     more.input_name = inputs;
-    more.parameter_start = NULL;
+    more.parameter.start = NULL;
     return more;
 }
 
