@@ -69,8 +69,9 @@ static enum status set_scales(struct import_parameters *parameters,
                         abi->n_parameter, &index, &word, error);
         if (status)
             return status;
-        *text_of(parameters, PARAMETER_scale, index) = find_word(word, scale_words, COUNT(scale_words));
-        if (!parameters->is.scale[index])
+        const char *scale = find_word(word, scale_words, COUNT(scale_words));
+        parameters_set_text(&parameters->is, PARAMETER_scale, index, scale);
+        if (!scale)
             return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10",
                              word);
     }

@@ -42,10 +42,14 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
             uint32_t e = order[k], source = subjects->steady ? subjects->steady[e] : ID_NONE;
             struct problem_dataset dataset = {
                 .id = k == first[d] ? owners->dataset.id[d] : NULL,
-                .experiment_id = import_experiment_id(owners, e),
-                .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
-                .t0 = subjects->t0[e],
-                .covariate = subjects->covariate + e * subjects->n_covariate,
+                .experiment =
+                    {.id = import_experiment_id(owners, e),
+                     .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
+                     .t0 = subjects->t0[e],
+                     .covariate = subjects->covariate + e * subjects->n_covariate,
+                     .input = happenings->input + e * model->abi.n_input,
+                     .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
+                     .substitute = substitutes->sorted + substitutes->first[e]},
                 .parameters = {.start = subjects->has_start
                                             ? subjects->start + d * subjects->n_parameter : NULL,
                                .fixed = subjects->has_fixed
@@ -54,12 +58,10 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                            ? subjects->own.value + d * subjects->own.column.n
                            : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
-                .measured = measurements_from(&rows->measured, contents->first[e]),
-                .input = happenings->input + e * model->abi.n_input,
-                .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
-                .substitute = substitutes->sorted + substitutes->first[e]};
-            dataset.dose = import_happenings_of(happenings, RECORD_DOSE, e, &dataset.n_dose);
-            dataset.call = import_happenings_of(happenings, RECORD_CALL, e, &dataset.n_call);
+                .measured = measurements_from(&rows->measured, contents->first[e])};
+            struct experiment *is = &dataset.experiment;
+            is->dose = import_happenings_of(happenings, RECORD_DOSE, e, &is->n_dose);
+            is->call = import_happenings_of(happenings, RECORD_CALL, e, &is->n_call);
             status = problem_writer_add(writer, &dataset, error);
         }
     free(order);

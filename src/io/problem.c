@@ -19,7 +19,7 @@ static void open_attribute(struct problem *problem, const char *group, const cha
     struct error fault = {0};
     if (hdf5_attribute_text(&problem->file, group, name, &text, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
-    *kept = text ? problem_strdup(problem, text) : NULL;
+    *kept = text ? arena_strdup(&problem->arena, text) : NULL;
     free(text);
 }
 
@@ -34,7 +34,7 @@ static void read_plugin_bytes(struct problem *problem)
                    "/model/plugin: must be one row of at least 1 and at most %d bytes",
                    PROBLEM_MAX_PLUGIN);
     } else {
-        unsigned char *bytes = problem_alloc(problem, column.n_row, 1);
+        unsigned char *bytes = arena_calloc(&problem->arena, column.n_row, 1);
         if (bytes && hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         problem->info.model.bytes = bytes;
@@ -186,7 +186,7 @@ static enum status read_contents(struct problem *problem, struct error *error)
     problem_read_options(problem);
     if (problem->info.parameter_name)
         problem_settle_tables(problem, problem->info.n_parameter);
-    return faults_report(&problem->faults, problem->file.path, error);
+    return problem_report(problem, error);
 }
 
 static enum status read_ids_alone(struct problem *problem, struct error *error)
@@ -197,7 +197,7 @@ static enum status read_ids_alone(struct problem *problem, struct error *error)
     problem_open_datasets(problem);
     problem->info.n_dataset = problem->owners[0].n;
     problem_open_columns(problem);
-    return faults_report(&problem->faults, problem->file.path, error);
+    return problem_report(problem, error);
 }
 
 static enum status open_and_read(struct problem **opened, const char *path,

@@ -107,9 +107,10 @@ static bool move_table(struct problem *problem, enum parameter_column column, si
     const char **text = NULL;
     if (!old && (column != PARAMETER_scale || !table->text))
         return true;
-    if (old && !(table->vector = problem_alloc(problem, n + 1, width * sizeof *table->vector)))
+    if (old &&
+        !(table->vector = arena_calloc(&problem->arena, n + 1, width * sizeof *table->vector)))
         return false;
-    if (!old && !(text = problem_alloc(problem, n + 1, sizeof *text)))
+    if (!old && !(text = arena_calloc(&problem->arena, n + 1, sizeof *text)))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (text)
@@ -126,11 +127,11 @@ static bool move_table(struct problem *problem, enum parameter_column column, si
 static void move_tables(struct problem *problem, size_t n, const char *const *name,
                         const size_t *from)
 {
-    const char **copy = problem_alloc(problem, n + 1, sizeof *copy);
-    if (problem->faults.no_memory)
+    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
+    if (problem->arena.failed)
         return;
     for (size_t i = 0; i < n; i++)
-        copy[i] = problem_strdup(problem, name[i]); /* the model may be closed first */
+        copy[i] = arena_strdup(&problem->arena, name[i]); /* the model may be closed first */
     for (int c = 0; c < N_PARAMETER_COLUMN; c++)
         if (!move_table(problem, (enum parameter_column)c, n, from))
             return;
@@ -157,8 +158,8 @@ static void adopt_values(struct problem *problem, const struct problem_expectati
 {
     size_t n = problem->info.n_parameter;
     struct problem_table *file_scale = &problem->table[PARAMETER_scale];
-    const char **scale = problem_alloc(problem, n + 1, sizeof *scale);
-    if (problem->faults.no_memory)
+    const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
+    if (problem->arena.failed)
         return;
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
@@ -195,9 +196,9 @@ void problem_adopt(struct problem *problem, const struct problem_expectation *mo
     if (!problem->adopted.is_on || problem->matched)
         return;
     size_t n_file = problem->info.n_parameter, most = n_file + model->parameter.n + 1, n_old = 0;
-    const char **name = problem_alloc(problem, most, sizeof *name);
-    size_t *from = problem_alloc(problem, most, sizeof *from);
-    if (problem->faults.no_memory)
+    const char **name = arena_calloc(&problem->arena, most, sizeof *name);
+    size_t *from = arena_calloc(&problem->arena, most, sizeof *from);
+    if (problem->arena.failed)
         return;
     size_t n = list_parameters(problem, model, name, from);
     bool is_same = n == n_file;

@@ -38,8 +38,8 @@ struct problem_table {
 struct problem {
     struct hdf5_file file;
     struct problem_info info;
-    struct arena arena; /* names and small tables */
-    struct problem_faults faults;
+    struct arena arena; /* names and small tables; that it failed is reported with the faults */
+    struct faults faults;
     struct problem_table table[N_PARAMETER_COLUMN];
     bool has_experiments;
     struct problem_owners owners[2]; /* of datasets; of experiments */
@@ -78,16 +78,23 @@ struct problem {
     uint64_t *n_fixed;            /* n_parameter: likewise, as problem_n_fixed; NULL before */
 };
 
-enum status problem_no_memory(const struct problem *problem, struct error *error);
+static inline enum status problem_no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+/* STATUS_OK if no fault has been found so far; otherwise all of them. */
+static inline enum status problem_report(const struct problem *problem, struct error *error)
+{
+    return problem->arena.failed ? problem_no_memory(problem, error)
+                                 : faults_report(&problem->faults, problem->file.path, error);
+}
+
 /* problem_schema.c: names in our groups that are not ours, and the attributes of /options as
  * text. */
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 
-/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if out of memory,
- * which is noted as a fault. */
-void *problem_alloc(struct problem *problem, size_t count, size_t size);
-char *problem_strdup(struct problem *problem, const char *text);
 /* Opens a column; false if the file does not have it, or if it has a fault (which is added). */
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
 /* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. Names must

@@ -30,12 +30,23 @@ struct problem_expectation problem_expectation_of(const struct stiffit_model *ab
                                         .observable_error = abi->observable_error};
 }
 
+void problem_add_unknown(struct problem *problem, const char *path, const char *what,
+                         const char *name, const char *of, const char *const *known, size_t n_known)
+{
+    /* The search for the nearest match takes time, so only for faults that are shown. */
+    const char *near = problem->faults.n < FAULTS_LISTED && strlen(name) < 64
+                           ? nearest_name(name, known, n_known)
+                           : NULL;
+    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
 /* Copies names: the model may be closed before the problem. */
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
 {
-    const char **copy = problem_alloc(problem, n + 1, sizeof *copy);
+    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
     for (size_t i = 0; copy && i < n; i++)
-        copy[i] = problem_strdup(problem, names[i]);
+        copy[i] = arena_strdup(&problem->arena, names[i]);
     return copy;
 }
 
@@ -43,7 +54,7 @@ static const char *const *copy_names(struct problem *problem, size_t n, const ch
 static void keep_model(struct problem *problem, const struct problem_expectation *model)
 {
     size_t n = model->parameter.n;
-    uint8_t *kind = problem_alloc(problem, model->n_state + 1, sizeof *kind);
+    uint8_t *kind = arena_calloc(&problem->arena, model->n_state + 1, sizeof *kind);
     if (kind && model->infusion_kind)
         memcpy(kind, model->infusion_kind, model->n_state);
     problem->model = (struct problem_expectation){
@@ -65,11 +76,12 @@ static void match_substituted(struct problem *problem,
 {
     const struct problem_field *field = problem->stream[GROUP_SUBSTITUTES].field;
     size_t n = expectation->parameter.n;
-    problem->constant = problem_alloc(problem, n + 1, sizeof *problem->constant);
-    problem->is_of_state = problem_alloc(problem, n + 1, sizeof *problem->is_of_state);
-    problem->must_substitute = problem_alloc(problem, n + 1, sizeof *problem->must_substitute);
-    problem->seen = problem_alloc(problem, n + 1, sizeof *problem->seen);
-    for (size_t j = 0; j < n && !problem->faults.no_memory; j++) {
+    problem->constant = arena_calloc(&problem->arena, n + 1, sizeof *problem->constant);
+    problem->is_of_state = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_of_state);
+    problem->must_substitute =
+        arena_calloc(&problem->arena, n + 1, sizeof *problem->must_substitute);
+    problem->seen = arena_calloc(&problem->arena, n + 1, sizeof *problem->seen);
+    for (size_t j = 0; j < n && !problem->arena.failed; j++) {
         const char *name = expectation->parameter.name[j];
         problem->constant[j] = NAN;
         uint8_t use = expectation->parameter_use ? expectation->parameter_use[j] : UINT8_MAX;
@@ -101,8 +113,8 @@ static enum status match_parameters(struct problem *problem,
     problem->parameter_name = info->parameter_name
                                   ? info->parameter_name
                                   : copy_names(problem, n, expectation->parameter.name);
-    problem->to_model = problem_alloc(problem, n + 1, sizeof *problem->to_model);
-    if (problem->faults.no_memory)
+    problem->to_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->to_model);
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = problem->parameter_name[i];
@@ -119,16 +131,16 @@ static enum status match_parameters(struct problem *problem,
     if (problem->table[PARAMETER_scale].text && problem->table[PARAMETER_scale].n != n)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters",
                    problem->table[PARAMETER_scale].n, n);
-    return faults_report(&problem->faults, problem->file.path, error);
+    return problem_report(problem, error);
 }
 
 static enum status match_scales(struct problem *problem,
                                 const struct problem_expectation *expectation, struct error *error)
 {
     size_t n = problem->n_parameter;
-    const char **scales = problem_alloc(problem, n + 1, sizeof *scales);
-    problem->is_log = problem_alloc(problem, n + 1, sizeof *problem->is_log);
-    if (problem->faults.no_memory)
+    const char **scales = arena_calloc(&problem->arena, n + 1, sizeof *scales);
+    problem->is_log = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_log);
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *scale = "lin";
@@ -149,7 +161,7 @@ static void fill_default(struct problem *problem, int which, const double *model
     struct problem_table *table = &problem->table[which];
     if (table->per_dataset || table->vector)
         return;
-    table->vector = problem_alloc(problem, problem->n_parameter + 1, sizeof *table->vector);
+    table->vector = arena_calloc(&problem->arena, problem->n_parameter + 1, sizeof *table->vector);
     for (size_t i = 0; table->vector && i < problem->n_parameter; i++)
         table->vector[i] = model && problem->to_model[i] != PROBLEM_NOT_OF_MODEL
                                ? model[problem->to_model[i]]
@@ -161,7 +173,7 @@ static enum status match_tables(struct problem *problem,
 {
     struct problem_table *table = problem->table;
     problem_settle_tables(problem, problem->n_parameter);
-    enum status status = faults_report(&problem->faults, problem->file.path, error);
+    enum status status = problem_report(problem, error);
     if (status)
         return status;
     if (!table[PARAMETER_start].column.dataset && !expectation->parameter.start)
@@ -176,7 +188,7 @@ static enum status match_tables(struct problem *problem,
     for (int k = PARAMETER_start; k < N_PARAMETER_COLUMN; k++)
         if (parameter_columns[k].by_dataset)
             fill_default(problem, k, values[k].model, values[k].fallback);
-    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
+    return problem->arena.failed ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* The bound after problem_tighten_bounds; NaN if each dataset has its own. */
@@ -204,7 +216,7 @@ static void check_common_values(struct problem *problem)
                  *lower = problem->table[PARAMETER_lower].vector;
     const double *upper = problem->table[PARAMETER_upper].vector,
                  *fixed = problem->table[PARAMETER_fixed].vector;
-    struct problem_faults *faults = &problem->faults;
+    struct faults *faults = &problem->faults;
     for (size_t i = 0; i < problem->n_parameter; i++) {
         const char *name = problem->parameter_name[i];
         bool is_free = fixed && fixed[i] == 0;
@@ -243,10 +255,11 @@ static enum status match_covariates(struct problem *problem,
     const struct problem_owners *of_datasets = &problem->owners[0],
                                 *of_experiments = &problem->owners[1];
     size_t n = expectation->n_covariate;
-    problem->covariate_column = problem_alloc(problem, n + 1, sizeof *problem->covariate_column);
+    problem->covariate_column =
+        arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_column);
     problem->covariate_of_experiment =
-        problem_alloc(problem, n + 1, sizeof *problem->covariate_of_experiment);
-    if (problem->faults.no_memory)
+        arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_of_experiment);
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
@@ -286,7 +299,7 @@ static enum status match_groups(struct problem *problem,
                        stream->of_experiments ? "/experiments/dataset" : "/datasets/id");
     }
     problem->last_knot =
-        problem_alloc(problem, expectation->n_input + 1, sizeof *problem->last_knot);
+        arena_calloc(&problem->arena, expectation->n_input + 1, sizeof *problem->last_knot);
     problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of,
                         expectation->n_observable, expectation->observable_name);
     problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state,
@@ -299,7 +312,7 @@ static enum status match_groups(struct problem *problem,
                         expectation->parameter.n, expectation->parameter.name);
     problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter,
                         problem->parameter_name);
-    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
+    return problem->arena.failed ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* One fault of the file if no row can have what is needed. */
@@ -326,7 +339,7 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
                                                                 match_covariates,     match_groups,
                                                                 problem_match_errors};
     keep_model(problem, expectation);
-    if (problem->faults.no_memory)
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         enum status status = parts[i](problem, expectation, error);

@@ -63,7 +63,7 @@ static bool have_lengths(struct problem *problem)
 
 /* Row i of a table, in messages. */
 struct place {
-    struct problem_faults *faults;
+    struct faults *faults;
     size_t i;
     const char *name; /* of the parameter */
 };
@@ -132,7 +132,7 @@ static void match_uniform(const struct place *place, const struct prior_source *
 }
 
 void prior_match(const struct prior_source *source, size_t i, const char *name, const char *scale,
-                 struct problem_faults *faults, struct problem_prior *prior)
+                 struct faults *faults, struct problem_prior *prior)
 {
     const struct parameters *tables = &source->parameter;
     const struct place place = {faults, i, name};

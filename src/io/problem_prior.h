@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct problem;
-struct problem_faults;
+struct faults;
 struct problem_expectation;
 struct sha256;
 
@@ -42,7 +42,7 @@ struct prior_source {
 /* Row i as the prior of a parameter with this name and scale (lin, log, log10); *prior stays as
  * it is if there is none. Faults are added. */
 void prior_match(const struct prior_source *source, size_t i, const char *name, const char *scale,
-                 struct problem_faults *faults, struct problem_prior *prior);
+                 struct faults *faults, struct problem_prior *prior);
 /* A prior that the model puts on the logarithm of its parameter i is invalid on another scale:
  * returns the scale it refers to, or NULL if there is no such fault. */
 const char *prior_other_scale(const struct problem_expectation *model, size_t i,

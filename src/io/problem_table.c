@@ -19,20 +19,6 @@ bool problem_open_column(struct problem *problem, const char *path, struct hdf5_
     return false;
 }
 
-void *problem_alloc(struct problem *problem, size_t count, size_t size)
-{
-    void *memory = arena_calloc(&problem->arena, count, size);
-    problem->faults.no_memory = problem->faults.no_memory || !memory;
-    return memory;
-}
-
-char *problem_strdup(struct problem *problem, const char *text)
-{
-    char *copy = arena_strdup(&problem->arena, text);
-    problem->faults.no_memory = problem->faults.no_memory || !copy;
-    return copy;
-}
-
 bool problem_as_utf8(struct arena *arena, size_t n, char **text)
 {
     for (size_t i = 0; i < n; i++) {
@@ -55,7 +41,7 @@ static int compare_names(const void *a, const void *b)
 static void check_unique(struct problem *problem, const char *path, size_t n,
                          const char *const *names)
 {
-    const char **sorted = problem_alloc(problem, n + 1, sizeof *sorted);
+    const char **sorted = arena_calloc(&problem->arena, n + 1, sizeof *sorted);
     if (!sorted)
         return;
     memcpy(sorted, names, n * sizeof *sorted);
@@ -84,13 +70,11 @@ void problem_read_values(struct problem *problem, const char *path, size_t max, 
                    column.n_row, max);
     } else {
         size_t count = (size_t)column.n_row;
-        char **names = problem_alloc(problem, count + 1, sizeof *names);
+        char **names = arena_calloc(&problem->arena, count + 1, sizeof *names);
         if (names && hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena,
                                               names, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        else if (names && !problem_as_utf8(&problem->arena, count, names))
-            problem->faults.no_memory = true;
-        else if (names) {
+        else if (names && problem_as_utf8(&problem->arena, count, names)) {
             *n = count;
             *list = (const char *const *)names;
         }
@@ -121,7 +105,7 @@ static void read_numbers(struct problem *problem, const struct column_info *info
                    "all datasets",
                    info->path, a, b);
     else if (column->width == info->width && column->n_row <= PROBLEM_MAX_PARAMETER &&
-             (table->vector = problem_alloc(problem, column->n_row + 1,
+             (table->vector = arena_calloc(&problem->arena, column->n_row + 1,
                                             info->width * sizeof *table->vector)) &&
              hdf5_column_read_double(column, 0, (size_t)column->n_row, table->vector, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
@@ -198,7 +182,7 @@ void problem_settle_tables(struct problem *problem, size_t n_parameter)
         }
         if (table->per_dataset)
             continue;
-        table->vector = problem_alloc(problem, n_parameter, sizeof *table->vector);
+        table->vector = arena_calloc(&problem->arena, n_parameter, sizeof *table->vector);
         if (table->vector &&
             hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);

@@ -304,21 +304,22 @@ static enum status add_record(struct problem_writer *writer, enum record_kind ki
 
 /* Doses, knots of inputs, events and substitutes. */
 static enum status add_happenings(struct problem_writer *writer,
-                                  const struct problem_dataset *dataset, uint32_t owner,
+                                  const struct experiment *experiment, uint32_t owner,
                                   struct error *error)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < dataset->n_dose && !status; i++)
-        status = add_record(writer, RECORD_DOSE, &dataset->dose[i], owner, error);
-    for (uint32_t k = 0; dataset->input && k < writer->header.n_input; k++)
-        for (size_t i = 0; i < dataset->input[k].n && !status; i++) {
-            const struct knot knot = {dataset->input[k].time[i], dataset->input[k].value[i], k};
+    for (size_t i = 0; i < experiment->n_dose && !status; i++)
+        status = add_record(writer, RECORD_DOSE, &experiment->dose[i], owner, error);
+    for (uint32_t k = 0; experiment->input && k < writer->header.n_input; k++)
+        for (size_t i = 0; i < experiment->input[k].n && !status; i++) {
+            const struct input *input = &experiment->input[k];
+            const struct knot knot = {input->time[i], input->value[i], k};
             status = add_record(writer, RECORD_KNOT, &knot, owner, error);
         }
-    for (size_t i = 0; i < dataset->n_call && !status; i++)
-        status = add_record(writer, RECORD_CALL, &dataset->call[i], owner, error);
-    for (size_t i = 0; i < dataset->n_substitute && !status; i++)
-        status = add_record(writer, RECORD_SUBSTITUTE, &dataset->substitute[i], owner, error);
+    for (size_t i = 0; i < experiment->n_call && !status; i++)
+        status = add_record(writer, RECORD_CALL, &experiment->call[i], owner, error);
+    for (size_t i = 0; i < experiment->n_substitute && !status; i++)
+        status = add_record(writer, RECORD_SUBSTITUTE, &experiment->substitute[i], owner, error);
     return status;
 }
 
@@ -326,6 +327,7 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
                                struct error *error)
 {
     const bool many = writer->header.has_experiments;
+    const struct experiment *experiment = &dataset->experiment;
     uint64_t n = many ? writer->n_experiment : writer->n_dataset;
     if (writer->n_dataset >= UINT32_MAX - 1 || n >= UINT32_MAX - 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported",
@@ -347,24 +349,24 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (many) {
         of = (uint32_t)writer->n_dataset - 1;
         value[0] = &of;
-        value[n_value++] = dataset->experiment_id;
+        value[n_value++] = experiment->id;
     }
     if (many && writer->header.has_steady) {
-        steady = dataset->steady == EXPERIMENT_NONE
+        steady = experiment->steady == EXPERIMENT_NONE
                      ? -1
-                     : (int64_t)(writer->first_experiment + dataset->steady);
+                     : (int64_t)(writer->first_experiment + experiment->steady);
         value[n_value++] = &steady;
     }
     if (writer->header.has_t0)
-        value[n_value++] = &dataset->t0;
-    value[n_value] = dataset->covariate;
+        value[n_value++] = &experiment->t0;
+    value[n_value] = experiment->covariate;
     if (!status)
         status = add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
     writer->n_experiment++;
     if (!status)
         status = add_measurements(writer, dataset, owner, error);
     if (!status)
-        status = add_happenings(writer, dataset, owner, error);
+        status = add_happenings(writer, experiment, owner, error);
     writer->n_measurement += dataset->n_row;
     return status;
 }

@@ -45,21 +45,13 @@ enum status problem_writer_open(struct problem_writer **writer, const char *path
  * dataset before. */
 struct problem_dataset {
     const char *id;
-    double t0;
-    const double *covariate;  /* n_covariate */
+    /* Targets, events, parameters are indices of the header's names, `by` of parameters.name;
+     * steady and its id as has_steady and has_experiments say */
+    struct experiment experiment;
     const struct own_value *own; /* column.n, or NULL: missing; of the first experiment */
     struct parameters parameters; /* of each parameter, in the columns of by_dataset */
     size_t n_row;
     struct measurements measured;
-    const char *experiment_id;
-    /* where has_steady: index among the dataset's experiments, or EXPERIMENT_NONE */
-    uint32_t steady;
-    size_t n_dose, n_call, n_substitute;
-    const struct event_call *call; /* `event` is an index of event_name */
-    const struct dose *dose;  /* `target` is an index of target_name */
-    const struct input *input; /* n_input, or NULL */
-    /* `parameter` is an index of substituted_name, `by` of parameter_name */
-    const struct substitute *substitute;
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);

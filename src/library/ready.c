@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "library/problem.h"
 
-#include "io/problem_faults.h"
+#include "base/faults.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static enum status take_priors(struct stiffit_problem *problem, struct error *er
     const struct stiffit_model *abi = abi_of(problem);
     const struct problem_expectation model = problem_expectation_of(abi);
     const struct prior_source source = {model.parameter, true};
-    struct problem_faults faults = {.n = 0};
+    struct faults faults = {.n = 0};
     if (!abi->parameter_prior)
         return STATUS_OK;
     struct problem_prior *prior = arena_calloc(&ready->arena, abi->n_parameter, sizeof *prior);
@@ -109,7 +109,7 @@ static enum status make_setting(struct stiffit_problem *problem, struct error *e
 
 static bool has_periods(const struct library_data *data)
 {
-    for (size_t i = 0; i < data->n_dose; i++)
+    for (size_t i = 0; i < data->experiment.n_dose; i++)
         if (data->dose[i].steady)
             return true;
     return false;

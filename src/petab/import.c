@@ -198,12 +198,13 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
                : *it->dataset[d]    ? short_id(it->reader, it->dataset[d], d)
                                     : "petab",
          .parameters = {.start = it->problem->nominal ? it->problem->nominal[d] : NULL},
-         .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
-         .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
+         .experiment =
+             {.id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
+              .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
+              .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
+              .n_substitute = writing->n_substitute, .substitute = writing->substitute},
          .n_row = writing->first_row[r + 1] - writing->first_row[r],
-         .measured = measurements_from(&writing->measured, writing->first_row[r]),
-         .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
-         .n_substitute = writing->n_substitute, .substitute = writing->substitute};
+         .measured = measurements_from(&writing->measured, writing->first_row[r])};
     if (problem_writer_add(writer, &row, &it->reader->error))
         petab_leave_with(it->reader);
 }

@@ -93,8 +93,6 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
                            (unsigned)abi->n_observable);
     if (status)
         return status;
-    copy->n_covariate = abi->n_covariate;
-    copy->n_input = abi->n_input;
     struct problem_header header = {
         .model = plugin_reference_model(&copy->reference),
         .parameters = parameters->is,
@@ -132,23 +130,12 @@ enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_da
     for (size_t c = 0; data->record->own && c < copy->column.n; c++)
         copy->own[c] = data->record->own[copy->column_from[c]];
     for (size_t e = data->first; !status && e < data->end; e++) {
-        size_t dose = block->first_dose[e], substitute = block->first_substitute[e];
         size_t row = block->row[e];
-        bool has_steady = block->steady && block->steady[e] != EXPERIMENT_NONE;
         struct problem_dataset dataset = {
-            .id = e == data->first ? id : NULL, .t0 = block->t0[e],
-            .covariate = block->covariate + e * copy->n_covariate,
+            .id = e == data->first ? id : NULL, .experiment = block->experiment[e],
             .own = data->record->own ? copy->own : NULL,
             .parameters = start ? *start : (struct parameters){.n = 0},
-            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
-            .experiment_id = block->experiment_id[e],
-            .steady = has_steady ? block->steady[e] - (uint32_t)data->first : EXPERIMENT_NONE,
-            .n_dose = block->first_dose[e + 1] - dose, .dose = block->dose + dose,
-            .input = copy->n_input ? block->input + e * copy->n_input : NULL,
-            .n_call = block->first_call ? block->first_call[e + 1] - block->first_call[e] : 0,
-            .call = block->first_call ? block->call + block->first_call[e] : NULL,
-            .n_substitute = block->first_substitute[e + 1] - substitute,
-            .substitute = block->substitute + substitute};
+            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row)};
         dataset.measured.value = value + row - block->row[data->first];
         dataset.measured.censored = NULL; /* all values are drawn */
         status = problem_writer_add(copy->writer, &dataset, error);

@@ -13,7 +13,6 @@ struct simulate_copy {
     struct plugin_reference reference;
     struct problem_writer *writer;
     const char **error_word; /* n_observable of the model: the errors of the fit */
-    size_t n_covariate, n_input;
 };
 
 /* Of the new file. start NULL: each dataset has its own, and so `fixed`, which is NULL, too. */

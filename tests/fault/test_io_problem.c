@@ -232,9 +232,11 @@ static void write_example(void)
         snprintf(id, sizeof id, "id %d", d);
         const double one = 1, start[] = {1, 2};
         double time[] = {0, 1, 2}, value[] = {d, 1, 0}, sigma[] = {1, 1, 1};
-        struct problem_dataset dataset = {.id = d % 2 ? NULL : id, .experiment_id = id, .n_dose = 1, .dose = &dose,
-                                          .input = &input, .n_substitute = 1, .substitute = &substitute,
-                                          .covariate = &one, .parameters.start = start, .n_row = 3,
+        struct problem_dataset dataset = {.id = d % 2 ? NULL : id,
+                                          .experiment = {.id = id, .n_dose = 1, .dose = &dose, .input = &input,
+                                                         .n_substitute = 1, .substitute = &substitute,
+                                                         .covariate = &one},
+                                          .parameters.start = start, .n_row = 3,
                                           .measured = {time, value, sigma, (uint32_t[]){0, 1, 0}, NULL, NULL, NULL}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }

@@ -58,7 +58,8 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
         observable[i] = (uint32_t)((d + i) % 2);
         censored[i] = (int8_t)((int)((d + i) % 3) - 1);
     }
-    struct problem_dataset dataset = {.id = id, .t0 = -(double)d, .covariate = (const double[]){number(d, 0, 4)},
+    struct problem_dataset dataset = {.id = id,
+                                      .experiment = {.t0 = -(double)d, .covariate = (const double[]){number(d, 0, 4)}},
                                       .parameters.start = (const double[]){number(d, 0, 5), number(d, 0, 6) + 1},
                                       .n_row = rows_of(d),
                                       .measured = {time, value, sigma, observable, censored, NULL, NULL}};
@@ -86,7 +87,7 @@ static void check_dataset(const struct problem_block *block, size_t k, uint64_t 
     char id[400];
     id_of(d, id);
     assert_string_equal(block->id[k], id);
-    assert_true(block->t0[k] == -(double)d && block->covariate[k] == number(d, 0, 4));
+    assert_true(block->experiment[k].t0 == -(double)d && block->experiment[k].covariate[0] == number(d, 0, 4));
     assert_true(block->start[2 * k] == number(d, 0, 5) && block->start[2 * k + 1] == number(d, 0, 6) + 1);
     assert_true(block->lower[2 * k] == -1 && block->upper[2 * k + 1] == 1e9 && block->fixed[2 * k + 1] == 1);
     assert_int_equal(block->row[k + 1] - block->row[k], rows_of(d));

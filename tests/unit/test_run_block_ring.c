@@ -45,7 +45,7 @@ static void write_problem(void)
     for (uint32_t d = 0; d < N_DATASET; d++) {
         char id[20];
         snprintf(id, sizeof id, "%u", d);
-        struct problem_dataset dataset = {.id = id, .covariate = (const double[]){d},
+        struct problem_dataset dataset = {.id = id, .experiment.covariate = (const double[]){d},
                                           .parameters.start = (const double[]){d, 2},
                                           .n_row = 1, .measured = {.time = (double[]){1}, .value = (double[]){d}}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
