@@ -162,11 +162,11 @@ struct stiffit_lanes_states {
     const double *minus_rate; /* of infusions, or NULL */
     const double *first;      /* derive's output in the first stage */
     double *right;            /* the right-hand side without the model; is overwritten */
-    double *derived, *curved; /* out: outputs of derive and curve; */
-    double *entry;            /* d rhs / d p with the latter's; */
-    double *factor;           /* in the first stage, */
-    /* and what a step of iterative refinement adds to out (stages), or the right-hand side
-     * (states); */
+    double *derived, *curved; /* out: outputs of derive and curve */
+    double *entry;            /* out: d rhs / d p with the outputs of curve */
+    double *factor;           /* the factored matrix; out in the first stage */
+    /* out: what a step of iterative refinement adds to `out` (stages), or the right-hand side
+     * (states) */
     double *correction;
     double *out;              /* the stage */
     int32_t n_lane;           /* lanes from there on are not computed */
@@ -319,9 +319,10 @@ struct stiffit_model {
     /* standard deviation > 0, of log-normal that of the logarithm; of laplace the mean distance
      * from the centre */
     const double *parameter_prior_scale;
-    /* ends of uniform. A table that no prior needs may be NULL; */
+    /* ends of uniform */
     const double *parameter_prior_lower;
-    const double *parameter_prior_upper;    /* parameter_prior_on NULL: natural */
+    const double *parameter_prior_upper;
+    /* A table that no prior needs may be NULL. If parameter_prior_on is, all are natural. */
 
     /* Distribution of each observable's measurement errors: a word of `stiffit run --error`,
      * such as "normal" or "laplace", or "default", the run's --error; NULL: all "default". The

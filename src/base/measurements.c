@@ -59,6 +59,12 @@ bool measurements_have(const struct measurements *measured, enum measurement_col
     return false;
 }
 
+bool measurements_in_interval(const struct measurements *measured, size_t i)
+{
+    return measured->censored && measured->censored[i] && measured->limit &&
+           isfinite(measured->limit[i]);
+}
+
 struct measurements measurements_from(const struct measurements *measured, size_t first)
 {
     struct measurements rest = *measured;

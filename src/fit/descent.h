@@ -38,12 +38,14 @@ struct descent {
     bool shortens;              /* a step onto bounds that gains nothing is shortened, not cut */
     struct fit_point points[2]; /* at least theta, f and gradient */
     struct fit_point *best, *trial; /* best: NULL before the first evaluation */
-    uint32_t *loose;            /* the parameters of this round, */
+    /* the parameters of this round: n_loose of them, and so have the arrays below */
+    uint32_t *loose;
     size_t n_loose;
-    double *origin, *slope;     /* where they begin, and the gradient there (n_loose); */
-    double *diagonal;           /* one unit of the search's variables (n_loose), */
-    const double *factor;       /* or, unless it is NULL, a triangle for that: it becomes out of
-                                 * date */
+    double *origin, *slope;     /* theta and the gradient at the beginning of the round */
+    /* the round's first guess of the second derivatives: a triangle L with L L', or, if `factor`
+     * is NULL, one unit of each variable. `factor` is valid until the first step. */
+    double *diagonal;
+    const double *factor;
     int n_round;                /* iterations of this round */
     double *base, *tried;       /* theta of libLBFGS's latest iterate and of its latest trial */
     double *scratch;

@@ -39,8 +39,8 @@ enum joint_pass {
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_DESCRIBE,
-    JOINT_MIXED,  /* with random parameters (fit/mixed.h): they contribute to the likelihood; */
-    JOINT_TELL,   /* likewise at the end, and keep the mode for the record */
+    JOINT_MIXED,  /* with random parameters (fit/mixed.h): they contribute to the likelihood */
+    JOINT_TELL,   /* the same at the end: they also keep the mode for the record */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
 
@@ -105,11 +105,11 @@ struct joint_end {
     enum outcome outcome;     /* not_run: the search goes on */
     enum stop_test stop;
     bool has_best;            /* a point has been evaluated */
-    bool is_cut;              /* before a stopping test was met; */
-    bool is_stopped;          /* by the host */
-    /* the block that ended the fit, of all processes'; ranks.n_block: none; */
+    bool is_cut;              /* it ended before a stopping test was met */
+    bool is_stopped;          /* the host stopped it */
+    /* the block that ended the fit, numbered over all processes; ranks.n_block: none */
     size_t culprit;
-    struct joint_blame blame; /* what is known of it */
+    struct joint_blame blame; /* what is known of the culprit */
 };
 
 /* What joint_load leaves until blocks are made: their bytes, and a place in these. */

@@ -21,8 +21,7 @@ struct joint_reduced {
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
-    /* the triangle has the second derivatives that Gauss and Newton omit */
-    bool is_curved;
+    bool is_curved;           /* triangle: with the second derivatives beyond Gauss-Newton's */
     /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
     double *at;
 };
@@ -38,9 +37,9 @@ struct joint_hold {
  * then s above. */
 struct joint_inner {
     struct joint_reduced reduced;   /* the rows at the best inner step */
-    double *step, *candidate; /* the best one and the next one, */
-    double value, candidate_value; /* with the objective for linear predictions, */
-    double distance, candidate_distance; /* and the squared length of the own part; */
+    double *step, *candidate; /* the best inner step and the next one */
+    double value, candidate_value; /* the objective for linear predictions after each */
+    double distance, candidate_distance; /* the squared length of each one's own part */
     /* n + s: lengths of the columns in units of the measurements' standard deviations */
     double *scale;
     struct joint_hold hold;
@@ -51,18 +50,18 @@ struct joint_inner {
 struct joint_line {
     struct kinks_search search; /* its values have the damping's share */
     double part;              /* of a step that is tried */
-    /* of steps; its growth after the next step that fails. Kept from step to step; */
+    /* kept from step to step: damping, and by how much the next step that fails increases it */
     double damping, growth;
-    /* blocks begin at the best point; their last candidate is the best inner step */
-    bool begins, takes;
+    bool begins;              /* blocks begin at the best point */
+    bool takes;               /* each block's last candidate becomes its best inner step */
     bool holds;               /* parameters that were stopped are held from now on */
     int n_hold;               /* how often */
     bool has_fewer;           /* blocks have left */
     double value, latest;     /* the objective for linear predictions at the best inner step, and
                                * at the latest one */
-    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end;
-                               * the metric of steps; */
-    double *kept;             /* s: that of the trust region */
+    double *theta;            /* all parameters above the blocks: the end of the best inner step */
+    double *scale;            /* likewise: the metric of steps */
+    double *kept;             /* s: the metric of the trust region */
 };
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s =
@@ -131,15 +130,16 @@ struct joint_above {
 
 enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
-/* Of all arrays of a block but those of findings. */
+/* All arrays of a block but those of findings. */
 struct joint_memory {
-    double *numbers;      /* n; copies have the first n_copied, */
-    size_t n, n_copied;
-    size_t n_at;          /* and not those of the best point and the trial, with kinks: n_at of
-                           * each */
+    double *numbers;      /* n */
+    size_t n, n_copied;   /* other processes have copies of the first n_copied numbers */
+    size_t n_at;          /* with kinks: numbers at the best point, and as many at the trial, which
+                           * have no copies */
     bool is_swapped;      /* the trial's arrays come first */
-    size_t saved;         /* if not 0, its place in joint->saved.bytes until it is made; */
-    size_t saved_mixed;   /* and that of what random parameters keep */
+    /* until the block is made: where its arrays, and what random parameters keep, begin in
+     * joint->saved.bytes; 0: there are none */
+    size_t saved, saved_mixed;
 };
 
 /* The best point of a block, for the record. */
@@ -158,8 +158,8 @@ struct joint_block {
     struct joint_reduced best, trial;
     struct trust_reach reach; /* of own steps */
     struct joint_inner inner; /* with kinks */
-    uint32_t n_bounded;       /* steps in a row that it bounded; */
-    bool is_curved;           /* after many: so is the next trial */
+    uint32_t n_bounded;       /* steps in a row that the reach bounded */
+    bool is_curved;           /* after many of these: the next trial has second derivatives */
     /* of the latest trial */
     /* actual, by gradients at both ends, predicted; slope along the step */
     double decrease, by_slopes, promise, slope;

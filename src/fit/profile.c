@@ -31,12 +31,12 @@ static const double AFTER_JUMP = 0.01;
 /* of the rise: two fits of the other parameters at the limit */
 static const double AGREES = 1e-3;
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
-/* decades on a logarithmic scale: a longer step may pass over a crossing, */
-static const double LONGEST = 2;
-static const double STEPS = 30;           /* but a far bound is reached in about this many */
-/* of the steps, at most, unless the bound is too far for that */
+/* Steps on a logarithmic scale have at most this many decades, as a longer one may pass over a
+ * crossing; but a bound, however far, is reached in about STEPS of them. */
+static const double LONGEST = 2, STEPS = 30;
+/* the longest step over the one before it, unless the bound is too far for that */
 static const double GROWTH = 3;
-/* r beyond the limit: the line through it says nothing, the interval is halved */
+/* this many times the limit: a line through such an r says nothing, the interval is halved */
 static const double STEEP = 10;
 
 /* A point of the profile. */

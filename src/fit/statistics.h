@@ -27,9 +27,9 @@ struct fit_portion {
     struct fit_spectrum *spectrum;
     struct fit_censored censored;
     struct fit_criteria criteria;
-    /* its measurements; parameters that no other dataset depends on, */
-    double n_row, n_alone;
-    double n_noise;               /* and those of the latter that affect only the noise */
+    double n_row;                 /* measurements of the dataset */
+    double n_alone;               /* parameters that no other dataset depends on */
+    double n_noise;               /* those of the n_alone that affect only the noise */
     double log_prior;             /* NaN: no parameter has a prior */
     bool can_test, has_prior;     /* fit_statistics_can_test */
     bool is_small;                /* eigenvalues are wanted */

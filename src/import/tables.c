@@ -18,7 +18,7 @@ struct measurement_columns {
     struct import_owner_columns owner;
     size_t of[N_MEASUREMENT];
     uint32_t n_observable;
-    /* `of` with an observable's value, sigma and censored; free it */
+    /* `of` with an observable's value, sigma, censored and limit; free it */
     size_t (*wide)[N_MEASUREMENT];
     /* with --datasets-in-columns the owner of each column, or ID_NONE; NULL: without; free it */
     uint32_t *well;
@@ -41,14 +41,15 @@ static enum status refuse_nonmem(const struct csv_reader *reader, const char *pa
 }
 
 /* Without a column 'value', a column named like an observable tells the wide form: "y",
- * "sigma_y", "censored_y". */
+ * "sigma_y", "censored_y", "limit_y". */
 static enum status find_wide(const struct csv_reader *reader, const struct model *model,
                              struct measurement_columns *columns, struct error *error)
 {
     static const struct { int column; const char *prefix;
     } parts[] = {{MEASUREMENT_value, ""},
                  {MEASUREMENT_sigma, "sigma_"},
-                 {MEASUREMENT_censored, "censored_"}};
+                 {MEASUREMENT_censored, "censored_"},
+                 {MEASUREMENT_limit, "limit_"}};
     uint32_t n_observable = model->abi.n_observable, n_found = 0;
     char name[NAME_BYTES + 20];
     if (csv_find_column(reader, "value") != CSV_NO_COLUMN)
@@ -247,6 +248,15 @@ static void check_row(const struct csv_reader *reader, const size_t of[N_MEASURE
     if (*row->sigma <= 0 || isinf(*row->sigma))
         import_faults_add(faults, reader, of[MEASUREMENT_sigma],
                           "sigma must be above 0 (leave it empty if it is not known)");
+    if (*row->limit == *row->value)
+        import_faults_add(faults, reader, of[MEASUREMENT_limit],
+                          "the limit is the value: a value that is known is not censored");
+    if (*row->censored * (*row->limit - *row->value) > 0)
+        import_faults_add(faults, reader, of[MEASUREMENT_limit],
+                          *row->censored > 0 ? "the limit is above the value, but the measurement "
+                                               "lies below it (censored 1)"
+                                             : "the limit is below the value, but the measurement "
+                                               "lies above it (censored -1)");
 }
 
 static enum status check_value(const struct csv_reader *reader, size_t column, struct error *error)
@@ -330,6 +340,8 @@ static enum status read_measurement(const struct csv_reader *reader, const size_
         return status;
     if (observable != UINT32_MAX)
         *row.observable = observable;
+    if (!*row.censored)
+        *row.limit = NAN; /* some programs give each row one */
     check_row(reader, of, &row, &rows->faults);
     import_rows_end(rows, owner);
     return STATUS_OK;

@@ -46,8 +46,9 @@ struct journal {
     size_t n_parameter;
     uint32_t n_start, seed;
     int64_t touched_ns;   /* when the time of the records' file was last set */
-    unsigned char *first; /* the first frame, */
-    size_t n_first;       /* without the plan: of files of what is kept */
+    /* the first frame of files of what is kept, which is that of records without the plan */
+    unsigned char *first;
+    size_t n_first;
     char directory[];
 };
 

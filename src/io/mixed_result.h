@@ -23,8 +23,8 @@ const char *likelihood_name(int number); /* NULL beyond the last */
 struct mixed_result {
     size_t r, s, m;         /* random parameters; shared ones that are fitted; estimates */
     size_t q;               /* parameters that vary between the experiments of a dataset */
-    uint32_t *random;       /* r: the file's indices, increasing; */
-    uint32_t *shared;       /* s: likewise */
+    uint32_t *random;       /* r: the file's indices, increasing */
+    uint32_t *shared;       /* s: the file's indices, increasing */
     uint8_t *is_estimated;  /* r x r: the entries of the covariance; the others are 0 */
     double *mean;           /* r */
     double *covariance;     /* r x r; a variance that went to zero is 0 with its row and column */

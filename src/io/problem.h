@@ -141,6 +141,7 @@ uint64_t problem_n_fixed(const struct problem *problem, size_t parameter);
 /* For engines (ode_options.n_none). */
 size_t problem_n_none(const struct problem *problem);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
+bool problem_has_limits(const struct problem *problem);     /* /measurements/limit is there */
 /* The error distribution of each observable of the MODEL: the file's word, otherwise the
  * model's, otherwise the expectation's. An observable that is not in the file has the
  * distribution of the file's first one. */

@@ -82,7 +82,8 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         uint32_t k = measured->observable[i];
         const struct row_datum row = {
             .time = measured->time[i], .value = measured->value[i], .sigma = measured->sigma[i],
-            .t0 = block->experiment[e].t0, .observable = problem->model.observable_name[k],
+            .t0 = block->experiment[e].t0, .limit = measured->limit[i],
+            .censored = measured->censored[i], .observable = problem->model.observable_name[k],
             .error = problem->errors.kind[k], .sigma_for = sigma_for};
         if (isnan(row.value))
             continue;

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct problem_message {
     char *text;
@@ -29,7 +30,8 @@ bool datum_parameter_fault(const struct parameter_datum *parameter,
 
 /* A measurement that has a value. */
 struct row_datum {
-    double time, value, sigma, t0;
+    double time, value, sigma, t0, limit;
+    int8_t censored;
     const char *observable;
     enum error_kind error;
     const char *sigma_for;    /* what needs the sigma to be known; NULL: nothing */

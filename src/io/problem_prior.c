@@ -276,3 +276,7 @@ void problem_hash_priors(const struct problem *problem, struct sha256 *hash)
 
 const struct problem_prior *problem_prior(const struct problem *problem) { return problem->prior; }
 uint64_t problem_n_censored(const struct problem *problem) { return problem->n_censored; }
+bool problem_has_limits(const struct problem *problem)
+{
+    return problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_limit].column.dataset;
+}

@@ -326,7 +326,8 @@ static enum status check_rows(const struct fit_setting *setting, const struct li
         const char *name = setting->model->abi.observable_name[k];
         const struct row_datum row = {
             .time = data->measured.time[i], .value = data->measured.value[i],
-            .sigma = data->measured.sigma[i], .t0 = data->experiment.t0, .observable = name,
+            .sigma = data->measured.sigma[i], .t0 = data->experiment.t0, .limit = NAN,
+            .observable = name,
             .error = setting->error[k], .sigma_for = sigma_for};
         if (isnan(row.value))
             continue;

@@ -57,9 +57,10 @@ struct derivatives {
     bool is_relative;                /* for observables: no floor, except for a state that is 0 */
     /* p, covariate and work of the evaluation; t and y of the call */
     struct stiffit_point at;
-    /* filled by the caller: the wanted observables, at most n_observable. The others, */
+    /* filled by the caller: the wanted observables, at most n_observable. All others, with their
+     * derivatives and noise, are undefined. */
     uint32_t *wanted;
-    size_t n_wanted;                 /* and their derivatives and noise, may be anything */
+    size_t n_wanted;
     double t0;
     /* the caller's: a typical interval of time, for differences; 0: unknown */
     double span;

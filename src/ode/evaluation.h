@@ -68,8 +68,9 @@ struct evaluation {
      * has no parameter in this phase, or (with `begin`) of what only the state at t0 depends on.
      * In the first phase they increase; all ODE_NONE come last */
     const uint32_t *sens;
-    const double *own;         /* the values of task.variant_parameter, */
-    /* and for each the index in sens of the column that it has in its rows; ODE_NONE: none */
+    /* of each task.variant_parameter: its value, and the index in sens of its column in the
+     * rows of its variant; ODE_NONE: it has none */
+    const double *own;
     const uint32_t *own_sens;
     /* NULL: the model's initial state. Otherwise the state at t0 and its derivatives: n_state x
      * (1 + n_sens) */

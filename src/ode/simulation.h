@@ -47,11 +47,12 @@ struct blocks {
     bool is_pace;
     /* n_sens: evaluation.sens of this phase, or of the variant of the latest rows */
     const uint32_t *sens;
-    /* the one whose parameters derivatives.other has, or EXPERIMENT_NONE */
+    /* the variant whose parameters are in derivatives.other, or EXPERIMENT_NONE */
     uint32_t variant;
-    const uint32_t *phase_sens; /* that of the phase meanwhile */
-    uint32_t *variant_sens;     /* n_parameter + options.n_none places: its sens, */
-    double *variant_p;          /* and its parameters */
+    const uint32_t *phase_sens; /* sens of the phase, while `sens` is the variant's */
+    /* sens (n_parameter + options.n_none places) and parameters of the variant */
+    uint32_t *variant_sens;
+    double *variant_p;
 };
 
 /* observation.c: the measurements; drive.c begins with the first one. */
@@ -97,8 +98,9 @@ struct simulation {
     struct forcing *forcing;    /* NULL: the model has none */
     struct period *period;      /* made by the first request with steady doses */
 
-    struct evaluation *request; /* what is to be evaluated, */
-    struct evaluation *evaluation; /* and the current evaluation for it (period.h) */
+    struct evaluation *request; /* the caller's */
+    struct evaluation *evaluation; /* the one under way for it: the same or, with steady doses, one
+                                    * of several (period.h) */
     bool has_stops;             /* of this evaluation */
     /* restarts with relative tolerances, because an observable needs them */
     bool begins_anew;

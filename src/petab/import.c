@@ -62,7 +62,7 @@ static void plan_events(struct writing *writing)
 }
 
 static void substitute(struct writing *writing, const char *parameter,
-                       const struct petab_math *value)
+                       const struct postfix *value)
 {
     struct lowering *it = writing->it;
     size_t by;
@@ -125,7 +125,7 @@ static double override_value(void *context, const char *symbol)
     const struct petab_observable *observable = ((const void **)context)[1];
     for (size_t k = 0; k < observable->n_placeholder; k++)
         if (!strcmp(symbol, observable->placeholder[k]))
-            return petab_math_value(row->override[k], NULL, NULL);
+            return postfix_value(row->override[k], NULL, NULL);
     return NAN;
 }
 
@@ -141,7 +141,7 @@ static void fill_row(struct writing *writing, size_t at, const struct petab_meas
     writing->measured.sigma[at] = NAN;
     if (it->observable[row->observable].sigma_in_table) {
         double sigma =
-            petab_math_value(observable->noise, override_value, context) * observable->noise_factor;
+            postfix_value(observable->noise, override_value, context) * observable->noise_factor;
         if (!(sigma > 0))
             petab_fault(it->reader, row->place, "the noise formula gives %g, which is not positive",
                         sigma);

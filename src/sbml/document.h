@@ -92,6 +92,13 @@ struct item {
     bool initial_has_time;
 };
 
+/* An algebraic rule: the formula is 0. */
+struct equation {
+    struct math *math;
+    unsigned line;
+    bool is_solved;
+};
+
 struct document {
     struct arena arena;
     const char *file; /* for messages */
@@ -102,9 +109,12 @@ struct document {
     struct item **item;
     size_t n_item, room;
     void *by_id;        /* tree of items */
+    struct equation *equation;
+    size_t n_equation, equation_room;
     char **note;
     size_t n_note, note_room;
     unsigned n_search;
+    size_t n_delay, n_made; /* uses of delay(); formulas that were made of others */
     struct error *error; /* the first fault */
     bool failed;
 };

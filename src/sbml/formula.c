@@ -137,6 +137,7 @@ static const struct { const char *name, *arguments, *body;
     {"xor", "a, b", "(a or b) and not (a and b)"},
     {"quotient", "a, b", "if a/b < 0 then ceil(a/b) else floor(a/b)"},
     {"rem", "a, b", "a - b*(if a/b < 0 then ceil(a/b) else floor(a/b))"},
+    {"odd_root", "a, n", "if a < 0 then -((-a)^(1/n)) else a^(1/n)"},
     {"factorial", "n",
      "sqrt(2*pi)*(n + 7.5)^(n + 0.5)*exp(-(n + 7.5))*(0.99999999999980993 + 676.5203681218851/(n + "
      "1) - 1259.1392167224028/(n + 2) + 771.32342877765313/(n + 3) - 176.61502916214059/(n + 4) + "
@@ -307,6 +308,7 @@ void write_math(const struct writer *writer, const struct math *math, enum level
     case MATH_AVOGADRO: write_avogadro(writer); break;
     case MATH_CALL: write_user_call(writer, math); break;
     case MATH_RATE_OF: write_rate(writer, math, level); break;
+    case MATH_DELAY: break; /* is none any more (expand.c) */
     case MATH_COMPARE: write_comparison(writer, math, level); break;
     case MATH_HELPER: write_helper(writer, math, level); break;
     case MATH_PIECEWISE: write_piecewise(writer, math, level); break;

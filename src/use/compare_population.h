@@ -7,8 +7,8 @@
 /* A likelihood-ratio test of two of them: what `small` estimates is some of what `large` does. */
 struct compare_ratio {
     size_t small, large;
-    size_t freedom;     /* how many estimates `large` has more; */
-    size_t n_variance;  /* of these, variances: `small` has 0 there, which is on the border */
+    size_t freedom;     /* estimates that only `large` has */
+    size_t n_variance;  /* variances among these: `small` has 0 there, on the border */
     double statistic, error; /* the difference of -2 log L, and its error */
     /* Of a chi-square, or with one variance of half a chi-square with freedom - 1 and half one with
      * `freedom` (Self & Liang 1987; Stram & Lee 1994, cases 5 and 6). With more variances the

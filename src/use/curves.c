@@ -47,6 +47,10 @@ static void fill_point(struct curve_point *point, const struct residual_kind *er
                                               (has_sigma ? residual.sigma
                                                          : dataset->record->residual_error),
                                   .observable = measured->observable[i]};
+    if (measurements_in_interval(measured, i)) {
+        point->low = fmin(value, measured->limit[i]);
+        point->high = fmax(value, measured->limit[i]);
+    }
 }
 
 static enum status fill_points(struct curves *curves, struct fitted *fitted,

@@ -9,8 +9,9 @@
 /* The latest dataset's, for q parameters that vary between experiments. */
 struct occasions {
     size_t n_experiment, n_row; /* room */
-    double *effect, *other, *found; /* n_experiment x q, optimiser's scale; found: of `dataset`; */
-    double *found_by;        /* n_experiment x n_parameter: the parameters with these */
+    double *effect, *other;  /* n_experiment x q, optimiser's scale: scratch */
+    double *found;           /* n_experiment x q, optimiser's scale: the effects of `dataset` */
+    double *found_by;        /* n_experiment x n_parameter: the parameters with `found` */
     double *left, *here, *right, *step; /* n_experiment: values of the objective; steps */
     double *by_experiment;   /* as found_by, with other effects */
     double *prediction, *noise; /* n_row */

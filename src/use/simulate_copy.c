@@ -138,6 +138,7 @@ enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_da
             .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row)};
         dataset.measured.value = value + row - block->row[data->first];
         dataset.measured.censored = NULL; /* all values are drawn */
+        dataset.measured.limit = NULL;
         status = problem_writer_add(copy->writer, &dataset, error);
     }
     return status;

@@ -197,6 +197,20 @@ def test_whole_runs(tmp):
         assert re.search(r"device: [1-9]\d* evaluations", says), says
 
 
+def test_results_without_a_device(tmp):
+    """What a device has computed is read, and recognised as what lanes compute, where there is none."""
+    need_device(tmp)
+    p = problem(tmp, "alpha-pinene", "1000:36000:5000", 8)
+    gpu, _ = run(p, tmp / "r.h5", "gpu")
+    (tmp / "empty").mkdir()
+    none = environment(OCL_ICD_VENDORS=str(tmp / "empty"), OPENCL_VENDOR_PATH=str(tmp / "empty"))
+    h.stiffit("export", tmp / "r.h5", "--what", "residuals", "-o", tmp / "r.csv", env=none)
+    assert (tmp / "r.csv").stat().st_size > 100
+    done = h.stiffit("run", p, "--trust", "--engine=lanes", "-o", tmp / "r.h5", env=none)
+    assert "already complete" in done.stderr, done.stderr
+    test_same_bits.assert_same(gpu, test_same_bits.fits_bytes(tmp / "r.h5"), "lanes after a device")
+
+
 def test_shared_parameters(tmp):
     need_device(tmp)
     p = problem(tmp, "alpha-pinene", "1000:36000:9000", 12)
@@ -246,7 +260,7 @@ def shim(tmp):
 
 def test_lost_device(tmp):
     """The device fails at the beginning, in the middle, or has no memory: the CPU computes the rest, the run says so, and the
-    bits are the same. Memory that holds one evaluation at a time is enough."""
+    bits are the same. Memory that holds one group of evaluations is enough."""
     need_device(tmp)
     p = problem(tmp, "robertson", "0.5:40:4")
     lanes, _ = run(p, tmp / "lanes.h5", "lanes", "-j2")
@@ -256,7 +270,7 @@ def test_lost_device(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shimmed, **{name: str(after)})
         assert ("note: the device was lost" in says) == is_lost, (name, after, says)
         test_same_bits.assert_same(lanes, gpu, f"{name} {after}")
-    for memory, is_lost in (("0", True), ("0.05", False)):
+    for memory, is_lost in (("0", True), ("0.5", False)):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", STIFFIT_GPU_MEMORY=memory)
         assert ("note: the device was lost" in says) == is_lost, (memory, says)
         test_same_bits.assert_same(lanes, gpu, f"{memory} MiB")

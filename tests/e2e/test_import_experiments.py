@@ -121,7 +121,7 @@ def test_nonmem_records(tmp):
             "1,5,.,.,.,9,0,1,.,.,.,.,.,.,1,70,23,3\n"        # missing
             "1,9,.,.,.,5,0,0,.,.,.,.,.,.,2,.,24,4\n"
             "1,9,.,.,.,.,3,1,.,.,.,.,.,.,.,71,24,4\n"        # reset
-            "1,10,.,.,.,6,0,0,.,.,.,.,.,.,1,71,25,4\n"
+            "1,10,.,.,.,6,0,0,.,.,.,.,-1,6.5,1,71,25,4\n"   # between 6 and 6.5
             "1,11,7,.,4,.,4,1,central,.,.,.,.,.,.,72,26,4\n" # reset and a dose by name
             "1,11,.,.,.,7,0,0,.,.,.,.,.,.,1,72,26,4\n"
             "2,0,.,.,.,8,0,0,.,.,.,.,0,5,1,80,20,1\n")       # LIMIT without CENS means nothing
@@ -134,7 +134,8 @@ def test_nonmem_records(tmp):
         m = f["measurements"]
         assert list(m["experiment"]) == [0, 0, 0, 1, 2, 3] and list(m["time"]) == [1, 2, 9, 10, 11, 0]
         assert list(m["value"]) == [3, 4, 5, 6, 7, 8] and list(m["observable"]) == [1, 0, 1, 0, 0, 0]
-        assert list(m["side"]) == [1, -1, -1, -1, 1, -1] and list(m["censored"]) == [0, 1, 0, 0, 0, 0]
+        assert list(m["side"]) == [1, -1, -1, -1, 1, -1] and list(m["censored"]) == [0, 1, 0, -1, 0, 0]
+        np.testing.assert_array_equal(m["limit"], [np.nan, np.nan, np.nan, 6.5, np.nan, np.nan])
         assert list(m["line"]) == [3, 4, 8, 10, 12, 13]
         d = f["doses"]
         assert list(d["experiment"]) == [0, 0, 2] and list(d["time"]) == [1, 2, 11] and list(d["amount"]) == [10, 6, 7]
@@ -324,8 +325,10 @@ def test_nonmem_refuses_with_the_line(tmp):
                       ("1,1,10,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
                       ("1,1,0,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
                       ("1,1,.,.,.,3,0,0,.,.,12,1,.,.,1,70,20,1\n", "column 'SS': a record with this EVID gives no dose"),
-                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,2,1,70,20,1\n", "column 'LIMIT': censoring to the interval"),
-                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,0,1,70,20,1\n", "column 'LIMIT': censoring to the interval"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,4,1,70,20,1\n", "column 'LIMIT': must be below DV"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,-1,2,1,70,20,1\n", "column 'LIMIT': must be above DV"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,-1,3,1,70,20,1\n", "column 'LIMIT': must be above DV"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,x,1,70,20,1\n", "column 'LIMIT': "),
                       ("1,1,.,.,.,.,2,1,-1,.,.,.,.,.,.,70,20,1\n", "column 'CMT': must be the number or the name"),
                       ("1,1,10,.,.,.,1,1,3,.,.,.,.,.,.,70,20,1\n", "column 'CMT': is not the number of a state"),
                       ("1,1,10,.,.,.,5,1,1,.,.,.,.,.,.,70,20,1\n", "column 'EVID': must be 0, 1, 2, 3 or 4"),

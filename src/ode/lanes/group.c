@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/group.h"
 
+#include "ode/lanes/kernel_constants.h"
 #include "ode/observation.h"
 #include "ode/stops.h"
 #include "ode/tolerance.h"

@@ -17,9 +17,9 @@ struct group {
     size_t n_parameter;         /* that have sensitivities in the room */
     uint32_t *parameter;        /* n_id: these */
     int32_t *number;            /* n_id: of each id its number among these, or -1 */
-    lanes *inside;              /* what the kernel's `inside` found */
-    lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
-    bool *is_wanted;            /* n_observable: for these */
+    lanes *inside;              /* result of the kernel's `inside` */
+    lanes *values, *observed;   /* results of its `observe`: `values` and `out` */
+    bool *is_wanted;            /* n_observable: which ones `observe` computes */
     double used;                /* the cost of its attempts, for each evaluation in them */
 };
 

@@ -18,9 +18,11 @@ struct lane {
     /* of each block: its parameter; from n_parameter on, of those that have none */
     uint32_t *id;
     /* While in a lane, for group_answer_rows: */
-    bool is_simple;     /* it answers the rows */
-    bool is_plain;      /* each of their derivatives is one number of group.observed, */
-    size_t n_from, *from; /* by sens: the first observable's */
+    bool is_simple;     /* group_answer_rows answers the rows */
+    /* each derivative of a row is one number of group.observed; `from` (n_from, by sens) has the
+     * places of the first observable's */
+    bool is_plain;
+    size_t n_from, *from;
     enum lanes_method_kind method;
     double t_turn;      /* an explicit method goes no further */
     int64_t patience_back; /* of the next implicit method */

@@ -12,9 +12,6 @@
 
 enum { N_LANE = STIFFIT_LANES };
 
-/* A planned step is stretched up to this much to end at a stop. */
-#define ROOM_STRETCH 1.01
-
 /* A number, or a truth value (0 or -1), or a count in each lane. */
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
 typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
@@ -106,8 +103,10 @@ struct lanes_room {
     lanes_mask *active;  /* by column: the evaluation wants it */
 
     /* where they are */
-    unsigned fresh;      /* an explicit method's: lanes whose first slope is not known; */
-    lanes_mask advanced; /* and those where it is the latest step's last one */
+    /* of an explicit method: lanes whose first slope is unknown, and those whose first slope is
+     * the last one of the latest step */
+    unsigned fresh;
+    lanes_mask advanced;
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
     lanes longest;       /* of planned steps */

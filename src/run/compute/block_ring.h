@@ -28,8 +28,8 @@ struct block_ring {
     uint32_t block_size, n_item; /* datasets of a block at the most; items of a dataset */
     uint64_t n_read, n_handed; /* blocks; under the monitor */
     bool ended;                /* no block will follow */
-    bool goes_on;              /* at the end of the file another pass may follow, */
-    bool is_read;              /* and this is the end of one; the reading thread's */
+    bool goes_on;              /* at the end of the file another pass may follow */
+    bool is_read;              /* the file's end is reached; the reading thread's */
     bool is_woken;             /* block_ring_wake was called since block_ring_read last waited */
     block_prepare *prepare;     /* NULL: nothing */
     void *context;

@@ -16,10 +16,10 @@ struct pass_tasks {
     void (*fail)(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
                  const char *reason);
     void (*put_off)(struct compute *compute, uint64_t dataset);
-    /* The main thread. Shows the progress; */
+    /* The main thread: shows the progress. */
     void (*show)(struct compute *compute);
-    /* and between reads begins one pass over the file after another, until nothing is left to
-     * wait for. NULL: there is one. */
+    /* The main thread, between reads: begins the next pass over the file, until nothing is left
+     * to wait for. NULL: there is one pass. */
     enum status (*serve)(struct compute *compute, bool *goes_on, struct error *error);
 };
 

@@ -510,8 +510,8 @@ struct worker {
     struct engine *engine;
     struct lane *lane;             /* n_lane */
     size_t n_busy;                 /* evaluations in the engine */
-    int64_t charged_ns;            /* jobs have been charged for what was done until then, */
-    int64_t each_ns;               /* but for the engine's: what each evaluation in it has had */
+    int64_t charged_ns;            /* jobs have been charged for all work until then, */
+    int64_t each_ns;               /* except that of the engine: its time for each evaluation */
 };
 
 struct schedule {

@@ -22,11 +22,13 @@ struct search {
     enum search_state state;
     const struct joint_request *request; /* of the fit under way; NULL: it is a start */
     struct joint_refits *refits; /* NULL: not open */
-    uint64_t n_wanted;         /* blocks of the pass; */
-    struct counter n_done, n_put_off; /* those done, put off ones included */
+    uint64_t n_wanted;         /* blocks of the pass */
+    struct counter n_done, n_put_off; /* blocks done, including those put off; those put off */
     int64_t n_pass;            /* of the fit under way */
-    unsigned char *kept;       /* n_kept bytes: the latest state of the fit; */
-    const unsigned char *loaded; /* or that of an earlier process, in searches->saved */
+    /* the latest state of the fit (n_kept bytes); or, in searches->saved, the state that an
+     * earlier process left */
+    unsigned char *kept;
+    const unsigned char *loaded;
     size_t n_kept;
     int64_t kept_ns;
     bool is_due;               /* a state is to be kept after this pass */
@@ -43,11 +45,10 @@ struct searches {
     uint32_t number;           /* of the states in the journal */
     struct {
         uint32_t number;       /* of the population in the journal */
-        double objective;      /* its; NaN: there is none */
+        double objective;      /* NaN: the journal has no population */
     } population;
-    /* Keeps: states can be written; is_due: some state is newer than those in the journal. */
-    bool keeps,
-        is_due;
+    bool keeps;                /* states can be written */
+    bool is_due;               /* some state is newer than those in the journal */
     int64_t written_ns, cost_ns;
     uint64_t n_before, n_ended; /* fits that an earlier process ended, and all that have ended */
 };
@@ -57,18 +58,17 @@ struct joint_request {
     /* Of this process's blocks: how often each counts; 0: it does not take part. */
     const uint32_t *weight;
     struct fit_options options;
-    const double *start;        /* of this process's blocks x n parameters; */
-    const uint8_t *held;        /* likewise, instead of the file's, or NULL; */
+    const double *start;        /* blocks of this process x n parameters */
+    const uint8_t *held;        /* likewise, instead of the file's `fixed`; NULL: the file's */
     const uint8_t *held_above;  /* n parameters: joint->held */
-    const double *rtol;         /* and of its blocks */
-    bool keeps;                 /* its state, from which another process continues */
+    const double *rtol;         /* blocks of this process */
+    bool keeps;                 /* writes the fit's state, from which another process continues */
 };
 
 /* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can
  * tell. Also OK if it was stopped: then *has_ended is false. */
 enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
-                       bool *has_ended,
-                       struct error *error);
+                       bool *has_ended, struct error *error);
 /* Frees what search_fit has kept of the state; nothing reads it after the end of the fit. */
 void search_forget(struct search *search);
 

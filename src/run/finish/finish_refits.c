@@ -30,15 +30,15 @@ struct finish_refits {
     size_t n_objective;
     struct finish_fit {
         /* what all datasets of a fit have in common; of each such fit, or one that is reused */
-        /* n_start: of each start; NULL: each dataset has its own best start */
-        double *sum;
+        double *sum;            /* n_start: the objective of each start; NULL: each dataset has its
+                                 * own best start */
         uint32_t chosen;
-        double *limit;          /* 2 n_profile: of the sides of profiles, */
+        double *limit;          /* 2 n_profile: of each side of a profile; likewise the next two */
         uint8_t *limit_word;
         int64_t *held_by;
-        bool knows_limits;      /* once they are known */
-        int64_t same_n;         /* the number of replicates, once they are known, */
-        double *same;           /* and intervals */
+        bool knows_limits;      /* the three arrays are filled */
+        int64_t same_n;         /* replicates that `same` is of; 0: it is not filled yet */
+        double *same;           /* bootstrap intervals */
     } *fit;
     size_t n_fit;
     void *fit_memory;

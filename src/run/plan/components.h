@@ -14,8 +14,8 @@ struct components {
     uint32_t n;
     /* of each dataset: its component, and its number among that component's datasets */
     uint32_t *of, *position;
-    uint32_t *member;     /* datasets by component, increasing in each; */
-    size_t *first;        /* n + 1: where those of each component begin */
+    uint32_t *member;     /* datasets by component, increasing in each */
+    size_t *first;        /* n + 1: where each component begins in `member` */
 };
 
 /* The components of n_dataset datasets whose groups in column c are group[c], numbers below

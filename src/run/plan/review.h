@@ -15,13 +15,12 @@
 size_t review_size(const struct refit_plan *plan, size_t n_parameter);
 /* No side has ended. */
 void review_clear(const struct refit_plan *plan, size_t n_parameter, double *ends);
-/* Side i has ended with this record, which has its points; */
+/* Side i has ended: takes its end from its record, which has its points. */
 void review_take(const struct refit_plan *plan, size_t n_parameter, uint32_t i,
                  const struct fit_record *record, double *ends);
-/* or as the journal says, if it does. The room of `starts` is used. */
+/* The same from the journal, if it has the side. Uses the room of `starts`. */
 enum status review_read(const struct refit_plan *plan, struct refit_starts *starts,
-                        uint64_t dataset, uint32_t i, double *ends,
-                        struct error *error);
+                        uint64_t dataset, uint32_t i, double *ends, struct error *error);
 /* The request of a profile's side, or of its review. */
 struct fit_profile_request review_request(const struct refit_plan *plan, const struct refit *refit,
                                           const double *profile_end);

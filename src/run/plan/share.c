@@ -49,9 +49,10 @@ enum { FROM_FILE, BY_ALL, BY_NAME };
 struct words {
     const char *text, *random; /* of the options --share and --random, or NULL: the file's levels */
     char *room;               /* for its words */
-    const char **of;          /* each parameter's: NULL or "dataset", "shared", "random", or the
-                               * name of a column of groups; */
-    uint8_t *by;              /* who says so */
+    /* of each parameter: NULL or "dataset", "shared", "random", or the name of a column of groups;
+     * and who says so */
+    const char **of;
+    uint8_t *by;
     bool *wanted;             /* scratch */
     bool *varies;             /* between the experiments of a dataset */
     const char *const *names; /* of the parameters */
