@@ -277,9 +277,9 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0,
-                                            .p = p, .covariate = covariate,
-                                            .input = covariates.input, .n = grid.n,
+        const struct predictor_rows rows = {.experiment = {.t0 = grid.t0, .covariate = covariate,
+                                                           .input = covariates.input},
+                                            .p = p, .n = grid.n,
                                             .measured = {.time = grid.time,
                                                          .side = grid.side,
                                                          .observable = grid.observable}};
