@@ -162,13 +162,15 @@ $(MODEL_HEADER).c: include/stiffit/model.h
 	$(Q){ echo '#include "model/build/compile.h"' && echo 'const char compile_model_header[] =' && \
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $< && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
-# The text of the kernel for GPUs is compiled where it runs.
-$(GPU_KERNEL).c: src/ode/gpu/prelude.cl src/ode/gpu/kernel.cl
+# The text of the kernel for GPUs is compiled where it runs; a part of it is that of lanes, too.
+GPU_TEXT := src/ode/gpu/words.cl src/ode/lanes/method.h src/ode/lanes/kernel_constants.h src/ode/tolerance_constants.h \
+	$(patsubst %,src/ode/lanes/step_%.h,numbers stops control sign implicit explicit inside) src/ode/gpu/kernel.cl
+AS_STRING := sed -e '/^\#include/d' -e '/^\#pragma once/d' -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/'
+$(GPU_KERNEL).c: src/ode/gpu/prelude.cl $(GPU_TEXT)
 	@mkdir -p $(@D)
-	$(Q){ echo 'extern const char gpu_prelude[], gpu_kernel[];'; for part in prelude kernel; do \
-		echo "const char gpu_$$part[] ="; \
-		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' src/ode/gpu/$$part.cl && echo '    ;'; done; } \
-		>$@.tmp && mv $@.tmp $@
+	$(Q){ echo 'extern const char gpu_prelude[], gpu_kernel[];' && \
+		echo 'const char gpu_prelude[] =' && $(AS_STRING) src/ode/gpu/prelude.cl && echo '    ;' && \
+		echo 'const char gpu_kernel[] =' && $(AS_STRING) $(GPU_TEXT) && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
 # Functions that models are compiled with: a string for each part between lines of "@@".
 $(MATHEMATICS).c: src/model/generate/mathematics.cl
@@ -339,10 +341,11 @@ check-bad-input: ## the C programs and the tests with bad input under the addres
 	$(Q)STIFFIT_BUILD=build/address-undefined STIFFIT_SANITIZE=address-undefined PYTHON=$(PYTHON) $(PYTHON) tests/run --bad-input
 
 .PHONY: check-engines
-check-engines: ## the end-to-end tests in lanes: taken by default, and asked for (half an hour)
+check-engines: ## the end-to-end tests in lanes: taken by default, and asked for; and on a device of OpenCL (an hour)
 	$(SUBMAKE) tests
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run --engine auto
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run --engine lanes
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run --engine gpu
 
 .PHONY: check-slurm
 check-slurm: ## shards on a real SLURM of four virtual nodes, brought up and down here (two minutes; root)

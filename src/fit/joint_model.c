@@ -42,7 +42,7 @@ double joint_promise_free(struct joint *joint, enum joint_which which)
            (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
 }
 
-/* The units of changes of the objective, at the best point. */
+/* What the stopping tests compare changes of the objective with, at the best point. */
 static void measure(struct joint *joint)
 {
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
@@ -101,7 +101,8 @@ void joint_begin_stopping(struct joint *joint)
     joint_agree(joint, &facts);
     joint->asker.objective.has_offset = facts.any & OFFSET;
     joint->has_kinks = facts.any & KINKS;
-    if (joint->has_kinks) /* steps over kinks are kept short by a damping of their own */
+    /* With kinks, a damping of their own keeps the steps short (joint_kinks.c): no reach does. */
+    if (joint->has_kinks)
         joint_free_reaches(joint, 0);
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     measure(joint);

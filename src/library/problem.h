@@ -16,12 +16,13 @@ struct stiffit_system {
 /* One dataset in memory; its parameters are the model's. */
 struct library_data {
     struct stiffit_parameter *parameter; /* n_parameter of the model */
-    double t0, *covariate;               /* n_covariate of the model; NaN: not given */
-    struct input *input;                 /* n_input of the model; n 0: not given */
+    struct experiment experiment;        /* of the following; n 0 of an input: not given */
+    double *covariate;                   /* n_covariate of the model; NaN: not given */
+    struct input *input;                 /* n_input of the model */
     size_t n_row, n_room;
     struct measurements measured;        /* the columns of LIBRARY_COLUMNS, in `rows` */
     void *rows;
-    size_t n_dose, n_dose_room;
+    size_t n_dose_room;
     struct dose *dose;                   /* in the order of the calls */
 };
 #define LIBRARY_COLUMNS \

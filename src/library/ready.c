@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "library/problem.h"
 
-#include "io/problem_faults.h"
+#include "base/faults.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -54,18 +54,14 @@ static enum status take_priors(struct stiffit_problem *problem, struct error *er
     struct library_ready *ready = &problem->ready;
     const struct stiffit_model *abi = abi_of(problem);
     const struct problem_expectation model = problem_expectation_of(abi);
-    struct prior_source source = prior_source_model;
-    struct problem_faults faults = {.n = 0};
+    const struct prior_source source = {model.parameter, true};
+    struct faults faults = {.n = 0};
     if (!abi->parameter_prior)
         return STATUS_OK;
     struct problem_prior *prior = arena_calloc(&ready->arena, abi->n_parameter, sizeof *prior);
     struct fit_prior *of_fit = arena_calloc(&ready->arena, abi->n_parameter, sizeof *of_fit);
     if (!prior || !of_fit)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for priors");
-    source.tables.kind = model.parameter_prior;
-    source.tables.on = model.parameter_prior_on;
-    for (int k = 0; k < N_PRIOR_NUMBER; k++)
-        source.tables.number[k] = model.parameter_prior_number[k];
     for (uint32_t i = 0; i < abi->n_parameter; i++) {
         const char *name = abi->parameter_name[i], *scale = problem->data.parameter[i].scale;
         const char *other = prior_other_scale(&model, i, scale);
@@ -112,7 +108,7 @@ static enum status make_setting(struct stiffit_problem *problem, struct error *e
 
 static bool has_periods(const struct library_data *data)
 {
-    for (size_t i = 0; i < data->n_dose; i++)
+    for (size_t i = 0; i < data->experiment.n_dose; i++)
         if (data->dose[i].steady)
             return true;
     return false;

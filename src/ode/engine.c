@@ -22,6 +22,15 @@ const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *ab
                             : NULL;
 }
 
+enum engine_kind engine_of_bits(enum engine_kind kind)
+{
+    for (int other = 0; other < N_ENGINE; other++)
+        if (engine_in_use[kind] && engine_in_use[kind]->like &&
+            engine_in_use[other] == engine_in_use[kind]->like)
+            return (enum engine_kind)other;
+    return kind;
+}
+
 enum engine_kind engine_choose(const struct stiffit_model *abi, const struct engine_use *use)
 {
     for (int kind = N_ENGINE - 1; kind > ENGINE_REFERENCE; kind--)

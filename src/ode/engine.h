@@ -35,6 +35,9 @@ struct engine_table {
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it
      * takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
+    /* Another engine whose bits it gives, and which stands for it in what a result depends on;
+     * NULL: itself. */
+    const struct engine_table *like;
     bool only_plain; /* takes only tasks without steady doses and phases; no engine but the
                       * reference takes adjoints */
     /* Whether it is to be taken if none is asked for; NULL: never. */
@@ -77,6 +80,8 @@ extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this p
 
 /* Who can take what. Why an engine cannot take the model ("the model has ..."); NULL: it can. */
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi);
+/* The first engine that gives the same bits. */
+enum engine_kind engine_of_bits(enum engine_kind kind);
 /* The engine for a run that asks for none. */
 enum engine_kind engine_choose(const struct stiffit_model *abi, const struct engine_use *use);
 /* The engine that carries an evaluation out, in a pool that has `kind` and the reference. The

@@ -38,13 +38,10 @@ static bool begin(struct predictor *predictor, const struct predictor_rows *rows
     struct arena *arena = &predictor->arena;
     struct measurements given = rows->measured;
     given.value = NULL;
-    *task = (struct ode_task){.t0 = rows->t0,
-                              .covariate = rows->covariate, .n_dose = rows->n_dose,
-                              .dose = rows->dose, .input = rows->input, .n_call = rows->n_call,
-                              .call = rows->call};
+    *task = (struct ode_task){.experiment = rows->experiment};
     bool is_sorted =
         rows->p &&
-        ode_task_substitute(task, rows->n_substitute, rows->substitute, rows->n_measured, arena) &&
+        ode_task_substitute(task, rows->n_measured, arena) &&
         ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
         (!rows->goes_to_rest || ode_task_add_steady(task, arena));
     double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
@@ -90,6 +87,8 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     for (size_t i = 0; i < rows->n; i++) {
         size_t number = sorted[own].number[i];
         prediction[number] = evaluation[own].prediction[i];
+        if (isinf(prediction[number]) && !predictor->keeps_infinite)
+            prediction[number] = NAN;
         n_lost += isnan(prediction[number]);
         if (noise)
             noise[number] = has_noise ? evaluation[own].noise[i] : (double)NAN;

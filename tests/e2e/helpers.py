@@ -24,9 +24,10 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("STIFFIT_BUILD", "build")
 STIFFIT = BUILD / os.environ.get("STIFFIT_PROGRAM", "stiffit")
-# "auto" or "lanes" (tests/run --engine): the models are those made from text, which have lanes, and auto takes them. With
-# "lanes" they are asked for wherever the test itself names no engine, for difference quotients too.
+# "auto", "lanes" or "gpu" (tests/run --engine): the models are those made from text, which have lanes, and auto takes them. The
+# others are asked for wherever the test itself names no engine, for difference quotients too.
 ENGINE = os.environ.get("STIFFIT_ENGINE", "")
+ASKED = [f"--engine={ENGINE}"] if ENGINE in ("lanes", "gpu") else []
 ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once (tests/engine)
 SLOW = os.environ.get("STIFFIT_SLOW") == "1"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
@@ -97,12 +98,13 @@ def assert_no_report(done, shown=""):
 def stiffit(*args, code=0, cwd=None, env=None, timeout=600, stdin=None):
     """Runs the program and checks its exit code (None: any but a crash). Returns the finished process, with text."""
     command = [str(STIFFIT), *map(str, args)]
-    ask_for = ["--engine=lanes"] if ENGINE == "lanes" and args[:1] == ("run",) and not any(
-        word.startswith("--engine") for word in command) else []
+    ask_for = ASKED if args[:1] == ("run",) and not any(word.startswith("--engine") for word in command) else []
     for words in ([ask_for, []] if ask_for else [[]]):
         done = subprocess.run(command[:2] + words + command[2:], capture_output=True, text=True, errors="replace", cwd=cwd,
                               timeout=timeout, env=env or environment(), input=stdin, check=False)
-        if "--engine lanes: " not in done.stderr:  # lanes are refused
+        if words and f"--engine {ENGINE} needs" in done.stderr:
+            skip(done.stderr.strip().splitlines()[-1])
+        if f"--engine {ENGINE}: " not in done.stderr:  # the model is refused
             break
     shown = " ".join(command)
     assert_no_report(done, shown)

@@ -87,7 +87,8 @@ def assert_sick(fits, faults):
 
 
 def test_the_zoo_among_the_healthy(tmp):
-    for threads, n, hang in ((2, 1000, "loop"), (1, 1000 if h.SLOW else 200, "sleep"), (8, 1000 if h.SLOW else 200, "sleep")):
+    n = 1000 if h.SLOW else 200
+    for threads, hang in ((2, "loop"), (1, "sleep"), (8, "sleep")):
         sick_ones = {**ALL, 7: hang}
         healthy = h.run(problem(tmp / "healthy.h5", n, {}), "-q", "-j2", "--overwrite")
         sick = problem(tmp / "sick.h5", n, sick_ones)
@@ -256,7 +257,7 @@ def test_models_that_take_the_journal_away(tmp):
 def test_models_that_cut_every_open_file(tmp):
     """The memory that supervisor and children share cannot be cut; what is lost of the journal is found missing."""
     h.decay_problem(tmp / "p.h5", 5)
-    stiffit("run", "p.h5", "--trust", "-o", "whole.h5", cwd=tmp)
+    stiffit("run", "p.h5", "--trust", "--engine=cvodes", "-o", "whole.h5", cwd=tmp)  # which a plugin from C is left to
     loaded = stiffit("run", "p.h5", "--model", decay_with(tmp, "a.so", CUT_ALL), "-o", "a.h5", cwd=tmp)
     assert "hung" not in loaded.stderr
     assert_same_but(h.read_fits(tmp / "a.h5"), h.read_fits(tmp / "whole.h5"), {})

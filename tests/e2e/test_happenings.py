@@ -221,7 +221,7 @@ def test_same_bits(tmp):
     assert everything(tmp / "merged.h5") == wanted
     # a run that is killed as soon as some of its fits are in the journal, until one is not killed in time
     n_killed, command = 0, [helpers.STIFFIT, "run", tmp / "p.h5", *more, "-j1", "-o", tmp / "killed.h5"]
-    command += ["--engine=lanes"] if helpers.ENGINE == "lanes" else []
+    command += helpers.ASKED
     journal = tmp / "killed.h5.journal"
     for attempt in range(20):
         size = size_of(journal)

@@ -187,7 +187,7 @@ def test_leftovers_of_a_killed_finisher(tmp):
 
 def test_twins(tmp):
     """The same command three times at once: each ends well, with the same result."""
-    h.decay_problem(tmp / "p.h5", 3000)
+    h.decay_problem(tmp / "p.h5", 1000)
     alone = h.run(tmp / "p.h5", "-o", tmp / "alone.h5")
     twins = []
     for _ in range(3):
@@ -200,7 +200,7 @@ def test_twins(tmp):
 
 
 def test_journal_taken_away(tmp):
-    problem = zoo_problem(tmp / "p.h5", "slow", 400)
+    problem = zoo_problem(tmp / "p.h5", "slow", 150)
     whole = h.run(problem, "-o", tmp / "whole.h5")
     process = start(problem, "-j", 1)
     journal = tmp / "p.result.h5.journal"

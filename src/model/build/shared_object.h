@@ -40,3 +40,5 @@ void *shared_object_open_bytes(const void *bytes, size_t n_byte, const char *ori
 void *shared_object_symbol(void *handle, const char *name);
 
 void shared_object_close(void *handle); /* NULL is legal */
+/* Instead: the library stays, with what it has begun (threads, handlers at exit). */
+void shared_object_leave(void *handle);

@@ -103,7 +103,8 @@ void device_close(struct device *device)
 {
     if (device->context)
         device->cl.clReleaseContext(device->context);
-    /* The library stays: drivers have threads and handlers at exit of their own. */
+    /* Drivers have threads and handlers at exit of their own. */
+    shared_object_leave(device->library);
     *device = (struct device){0};
 }
 

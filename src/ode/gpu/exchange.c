@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/gpu/exchange.h"
 
+#include "ode/lanes/kernel_constants.h"
 #include "ode/lanes/room.h"
 #include "ode/observation.h"
 #include "ode/tolerance.h"
@@ -38,7 +39,7 @@ static void put_task(const struct exchange *own, double *to)
         put_long(to, at->observable + i, task->row_observable[i]);
     put_long(to, at->i_time, (int64_t)sim->rows.i_time);
     put_long(to, at->n_time, (int64_t)task->n_time);
-    to[at->t0] = task->t0;
+    to[at->t0] = task->experiment.t0;
 }
 
 static void put_columns(const struct exchange *own, double *to)
@@ -66,17 +67,18 @@ static void put_control(const struct exchange *own, double *to)
     struct lane *lane = own->lane;
     const struct evaluation *evaluation = lane->sim.evaluation;
     enum lanes_method_kind method = lane->method;
-    lane->method = METHOD_IMPLICIT;
-    lane_set_accepted(lane);
-    to[at->accepted_implicit] = lane->by_accepted;
-    lane->method = METHOD_EXPLICIT;
-    lane_set_accepted(lane);
-    to[at->accepted_explicit] = lane->by_accepted;
-    to[at->by_inside] = lane->by_inside;
+    for (int m = 0; m < N_METHOD; m++) {
+        lane->method = (enum lanes_method_kind)m;
+        lane_set_accepted(lane);
+        to[at->accepted + (size_t)m] = lane->by_accepted;
+        to[at->part_of + (size_t)m] = lane_part(evaluation, lane->method);
+        if (m == METHOD_EXPLICIT)
+            to[at->by_inside] = lane->by_inside;
+    }
     lane->method = method;
+    lane_set_accepted(lane);
+    to[at->by_accepted] = lane->by_accepted;
     put_long(to, at->method, method);
-    to[at->part_explicit] = lane_part(evaluation, METHOD_EXPLICIT);
-    to[at->part_implicit] = lane_part(evaluation, METHOD_IMPLICIT);
     put_long(to, at->is_stiff, evaluation->course.is_stiff);
     to[at->stiff_from] = evaluation->course.stiff_from;
     put_long(to, at->n_step, evaluation->n_step);
@@ -141,7 +143,7 @@ bool exchange_asks_relative(const struct exchange *own, struct evaluation *evalu
 {
     struct simulation *sim = &own->lane->sim;
     const struct ode_task *task = evaluation->task;
-    const double *excess = answer + own->record->excess - own->record->n_scratch;
+    const double *excess = answer + own->record->excess;
     sim->evaluation = evaluation;
     tolerance_set(sim, false);
     if (sim->tolerance.atol > 0)
@@ -163,12 +165,12 @@ bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluat
     size_t n_row = evaluation->task->n_row,
            stride = evaluation->stride ? evaluation->stride : n_row;
     const struct record *record = own->record;
-    const double *prediction = answer + record->prediction - record->n_scratch;
-    const double *derivative = answer + record->derivative - record->n_scratch;
+    const double *prediction = answer + record->prediction;
+    const double *derivative = answer + record->derivative;
     double odd = 0;
     for (size_t i = first_row; i < n_row; i++) {
         evaluation->prediction[i] = prediction[i];
-        odd += 0 * answer[record->excess - record->n_scratch + i];
+        odd += 0 * answer[record->excess + i];
     }
     const uint32_t *to = evaluation->column;
     for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
@@ -183,14 +185,12 @@ bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluat
     return odd == 0;
 }
 
-/* Estimates the reach of states anew, as a lane does after a measurement. record: the first
- * numbers of a record, and the other state. */
 void exchange_look(const struct exchange *own, double *record)
 {
     const struct record *at = own->record;
     struct simulation *sim = &own->lane->sim;
     size_t n = sim->n_state, n_byte = n * sizeof(double);
-    const double *y = record + (exchange_long(record, at->flip) ? at->y_other : at->y);
+    const double *y = record + at->y;
     int64_t n_rhs = sim->model.n_rhs, n_jacobian = sim->model.n_jacobian;
     sim->t = record[at->t];
     sim->rows.i_time = (size_t)exchange_long(record, at->i_time);

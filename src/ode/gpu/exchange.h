@@ -24,5 +24,5 @@ bool exchange_take_answer(const struct exchange *exchange, struct evaluation *ev
 bool exchange_asks_relative(const struct exchange *exchange, struct evaluation *evaluation,
                             size_t first_row, const double *answer);
 /* Estimates the reach of states anew, as a lane does after a measurement; the lane has begun the
- * evaluation. record: its input, and the other state. */
+ * evaluation. record: its input. */
 void exchange_look(const struct exchange *exchange, double *record);

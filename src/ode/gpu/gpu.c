@@ -22,9 +22,6 @@ extern const char gpu_prelude[], gpu_kernel[];
 enum { ON_DEVICE = 16384, LEAST_ON_DEVICE = 256, MOST_ON_DEVICE = 4096 };
 /* Attempts between two looks at them; records that are copied at once. */
 enum { ATTEMPTS = 16, MOST_COPIED = 256 };
-/* Work-items of a group: as many as run in step on GPUs; the private numbers of a group fit a
- * thread's stack on CPUs. */
-enum { GROUP = 32 };
 /* Of models with more states, unrolled stages take compilers long, and fill no registers. */
 enum { MOST_UNROLLED = 8 };
 /* The device's memory that all workers may use, as a part of its largest buffer. */
@@ -82,7 +79,8 @@ struct gpu_engine {
     struct record_size size;
     struct record record;
     cl_handle program, queue, kernel[N_KERNEL], memory, copied, which, status, entries;
-    double *copy;              /* MOST_COPIED records, or parts of them */
+    double *copy;              /* MOST_COPIED parts of records: */
+    size_t n_copied;           /* numbers */
     int32_t *number, *state;   /* MOST_COPIED; n_seat */
 };
 
@@ -392,14 +390,16 @@ static bool write_entries(struct gpu_engine *own)
 }
 
 /* A record of zeros is idle. */
-static bool clear_records(struct gpu_engine *own)
+static bool clear_records(struct gpu_engine *own, size_t n_byte)
 {
-    size_t n_byte = own->record.n_number * sizeof(double);
+    size_t n_part = own->n_copied * sizeof(double), n = 0;
     bool good = true;
-    memset(own->copy, 0, n_byte);
-    for (size_t i = 0; i < own->n_seat && good; i++)
-        good = own->pool->device.cl.clEnqueueWriteBuffer(own->queue, own->memory, 1, i * n_byte,
-                                                         n_byte, own->copy, 0, NULL, NULL) == 0;
+    memset(own->copy, 0, n_part);
+    for (size_t at = 0; at < n_byte && good; at += n) {
+        n = n_byte - at < n_part ? n_byte - at : n_part;
+        good = own->pool->device.cl.clEnqueueWriteBuffer(own->queue, own->memory, 1, at, n,
+                                                         own->copy, 0, NULL, NULL) == 0;
+    }
     return good;
 }
 
@@ -418,23 +418,22 @@ static bool make_device(struct gpu_engine *own)
     own->program = pool->program;
     own->size = pool->size;
     own->record = record_of(pool->plan, &own->size);
-    size_t n_byte = own->record.n_number * sizeof(double), most = pool->n_byte;
-    size_t n_fit = most / pool->n_worker / n_byte,
-           n_answer = own->record.n_number - own->record.n_scratch;
-    /* The other state may be copied with it. */
-    size_t n_input = own->record.n_input + pool->plan->n;
-    size_t n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer) * sizeof(double) +
-                      n_byte;
+    size_t n_byte = (own->record.n_room + own->record.n_columns) * RECORD_GROUP * sizeof(double);
+    size_t n_fit = pool->n_byte / pool->n_worker / n_byte * RECORD_GROUP;
+    size_t n_input = record_copied(&own->record.input),
+           n_answer = record_copied(&own->record.answer);
     own->n_seat = n_fit < pool->base.capacity ? n_fit : pool->base.capacity;
-    own->copy = malloc(n_copied);
+    own->n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer);
+    n_byte *= (own->n_seat + RECORD_GROUP - 1) / RECORD_GROUP;
+    own->copy = malloc(own->n_copied * sizeof *own->copy);
     own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code);
     if (own->n_seat == 0 || !own->copy || !own->queue)
         return false;
     struct {
         cl_handle *buffer;
         size_t n_byte;
-    } const buffers[] = {{&own->memory, own->n_seat * n_byte},
-                         {&own->copied, n_copied},
+    } const buffers[] = {{&own->memory, n_byte},
+                         {&own->copied, own->n_copied * sizeof(double)},
                          {&own->which, MOST_COPIED * sizeof(int32_t)},
                          {&own->status, own->n_seat * sizeof(int32_t)},
                          {&own->entries, pool->abi->n_parameter * pool->plan->n * sizeof(int16_t)}};
@@ -445,7 +444,7 @@ static bool make_device(struct gpu_engine *own)
     for (int i = 0; i < N_KERNEL; i++)
         if (!(own->kernel[i] = cl->clCreateKernel(own->program, kernel_name[i], &code)))
             return false;
-    return set_arguments(own) && write_entries(own) && clear_records(own);
+    return set_arguments(own) && write_entries(own) && clear_records(own, n_byte);
 }
 
 /* Puts an evaluation's size into the program. False: the device cannot be used. */
@@ -465,29 +464,29 @@ static bool prepare_device(struct gpu_engine *own, const struct record_size *lea
 
 static bool run_kernel(const struct gpu_engine *own, int kernel, size_t n_item)
 {
-    size_t n_group = GROUP; /* work-items beyond the last one do nothing */
+    size_t n_group = RECORD_GROUP; /* work-items beyond the last one do nothing */
     n_item = (n_item + n_group - 1) / n_group * n_group;
     return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL,
                                                        &n_item, &n_group, 0, NULL, NULL) == 0;
 }
 
-/* Copies numbers first <= i < first + n_number of n records, which are in own->number. */
-static bool copy_records(struct gpu_engine *own, bool is_load, size_t n, size_t first,
-                         size_t n_number)
+/* Copies a part of n records, which are in own->number. */
+static bool copy_records(struct gpu_engine *own, bool is_load, size_t n,
+                         const struct record_part *part)
 {
     const struct opencl *cl = &own->pool->device.cl;
     int kernel = is_load ? KERNEL_load : KERNEL_store;
-    int32_t count = (int32_t)n, number = (int32_t)n_number, from = (int32_t)first;
-    size_t n_byte = n * n_number * sizeof(double);
+    size_t n_number = record_copied(part), n_byte = n * n_number * sizeof(double);
+    const int32_t argument[] = {(int32_t)n, (int32_t)n_number, (int32_t)part->first,
+                                (int32_t)part->n, (int32_t)part->first_of_columns};
     bool good = cl->clEnqueueWriteBuffer(own->queue, own->which, 1, 0, n * sizeof(int32_t),
                                          own->number, 0, NULL, NULL) == 0;
     if (is_load)
         good = good && cl->clEnqueueWriteBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0,
                                                 NULL, NULL) == 0;
-    good = good && set_argument(own, kernel, 3, sizeof count, &count) &&
-           set_argument(own, kernel, 4, sizeof number, &number) &&
-           set_argument(own, kernel, 5, sizeof from, &from) &&
-           run_kernel(own, kernel, n * n_number);
+    for (uint32_t i = 0; i < sizeof argument / sizeof *argument; i++)
+        good = good && set_argument(own, kernel, 3 + i, sizeof *argument, &argument[i]);
+    good = good && run_kernel(own, kernel, n * n_number);
     return good && (is_load || cl->clEnqueueReadBuffer(own->queue, own->copied, 1, 0, n_byte,
                                                        own->copy, 0, NULL, NULL) == 0);
 }
@@ -593,30 +592,31 @@ static bool fits(const struct gpu_engine *own, const struct evaluation *evaluati
  * is lost. */
 static bool fill_seats(struct gpu_engine *own, struct line *done)
 {
-    size_t n = 0, at = 0;
+    size_t n = 0, at = 0, n_input;
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
         const struct ode_task *task = own->for_device.first->task;
         if (!prepare_device(own,
                             &(struct record_size){.n_time = task->n_time, .n_row = task->n_row}))
             return false;
     }
+    n_input = record_copied(&own->record.input);
     while (own->for_device.first && fits(own, own->for_device.first) &&
            own->n_busy + n < own->n_seat) {
         while (own->seat[at].evaluation)
             at++;
         struct evaluation *evaluation = line_take(&own->for_device);
-        if (!begin(own, &own->seat[at], evaluation, own->copy + n * own->record.n_input, done))
+        if (!begin(own, &own->seat[at], evaluation, own->copy + n * n_input, done))
             continue;
         own->number[n++] = (int32_t)at;
         if (n == MOST_COPIED) {
-            if (!copy_records(own, true, n, 0, own->record.n_input))
+            if (!copy_records(own, true, n, &own->record.input))
                 return false;
             own->n_busy += n;
             n = 0;
         }
     }
     own->n_busy += n;
-    return n == 0 || copy_records(own, true, n, 0, own->record.n_input);
+    return n == 0 || copy_records(own, true, n, &own->record.input);
 }
 
 /* Attempts in all seats, and what has become of the evaluations. */
@@ -676,12 +676,12 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
 /* Takes evaluations that have ended out of their seats, n of them: those in own->number. */
 static bool take(struct gpu_engine *own, size_t n, struct line *done)
 {
-    size_t n_head = own->record.n_head, n_answer = own->record.n_number - own->record.n_scratch;
+    size_t n_head = record_copied(&own->record.head), n_answer = record_copied(&own->record.answer);
     double *head = malloc((n * n_head + 1) * sizeof *head);
-    bool good = head && copy_records(own, false, n, 0, n_head);
+    bool good = head && copy_records(own, false, n, &own->record.head);
     if (good)
         memcpy(head, own->copy, n * n_head * sizeof *head);
-    good = good && copy_records(own, false, n, own->record.n_scratch, n_answer);
+    good = good && copy_records(own, false, n, &own->record.answer);
     for (size_t i = 0; i < n && good; i++)
         end(own, &own->seat[own->number[i]], head + i * n_head, own->copy + i * n_answer, done);
     free(head);
@@ -706,13 +706,13 @@ static void look(struct gpu_engine *own, struct evaluation *evaluation, double *
 /* The same for n seats, in own->number. */
 static bool look_at(struct gpu_engine *own, size_t n)
 {
-    size_t n_number = own->record.y_other + lane_of(own)->sim.n_state;
+    size_t n_input = record_copied(&own->record.input);
     own->has_looked = true;
-    if (!copy_records(own, false, n, 0, n_number))
+    if (!copy_records(own, false, n, &own->record.input))
         return false;
     for (size_t i = 0; i < n; i++)
-        look(own, own->seat[own->number[i]].evaluation, own->copy + i * n_number);
-    return copy_records(own, true, n, 0, n_number);
+        look(own, own->seat[own->number[i]].evaluation, own->copy + i * n_input);
+    return copy_records(own, true, n, &own->record.input);
 }
 
 /* Does something with the seats of which `is_wanted` is true, some at a time. */
@@ -832,7 +832,8 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_gpu = {
-    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new,
+    .capacity = MOST_ON_DEVICE, .refusal = refusal, .like = &engine_lanes,
+    .only_plain = true, .pool_new = pool_new,
     .pool_free = pool_free,
     .tell = tell, .linear_solver = linear_solver,
     .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,

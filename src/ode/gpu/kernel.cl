@@ -1,383 +1,247 @@
 /* The attempt itself: see prelude.cl.
  * SPDX-License-Identifier: BSD-3-Clause */
-/* lanes/kernel_numbers.h */
-static double larger(double a, double b) { return a > b ? a : b; }
-static double smaller(double a, double b) { return a < b ? a : b; }
-static double linear(double a, double b, double x) { return fused(b, x, a); }
+/* A number of the evaluation, by its name in struct lanes_room; the model's pointer to an array of them. */
+#define OF(path) (room->path[h])
+#define FROM(array) ((__global double *)(array) + h)
+#define METHOD_NOW (OF(method) == METHOD_IMPLICIT ? &lanes_method : &lanes_explicit)
+enum { N_STAGE = 8 };
 
-static double log2_of(double x)
+static __global struct lanes_room *room_of(__global double *memory, size_t w)
 {
-    long raw = as_long(x);
-    double exponent = as_double(((raw >> 52) & 0x7ff) | 0x4330000000000000L) - (0x1p52 + 1023);
-    double z = as_double((raw & 0xfffffffffffffL) | 0x3ff0000000000000L) - 1.5, q = z * z;
-    double low = fused(q, linear(-0.3206318784567584, 0.14250802403350074, z), linear(0.5849627591044448, 0.9617965401665187, z));
-    double high = fused(q, linear(-0.02511014095222291, 0.01444035250150204, z),
-                        linear(-0.07059455402263097, 0.03761046427796303, z));
-    return exponent + fused(q * q, high, low);
+    return (__global struct lanes_room *)(memory + w / GROUP * GROUP * RECORD);
+}
+static __global struct room_columns *columns_of(__global double *memory, size_t w)
+{
+    return (__global struct room_columns *)(memory + w / GROUP * GROUP * RECORD + GROUP * N_ROOM) + w % GROUP;
 }
 
-static double reciprocal_of(double x)
+/* Where the model's functions are evaluated; the inputs of a stage are behind those at the beginning of the step. */
+static struct point point_of(__global struct lanes_room *room, __global double *t, __global lanes *y, int h)
 {
-    double r = as_double(0x7fde623822fc16e6L - as_long(x));
-    r *= fused(-x, r, 2.0);
-    return r * fused(-x, r, 2.0);
-}
-
-static double rough_reciprocal_of(double x)
-{
-    double r = as_double(0x7fde623822fc16e6L - as_long(x));
-    return r * fused(-x, r, 2.0);
-}
-
-static double exp2_of(double x)
-{
-    double shifted = x + 0x1.8p52, f = x - (shifted - 0x1.8p52);
-    long power = (as_long(shifted) + 1023) << 52;
-    f *= 0.6931471805599453;
-    double series = linear(1.0 / 120, 1.0 / 720, f);
-    series = fused(f, series, 1.0 / 24);
-    series = fused(f, series, 1.0 / 6);
-    series = fused(f, series, 0.5);
-    series = fused(f, series, 1.0);
-    series = fused(f, series, 1.0);
-    return series * as_double(power);
-}
-
-/* The time of a stage. */
-static double within(__global const double *r, double t) { return smaller(larger(t, D(since)), D(until)); }
-
-static struct point point_of(__global double *r, __global const double *y)
-{
-    struct point at = {A(now_t), y, A(p), A(covariate), A(work), A(p), A(p), A(p)};
+    __global double *p = FROM(room->p), *input = FROM(room->scratch.input + N_IN);
+    struct point at = {t, FROM(y), p, FROM(room->covariate), FROM(room->work), p, input, FROM(room->outside.input_slope)};
     return at;
 }
 
-#define Y(flip) ((flip) ? A(y_other) : A(y))
-#define SLOPE(flip) (A(slope) + (flip) * N)
-#define SENS(flip) ((flip) ? A(sens_other) : A(sens))
-#define SENS_SLOPE(flip) (A(sens_slope) + (flip) * N * NC)
-#define STAGE(i) (A(stage) + (i) * (N + 1))
-#define DERIVED(i) (A(derived) + (i) * (N_DERIVE + N_CURVE))
-#define ENTRY(i) (A(entry) + (i) * N_ENTRY)
-#define SENS_STAGE(i) (A(sens_stage) + (i) * N * NC)
-
 /* lanes/lanes.c: turn */
-static void turn(__global double *r)
+static void turn(__global struct lanes_room *room, int h)
 {
-    bool is_stiff = L(method) == EXPLICIT, is_early = L(n_step) < FEW_STEPS;
+    bool is_stiff = OF(method) == METHOD_EXPLICIT, is_early = OF(control.n_step) < FEW_STEPS;
     if (is_stiff) {
-        L(is_stiff) = 1;
-        D(stiff_from) = is_early ? -INFINITY : fmin(D(t_turn), D(t_calm));
-        L(n_explicit) += L(n_attempt);
+        OF(is_stiff) = 1;
+        OF(stiff_from) = is_early ? -INFINITY : fmin(OF(control.t_turn), OF(control.t_calm));
+        OF(n_explicit) += OF(control.n_attempt);
     } else {
         if (is_early)
-            L(is_stiff) = 0;
-        L(n_implicit) += L(n_attempt);
+            OF(is_stiff) = 0;
+        OF(n_implicit) += OF(control.n_attempt);
     }
-    L(n_attempt) = 0;
-    L(trouble) = -LASTING;
-    L(method) = is_stiff ? IMPLICIT : EXPLICIT;
-    D(t_turn) = INFINITY;
-    L(patience) = is_stiff ? L(patience_back) : PATIENCE_EXPLICIT;
-    if (is_stiff && L(patience_back) < LONG_MAX / 2)
-        L(patience_back) *= 2;
-    D(log_h) = -INFINITY;
-    D(log_error) = 0;
-    L(n_sign) = 0;
-    L(rejected) = 0;
-    D(h) = fmax(D(h), 64 * DBL_EPSILON * fabs(D(t)) + DBL_MIN / DBL_EPSILON);
-    L(fresh) = 1;
-    L(turned) = 0;
+    OF(control.n_attempt) = 0;
+    OF(control.trouble) = -LASTING;
+    OF(method) = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    OF(control.t_turn) = INFINITY;
+    OF(control.by_accepted) = PART(room->accepted, OF(method));
+    OF(control.patience) = is_stiff ? OF(patience_back) : PATIENCE_EXPLICIT;
+    if (is_stiff && OF(patience_back) < LONG_MAX / 2)
+        OF(patience_back) *= 2;
+    OF(control.log_h) = -INFINITY;
+    OF(control.log_error) = 0;
+    OF(control.n_sign) = 0;
+    OF(control.rejected) = 0;
+    OF(h) = fmax(OF(h), 64 * DBL_EPSILON * fabs(OF(t)) + DBL_MIN / DBL_EPSILON);
+    OF(fresh) = 1;
+    OF(turned) = 0;
 }
 
-/* lanes/kernel_control.h */
-static void plan_step(__global double *r)
+/* The next measurements (lanes/group.c: group_look_ahead). */
+static void look_ahead(__global struct lanes_room *room, int h)
 {
-    long i = L(i_time), n_time = L(n_time);
-    double next = A(time)[i], later = i + 1 < n_time ? A(time)[i + 1] : INFINITY;
-    double before = i > 0 ? A(time)[i - 1] : D(t0);
-    double part_of = L(method) == EXPLICIT ? D(part_explicit) : D(part_implicit);
-    double t_part = next > before ? (next - before) * part_of : INFINITY;
-    double t = D(t), step = D(h), stop = D(t_stop);
-    bool lands = next > t && next <= stop && later > t + step;
-    double longest = lands ? t_part : INFINITY;
-    bool limited = step > longest;
-    step = limited ? longest : step;
-    double end = lands ? next : stop, left = end - t;
-    bool reaches = ROOM_STRETCH * step >= left, halves = !reaches && 2 * step > left;
-    step = reaches ? left : !halves ? step : longest < INFINITY ? smaller(step, 0.5 * longest) : 0.5 * left;
-    D(now_h) = step;
-    L(cut) = reaches || halves || limited;
-    D(end) = reaches ? end : t + step;
-    L(good) = L(safe) = 1;
-    L(sign) = 0;
-    L(has_inside) = next < D(end);
+    long i = OF(i_time);
+    double next = PART(room->time, i), before = i > 0 ? PART(room->time, i - 1) : OF(t0);
+    OF(t_next) = next;
+    OF(t_later) = i + 1 < OF(n_time) ? PART(room->time, i + 1) : INFINITY;
+    OF(t_part) = next > before ? (next - before) * PART(room->part_of, OF(method)) : INFINITY;
 }
 
-static void look_for_calm(__global double *r, __global const double *y)
+/* An attempt is several kernels. */
+static void put_attempt(__global struct lanes_room *room, struct attempt *now, int h)
 {
-    double rtol = D(rtol), tolerance[N];
-    bool calm = true;
-    for (int i = 0; i < N; i++)
-        tolerance[i] = fused(rtol, fabs(y[i]), A(beyond)[i] + TOLERANCE_TINY);
-    for (int i = 0; i < N; i++) {
-        double sum = 0;
-        for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++) {
-            double magnitude = fabs(DERIVED(0)[jacobian_value[k]]);
-            calm = calm && (jacobian_row[k] != i || magnitude * D(now_h) <= CALM);
-            sum = fused(magnitude, tolerance[jacobian_row[k]], sum);
-        }
-        calm = calm && sum * D(now_h) <= CALM * tolerance[i];
-    }
-    L(sign) = calm ? SIGN : 0;
+    OF(now.h) = now->h;
+    OF(now.end) = now->end;
+    OF(now.cut) = now->cut;
+    OF(now.worst) = now->worst;
+    OF(now.good) = now->good;
+    OF(now.safe) = now->safe;
+    OF(now.sign) = now->sign;
+}
+static struct attempt take_attempt(__global struct lanes_room *room, int h)
+{
+    struct attempt now;
+    now.h = OF(now.h);
+    divide_by_step(&now);
+    now.end = OF(now.end);
+    now.cut = OF(now.cut);
+    now.worst = OF(now.worst);
+    now.good = OF(now.good);
+    now.safe = OF(now.safe);
+    now.sign = OF(now.sign);
+    return now;
 }
 
-/* lanes/kernel.c. */
-static double released(__global double *r, int i, double inverse, double per_h)
+static void states_implicit(__global struct lanes_room *room, struct attempt *now, int h)
 {
-    const int last = N_STAGE - 1;
-    double u = STAGE(last - 1)[i], own = 0, change = inverse * (STAGE(last)[i] - u);
-    for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++) {
-        int column = jacobian_row[k];
-        double entry = DERIVED(0)[jacobian_value[k]];
-        change = fused(-entry, STAGE(last)[column], change);
-        if (column == i)
-            own = entry * u;
-    }
-    for (int j = 0; j < last - 1; j++)
-        change = fused(implicit_c[last - 1][j] * per_h - implicit_c[last][j] * per_h, STAGE(j)[i], change);
-    change = fused(-(implicit_c[last][last - 1] * per_h), u, change);
-    double size = fabs(u) * inverse, after = fabs(own + change);
-    return larger((size + fabs(own)) / (size + after + TOLERANCE_TINY), 1.0);
-}
-
-/* A step's end, and its error: the states. */
-static void state_end(__global double *r, __global const double *y, __global double *y_new, const double *argument)
-{
-    double rtol = D(rtol), worst = 0, finite = 0, per_h = 1 / D(now_h), inverse = per_h * (1 / IMPLICIT_GAMMA);
-    for (int i = 0; i < N; i++) {
-        double error = STAGE(N_STAGE - 1)[i], end = argument[i] + error;
-        double size = larger(fabs(y[i]), fabs(end)), beyond = A(beyond)[i];
-        double ratio = error * released(r, i, inverse, per_h) * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
-        y_new[i] = end;
-        A(base)[i] = TOLERANCE_EFFECT * rtol * size + beyond;
-        worst = larger(ratio * ratio, worst);
-        finite += 0 * end;
-    }
-    D(worst) = worst;
-    L(good) = L(good) && finite == 0;
-}
-
-/* lanes/kernel.c: find_safe. Overwrites right. */
-static bool is_safe(__global double *r, __global const double *y, const double *x, double *right, double inverse)
-{
-    double correction[N], rtol = D(rtol);
-    bool safe = true;
-    for (int i = 0; i < N; i++) {
-        double sum = fused(-inverse, x[i], right[i]);
-        for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++)
-            sum = fused(DERIVED(0)[jacobian_value[k]], x[jacobian_row[k]], sum);
-        right[i] = sum;
-    }
-    solve(A(factor), right, correction);
-    for (int i = 0; i < N; i++) {
-        double size = larger(fabs(y[i]), fabs(x[i])), tolerance = fused(rtol, size, A(beyond)[i] + TOLERANCE_TINY);
-        safe = safe && fabs(correction[i]) <= UNSAFE * tolerance;
-    }
-    return safe;
-}
-
-static void states_implicit(__global double *r)
-{
-    long flip = L(flip);
-    __global const double *y = Y(flip);
-    double t = D(t), h = D(now_h), per_h = 1 / h, inverse = per_h * (1 / IMPLICIT_GAMMA), argument[N], right[N], x[N];
-    struct point base = point_of(r, y), at = base;
-    D(base_t) = within(r, t);
-    base.t = A(base_t);
-    at.y = A(argument);
-    for (int i = 0; i < N_STAGE; i++) {
-        for (int e = 0; e < N; e++) {
-            double moved = y[e], sum = 0;
-            for (int j = 0; j < i; j++) {
-                double u = STAGE(j)[e];
-                if (i < CHAIN)
-                    moved = fused(implicit_a[i][j], u, moved);
-                else if (j == i - 1)
-                    moved = argument[e] + u;
-                sum = fused(implicit_c[i][j] * per_h, u, sum);
-            }
-            A(argument)[e] = argument[e] = moved;
-            right[e] = sum;
-        }
-        D(now_t) = within(r, t + implicit_alpha[i] * h);
+    struct point base = point_of(room, FROM(room->now.base_t), room->y, h);
+    struct point at = point_of(room, FROM(room->now.t), room->scratch.argument, h);
+    __global double *factor = FROM(room->scratch.factor), *first = FROM(room->scratch.derived[0]);
+    __global lanes *right = room->scratch.right;
+    base.input = FROM(room->scratch.input);
+    divide_by_step(now);
+    set_time(room, OF(t), &room->now.base_t, room->scratch.input, h);
+    for (int i = 0; i < METHOD.n_stage; i++) {
+        __global double *derived = FROM(room->scratch.derived[i]);
+        combine_stage(i, now, N, room->y, room->scratch.stage, room->scratch.argument, right, h);
+        set_time(room, OF(t) + METHOD.alpha[i] * now->h, &room->now.t, room->scratch.input + N_IN, h);
+        double direct = METHOD.gamma_i[i] * now->h;
         if (i == 0) {
-            lanes_derive(&base, DERIVED(0));
-            factorize(DERIVED(0), inverse, A(factor));
+            lanes_derive(&base, derived);
+            factorize(derived, now->inverse, factor);
         } else {
-            lanes_derive(&at, DERIVED(i));
+            lanes_derive(&at, derived);
         }
-        double direct = implicit_gamma[i] * h;
         for (int e = 0; e < N; e++)
-            right[e] += DERIVED(i)[e];
-        add_by_time(DERIVED(0), direct, right);
-        double first[N];
-        for (int e = 0; e < N; e++)
-            first[e] = right[e];
-        solve(A(factor), right, x);
-        for (int e = 0; e < N; e++)
-            STAGE(i)[e] = x[e];
-        STAGE(i)[N] = direct;
-        if (i == 0)
-            L(safe) = is_safe(r, y, x, first, inverse);
-        if (L(n_column) == 0)
+            PART(right, e) += PART(room->scratch.derived[i], e);
+        add_by_time(first, direct, FROM(right));
+        for (int e = 0; e < N && i == 0; e++)
+            PART(room->scratch.base, e) = PART(right, e);
+        solve(factor, FROM(right), FROM(room->scratch.stage[i]));
+        PART(room->scratch.stage[i], N) = direct;
+        if (i == 0) {
+            set_residual(room, now, room->scratch.stage[0], room->scratch.base, h);
+            solve(factor, FROM(room->scratch.base), FROM(right));
+            find_safe(room, now, room->scratch.stage[0], right, h);
+        }
+        if (OF(n_column) == 0)
             continue;
-        base.direction = STAGE(i);
-        lanes_curve(&base, DERIVED(i) + N_DERIVE);
-        set_entries(DERIVED(i), ENTRY(i));
+        base.direction = FROM(room->scratch.stage[i]);
+        lanes_curve(&base, derived + N_DERIVE * GROUP);
+        set_entries(derived, FROM(room->scratch.entry[i]));
     }
-    state_end(r, y, Y(1 - flip), argument);
-    look_for_calm(r, y);
+    state_end(room, now, h);
 }
 
 /* Slope i at a point. */
-static void state_slope(__global double *r, int i, __global const double *y, __global double *out)
+static void state_slope(__global struct lanes_room *room, struct attempt *now, int i, __global lanes *y, int h)
 {
-    struct point at = point_of(r, y);
-    double time = fused(explicit_alpha[i], D(now_h), D(t));
-    D(now_t) = within(r, explicit_alpha[i] == 1 ? D(end) : time);
-    lanes_derive(&at, DERIVED(i));
+    struct point at = point_of(room, FROM(room->now.t), y, h);
+    set_time(room, slope_time(room, now, i, h), &room->now.t, room->scratch.input + N_IN, h);
+    lanes_derive(&at, FROM(room->scratch.derived[i]));
     for (int e = 0; e < N; e++)
-        out[e] = DERIVED(i)[e];
+        PART(room->scratch.stage[i], e) = PART(room->scratch.derived[i], e);
 }
 
-static void states_explicit(__global double *r)
+static void states_explicit(__global struct lanes_room *room, struct attempt *now, int h)
 {
-    long flip = L(flip);
-    __global const double *y = Y(flip);
-    double h = D(now_h), rtol = D(rtol), worst = 0, finite = 0, by_state = 0, by_slope = 0, all = 0;
-    if (L(fresh))
-        state_slope(r, 0, y, SLOPE(flip));
-    for (int e = 0; e < N; e++)
-        STAGE(0)[e] = SLOPE(flip)[e];
+    if (OF(fresh))
+        state_slope(room, now, 0, room->y, h);
+    for (int e = 0; e < N && !OF(fresh) && OF(advanced); e++)
+        PART(room->scratch.stage[0], e) = PART(room->scratch.stage[LAST_SLOPE], e);
     for (int i = 1; i < N_SLOPE; i++) {
-        __global double *argument = i == LAST_SLOPE ? Y(1 - flip) : A(argument);
-        for (int e = 0; e < N; e++) {
-            double sum = 0;
-            for (int j = 0; j < i; j++)
-                if (explicit_a[i][j] != 0)
-                    sum = fused(explicit_a[i][j], STAGE(j)[e], sum);
-            argument[e] = fused(h, sum, y[e]);
-        }
-        state_slope(r, i, argument, STAGE(i));
+        __global lanes *argument = i == LAST_SLOPE ? room->y_before : room->scratch.argument;
+        advance_stage(i, now->h, N, room->y, room->scratch.stage, argument, h);
+        state_slope(room, now, i, argument, h);
     }
-    for (int e = 0; e < N; e++) {
-        double end = Y(1 - flip)[e], size = larger(fabs(y[e]), fabs(end)), beyond = A(beyond)[e];
-        double weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY)), sum = 0;
-        for (int j = 0; j < N_SLOPE; j++)
-            if (explicit_error[j] != 0)
-                sum = fused(explicit_error[j], STAGE(j)[e], sum);
-        double ratio = h * sum * weight, change = (end - A(argument)[e]) * weight;
-        double slopes = (STAGE(LAST_SLOPE)[e] - STAGE(LAST_SLOPE - 1)[e]) * h * weight;
-        A(base)[e] = TOLERANCE_EFFECT * rtol * size + beyond;
-        worst = larger(ratio * ratio, worst);
-        by_state = fused(change, change, by_state);
-        by_slope = fused(slopes, slopes, by_slope);
-        all = fused(size * weight, size * weight, all);
-        finite = fused(0.0, end * ratio, finite);
-        SLOPE(1 - flip)[e] = STAGE(LAST_SLOPE)[e];
-    }
-    D(worst) = worst;
-    L(good) = L(good) && finite == 0;
-    double square = by_slope / by_state, sixth = square * square * square;
-    double error = sixth * sixth * all, accepted = error * D(accepted_explicit);
-    bool at_rest = error > AT_REST * AT_REST * worst && accepted > LARGE * LARGE;
-    bool seen = rtol * rtol * by_state > SEEN * SEEN, unstable = seen && square > UNSTABLE * UNSTABLE;
-    for (int i = 0; i < N; i++)
-        for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++)
-            unstable = unstable || (jacobian_row[k] == i && -DERIVED(LAST_SLOPE)[jacobian_value[k]] * h > UNSTABLE);
-    L(sign) = unstable ? SIGN : seen && at_rest ? SLIGHT_SIGN : 0;
+    weigh_states(room, now, h);
 }
 
 /* The states' part of an attempt. */
 __kernel void states(__global double *memory, int n_evaluation)
 {
     size_t w = get_global_id(0);
+    __global struct lanes_room *room = room_of(memory, w);
+    int h = w % GROUP;
     if (w >= (size_t)n_evaluation)
         return;
-    __global double *r = memory + w * RECORD;
-    L(first_time) = L(last_time) = 0;
-    if (L(status) != LIVE)
+    OF(first_time) = OF(last_time) = 0;
+    if (OF(status) != LIVE)
         return;
-    if (L(turned))
-        turn(r);
-    plan_step(r);
-    if (L(method) == IMPLICIT)
-        states_implicit(r);
+    struct attempt now;
+    if (OF(turned))
+        turn(room, h);
+    look_ahead(room, h);
+    plan_step(room, &now, h);
+    if (OF(method) == METHOD_IMPLICIT)
+        states_implicit(room, &now, h);
     else
-        states_explicit(r);
+        states_explicit(room, &now, h);
+    put_attempt(room, &now, h);
 }
 
 /* Column c of the sensitivities: numbers are NC apart. */
-static void column_implicit(__global double *r, long c, __global const short *entry_of)
+static void column_implicit(__global struct lanes_room *room, __global struct room_columns *own, long c,
+                            __global const short *entry_of, int h)
 {
-    long flip = L(flip);
-    double u[N_STAGE][N], s[N], argument[N], right[N], rtol = D(rtol), per_h = 1 / D(now_h), most = 0, finite = 0;
-    double unit = A(unit)[c];
-    __global double *end_of = SENS(1 - flip);
+    __global double *sens = OF(flip) ? own->sens_other[0] : own->sens[0];
+    __global double *sens_new = OF(flip) ? own->sens[0] : own->sens_other[0];
+    double u[N_STAGE][N], s[N], argument[N], right[N], rtol = OF(tolerance.rtol), per_h = 1 / OF(now.h), most = 0, finite = 0;
+    double unit = own->unit[c];
     for (int e = 0; e < N; e++)
-        s[e] = SENS(flip)[e * NC + c];
+        s[e] = sens[e * NC + c];
 UNROLL_STAGES
     for (int i = 0; i < N_STAGE; i++) {
         for (int e = 0; e < N; e++) {
             double moved = s[e], sum = 0;
 UNROLL_STAGES
             for (int j = 0; j < i; j++) {
-                if (i < CHAIN)
-                    moved = fused(implicit_a[i][j], u[j][e], moved);
+                if (i < METHOD.chain)
+                    moved = fused(METHOD.a[i][j], u[j][e], moved);
                 else if (j == i - 1)
                     moved = argument[e] + u[j][e];
-                sum = fused(implicit_c[i][j] * per_h, u[j][e], sum);
+                sum = fused(METHOD.c[i][j] * per_h, u[j][e], sum);
             }
             argument[e] = moved;
             right[e] = sum;
         }
         for (int e = 0; e < N; e++)
             if (entry_of[e] >= 0)
-                right[e] += ENTRY(i)[entry_of[e]];
-        solve_column(DERIVED(i), A(factor), s, argument, right, u[i]);
+                right[e] += PART(room->scratch.entry[i], entry_of[e]);
+        solve_column(FROM(room->scratch.derived[i]), FROM(room->scratch.factor), s, argument, right, u[i]);
     }
     for (int e = 0; e < N; e++) {
         double off = u[N_STAGE - 1][e], end = argument[e] + off, size = larger(fabs(s[e]), fabs(end));
-        double ratio = off * reciprocal_of(fused(rtol, size, fused(unit, A(base)[e], TOLERANCE_TINY)));
-        end_of[e * NC + c] = end;
+        double ratio = off * reciprocal_of(fused(rtol, size, fused(unit, PART(room->scratch.base, e), TOLERANCE_TINY)));
+        sens_new[e * NC + c] = end;
         most = larger(ratio * ratio, most);
         finite = fused(0.0, end, finite);
     }
-    A(most)[c] = most;
-    A(finite)[c] = finite;
-    if (L(has_inside))
+    own->most[c] = most;
+    own->finite[c] = finite;
+    if (OF(t_next) < OF(now.end))
         for (int i = 0; i < N_STAGE; i++)
             for (int e = 0; e < N; e++)
-                SENS_STAGE(i)[e * NC + c] = u[i][e];
+                own->stage[i * N + e][c] = u[i][e];
 }
 
-static void column_explicit(__global double *r, long c, __global const short *entry_of)
+static void column_explicit(__global struct lanes_room *room, __global struct room_columns *own, long c,
+                            __global const short *entry_of, int h)
 {
-    long flip = L(flip);
-    double k[N_SLOPE][N], s[N], argument[N], rtol = D(rtol), h = D(now_h), most = 0, finite = 0, unit = A(unit)[c];
+    __global double *sens = OF(flip) ? own->sens_other[0] : own->sens[0];
+    __global double *sens_new = OF(flip) ? own->sens[0] : own->sens_other[0];
+    double k[N_SLOPE][N], s[N], argument[N], rtol = OF(tolerance.rtol), step = OF(now.h), most = 0, finite = 0;
+    double unit = own->unit[c];
+    __global double *slope = OF(flip) ? own->slope_other[0] : own->slope[0];
+    __global double *slope_new = OF(flip) ? own->slope[0] : own->slope_other[0];
     for (int e = 0; e < N; e++)
-        s[e] = SENS(flip)[e * NC + c];
-    if (L(fresh)) {
-        slope_of(DERIVED(0), s, k[0]);
+        s[e] = sens[e * NC + c];
+    if (OF(fresh)) {
+        slope_of(FROM(room->scratch.derived[0]), s, k[0]);
         for (int e = 0; e < N; e++) {
             if (entry_of[e] >= 0)
-                k[0][e] += DERIVED(0)[FIRST_ENTRY + entry_of[e]];
-            SENS_SLOPE(flip)[e * NC + c] = k[0][e];
+                k[0][e] += PART(room->scratch.derived[0], FIRST_ENTRY + entry_of[e]);
+            slope[e * NC + c] = k[0][e];
         }
     } else {
         for (int e = 0; e < N; e++)
-            k[0][e] = SENS_SLOPE(flip)[e * NC + c];
+            k[0][e] = slope[e * NC + c];
     }
 UNROLL_STAGES
     for (int i = 1; i < N_SLOPE; i++) {
@@ -385,33 +249,34 @@ UNROLL_STAGES
             double sum = 0;
 UNROLL_STAGES
             for (int j = 0; j < i; j++)
-                if (explicit_a[i][j] != 0)
-                    sum = fused(explicit_a[i][j], k[j][e], sum);
-            argument[e] = fused(h, sum, s[e]);
+                if (EXPLICIT.a[i][j] != 0)
+                    sum = fused(EXPLICIT.a[i][j], k[j][e], sum);
+            argument[e] = fused(step, sum, s[e]);
         }
-        slope_of(DERIVED(i), argument, k[i]);
+        slope_of(FROM(room->scratch.derived[i]), argument, k[i]);
         for (int e = 0; e < N; e++)
             if (entry_of[e] >= 0)
-                k[i][e] += DERIVED(i)[FIRST_ENTRY + entry_of[e]];
+                k[i][e] += PART(room->scratch.derived[i], FIRST_ENTRY + entry_of[e]);
     }
     for (int e = 0; e < N; e++) {
         double end = argument[e], size = larger(fabs(s[e]), fabs(end)), sum = 0;
 UNROLL_STAGES
         for (int j = 0; j < N_SLOPE; j++)
-            if (explicit_error[j] != 0)
-                sum = fused(explicit_error[j], k[j][e], sum);
-        double ratio = h * sum * rough_reciprocal_of(fused(rtol, size, fused(unit, A(base)[e], TOLERANCE_TINY)));
-        SENS(1 - flip)[e * NC + c] = end;
-        SENS_SLOPE(1 - flip)[e * NC + c] = k[LAST_SLOPE][e];
+            if (EXPLICIT.error[j] != 0)
+                sum = fused(EXPLICIT.error[j], k[j][e], sum);
+        double beyond = fused(unit, PART(room->scratch.base, e), TOLERANCE_TINY);
+        double ratio = step * sum * rough_reciprocal_of(fused(rtol, size, beyond));
+        sens_new[e * NC + c] = end;
+        slope_new[e * NC + c] = k[LAST_SLOPE][e];
         most = larger(fabs(ratio), most);
         finite = fused(0.0, ratio, finite);
     }
-    A(most)[c] = most * most;
-    A(finite)[c] = finite;
-    if (L(has_inside))
+    own->most[c] = most * most;
+    own->finite[c] = finite;
+    if (OF(t_next) < OF(now.end))
         for (int i = 0; i < N_SLOPE; i++)
             for (int e = 0; e < N; e++)
-                SENS_STAGE(i)[e * NC + c] = k[i][e];
+                own->stage[i * N + e][c] = k[i][e];
 }
 
 /* The columns' part of an attempt. entries: the number of each row's entry of df/dp, by id, or -1. */
@@ -419,286 +284,193 @@ __kernel void columns(__global double *memory, __global const short *entries, in
 {
     size_t w = get_global_id(0) / NC;
     long c = (long)(get_global_id(0) % NC);
-    if (w >= (size_t)n_evaluation)
+    __global struct lanes_room *room = room_of(memory, w);
+    __global struct room_columns *own = columns_of(memory, w);
+    int h = w % GROUP;
+    if (w >= (size_t)n_evaluation || OF(status) != LIVE || c >= OF(n_column))
         return;
-    __global double *r = memory + w * RECORD;
-    if (L(status) != LIVE || c >= L(n_column))
-        return;
-    __global const short *entry_of = entries + LONGS(id)[c] * N;
-    if (L(method) == IMPLICIT)
-        column_implicit(r, c, entry_of);
+    __global const short *entry_of = entries + own->id[c] * N;
+    if (OF(method) == METHOD_IMPLICIT)
+        column_implicit(room, own, c, entry_of, h);
     else
-        column_explicit(r, c, entry_of);
+        column_explicit(room, own, c, entry_of, h);
 }
 
 /* lanes/kernel.c: check_inside */
-static double check_inside(__global double *r)
+static void check_inside(__global struct lanes_room *room, struct attempt *now, int h)
 {
-    long flip = L(flip);
-    __global const double *y = Y(flip), *y_new = Y(1 - flip);
-    double h = D(now_h), per_h = 1 / h, slope[N], f[N], x[N], rtol = D(rtol), worst = 0, finite = 0;
-    struct point at = point_of(r, A(argument));
-    if (!(L(good) && L(safe) && D(worst) <= 1 && L(has_inside)))
-        return D(worst);
-    D(now_t) = within(r, D(t) + 0.5 * h);
-    for (int i = 0; i < N; i++) {
-        double before = y[i], after = y_new[i], inner = 0, by_s = 0;
-        for (int k = IMPLICIT_DENSE; k-- > 0;) {
-            double sum = 0;
-            for (int j = 0; j < N_STAGE; j++)
-                sum = fused(implicit_dense[k][j], STAGE(j)[i], sum);
-            by_s = 0.5 * by_s + inner;
-            inner = 0.5 * inner + sum;
-        }
-        A(argument)[i] = 0.5 * (before + after) + 0.25 * inner;
-        slope[i] = (after - before + 0.25 * by_s) * per_h;
-    }
-    lanes_rhs(&at, A(scratch));
+    struct point at = point_of(room, FROM(room->now.t), room->scratch.argument, h);
+    if (!needs_middle(room, now, h))
+        return;
+    set_time(room, OF(t) + 0.5 * now->h, &room->now.t, room->scratch.input + N_IN, h);
+    set_middle(room, now, h);
+    lanes_rhs(&at, FROM(room->scratch.right));
     for (int i = 0; i < N; i++)
-        f[i] = A(scratch)[i] - slope[i];
-    solve(A(factor), f, x);
-    for (int i = 0; i < N; i++) {
-        double size = larger(fabs(y[i]), fabs(y_new[i]));
-        double weight = reciprocal_of(fused(rtol, size, A(beyond)[i] + TOLERANCE_TINY));
-        double ratio = x[i] * released(r, i, per_h * (1 / IMPLICIT_GAMMA), per_h) * weight;
-        worst = larger(ratio * ratio, worst);
-        finite += 0 * x[i];
-    }
-    worst = finite == 0 ? worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)) : 1e30;
-    return larger(D(worst), worst);
-}
-
-static void control(__global double *r, bool accepted, double worst)
-{
-    bool has_slopes = L(method) == EXPLICIT;
-    double share = has_slopes ? 1.0 / (EXPLICIT_ORDER + 1) : 1.0 / (IMPLICIT_ORDER + 1);
-    double grow = has_slopes ? GROW_EXPLICIT : GROW;
-    double h = D(now_h), planned = D(h), last_h = D(log_h);
-    bool rejected = L(rejected), good = L(good);
-    worst = good && L(safe) ? worst : 1e30;
-    worst = larger(smaller(worst, 1e30), 1e-30);
-    double log_error = 0.5 * log2_of(worst), log_h = log2_of(h), shrink = share * log_error + SAFETY;
-    double trend = last_h - log_h + share * (2 * log_error - D(log_error)) + SAFETY;
-    shrink = accepted ? larger(shrink, trend) : shrink;
-    if (has_slopes)
-        shrink += (SHARE_BELOW - share) * smaller(log_error - FAR_BELOW, 0.0);
-    shrink = larger(smaller(shrink, SHRINK), -grow);
-    shrink = accepted && rejected ? larger(shrink, 0.0) : shrink;
-    shrink = !accepted && last_h < -DBL_MAX && !rejected ? SHRINK_FIRST : shrink;
-    double next = h * exp2_of(-shrink);
-    next = accepted && L(cut) && next < planned ? planned : next;
-    D(h) = next > D(longest) ? D(longest) : next;
-    D(log_h) = accepted ? log_h : last_h;
-    D(log_error) = accepted ? larger(log_error, LEAST_ERROR) : D(log_error);
-    L(rejected) = !accepted;
-    L(n_attempt) += 1;
-    L(n_step) += accepted;
-    if (!good)
-        L(trouble) = L(n_attempt);
-}
-
-static void follow_sizes(__global double *r, __global const double *before, __global const double *after)
-{
-    double t = D(t), step = D(now_h), rtol = D(rtol), fraction = D(fraction), at_rest = D(at_rest);
-    bool is_relative = L(is_relative);
-    for (int i = 0; i < N; i++) {
-        double y = after[i], now = fabs(y), size = larger(A(size)[i], now), guess = A(guess)[i], reach = A(reach)[i];
-        double age = t - A(born)[i];
-        bool grows = fabs(y - before[i]) * age >= TOLERANCE_YOUNG * step * now;
-        guess = grows || size <= TOLERANCE_REST * reach ? guess : 0;
-        bool young = guess > 0;
-        double s = young && guess > size ? guess : size, least = (young ? TOLERANCE_FRACTION : fraction) * s;
-        double log_now = log2_of(larger(now, TOLERANCE_TINY)), log_s = log2_of(larger(s, TOLERANCE_TINY));
-        double wanted = exp2_of(0.75 * log_now + 0.25 * log_s);
-        wanted = now < s && (young || !is_relative) ? larger(wanted, now) : now;
-        double beyond = rtol * (larger(wanted, least) - now);
-        beyond = size < TOLERANCE_GROWN * reach ? larger(beyond, TOLERANCE_ROUNDING * reach) : beyond;
-        beyond = larger(beyond, TOLERANCE_NOISE * A(noise)[i]);
-        beyond = size > 0 ? beyond : larger(beyond, at_rest * guess);
-        A(size)[i] = size;
-        A(guess)[i] = guess;
-        A(beyond)[i] = beyond;
-    }
+        PART(room->scratch.right, i) -= PART(room->scratch.base, i);
+    solve(FROM(room->scratch.factor), FROM(room->scratch.right), FROM(room->scratch.argument));
+    judge_middle(room, now, 1, h);
 }
 
 /* tolerance.c: tolerance_look, without its last part. True: this is needed. */
-static bool look(__global double *r, __global const double *y)
+static bool look(__global struct lanes_room *room, int h)
 {
-    long i_time = L(i_time), n_time = L(n_time), grows = 0;
-    double t = D(t);
+    long i_time = OF(i_time), n_time = OF(n_time), grows = 0;
+    double t = OF(t);
     for (int i = 0; i < N; i++)
-        grows |= A(size)[i] < TOLERANCE_GROWN * A(reach)[i];
-    L(grows) = grows;
+        grows |= PART(room->tolerance.size, i) < TOLERANCE_GROWN * PART(room->tolerance.reach, i);
+    OF(grows) = grows;
     if (!grows)
         return false;
-    while (i_time + 1 < n_time && A(time)[i_time] <= t)
+    while (i_time + 1 < n_time && PART(room->time, i_time) <= t)
         i_time++;
-    double span = A(time)[i_time] - t;
+    double span = PART(room->time, i_time) - t;
     span = span > 0 ? span : INFINITY;
     for (int i = 0; i < N; i++) {
-        double tolerance = D(rtol) * fabs(y[i]) + A(beyond)[i], by = span / (t - A(born)[i]);
-        double reach = A(reach)[i] * fmax(1.0, by * by);
-        if (A(size)[i] < TOLERANCE_GROWN * A(reach)[i] && (A(noise)[i] > 0 || !(TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance)))
+        double tolerance = OF(tolerance.rtol) * fabs(PART(room->y, i)) + PART(room->tolerance.beyond, i);
+        double by = span / (t - PART(room->tolerance.born, i)), now = PART(room->tolerance.reach, i);
+        double reach = now * fmax(1.0, by * by);
+        if (PART(room->tolerance.size, i) < TOLERANCE_GROWN * now &&
+            (PART(room->tolerance.noise, i) > 0 || !(TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance)))
             return true;
     }
     return false;
 }
 
-/* Weights of what lies inside of a step (lanes/kernel_dense.h). */
-static void weigh(__global const double *r, double t_next, double *weight, double *before, double *s)
+/* Weights of what lies inside of the latest step, at its i-th measurement (lanes/group.c: group_set_times). */
+static struct weights weights_at(__global struct lanes_room *room, long i, int h)
 {
-    *s = t_next == D(t) ? 1.0 : (t_next - D(t_before)) / D(h_used);
-    *before = 1 - *s;
-    bool is_implicit = L(method) == IMPLICIT;
-    for (int j = 0; j < N_SLOPE; j++) {
-        double inner = 0;
-        if (is_implicit) {
-            for (int k = IMPLICIT_DENSE; k-- > 0 && j < N_STAGE;)
-                inner = inner * *s + implicit_dense[k][j];
-        } else {
-            for (int k = EXPLICIT_DENSE; k-- > 0;)
-                inner = inner * *s + explicit_dense[k][j];
-        }
-        weight[j] = *s * (1 - *s) * inner;
-        if (!is_implicit)
-            weight[j] *= D(h_used);
-    }
+    double t = PART(room->time, i), s = t == OF(t) ? 1.0 : (t - OF(t_before)) / OF(h_used);
+    struct weights weights;
+    weigh_inside(METHOD_NOW, s, OF(h_used), &weights);
+    weights.at_end = s == 1;
+    return weights;
 }
 
-#define N_INSIDE (L(method) == IMPLICIT ? N_STAGE : N_SLOPE)
-
 /* The states and the values of observables at a measurement in the latest step. Answers its rows, but for derivatives. */
-static void answer(__global double *r)
+static void answer(__global struct lanes_room *room, int h)
 {
-    long i = L(i_time), flip = L(flip), n_stage = N_INSIDE;
-    __global double *y = A(inside) + i * N, *values = A(values) + i * N_OBSERVE;
-    double weight[N_SLOPE], before, s;
-    weigh(r, A(time)[i], weight, &before, &s);
-    for (int e = 0; e < N; e++) {
-        double end = Y(flip)[e], sum = fused(before, Y(1 - flip)[e], s * end);
-        for (int j = 0; j < n_stage && s != 1; j++)
-            sum = fused(weight[j], STAGE(j)[e], sum);
-        y[e] = s == 1 ? end : sum;
-    }
-    struct point at = point_of(r, y);
-    D(now_t) = A(time)[i];
-    lanes_observe(&at, values);
-    for (long row = LONGS(row_of)[i]; row < LONGS(row_of)[i + 1]; row++) {
-        long o = LONGS(observable)[row];
-        double excess = 0 * values[o];
-        for (int k = observe_start[o]; k < observe_start[o + 1]; k++) {
-            double effect = fabs(values[observe_value[k]]) * A(beyond)[observe_row[k]];
-            excess += A(guess)[observe_row[k]] == 0 ? effect : 0;
-        }
-        A(prediction)[row] = values[o];
-        A(excess)[row] = excess;
+    long i = OF(i_time);
+    struct weights weights = weights_at(room, i, h);
+    interpolate(METHOD_NOW, &weights, N, 1, room->y_before, room->y, room->scratch.stage, room->inside[i], h);
+    struct point at = point_of(room, FROM(room->now.t), room->inside[i], h);
+    OF(now.t) = PART(room->time, i);
+    set_inputs(room, OF(now.t), room->scratch.input + N_IN, h);
+    lanes_observe(&at, FROM(room->values[i]));
+    for (long row = PART(room->row_of, i); row < PART(room->row_of, i + 1); row++) {
+        long o = PART(room->observable, row);
+        PART(room->prediction, row) = PART(room->values[i], o);
+        PART(room->excess, row) = excess_of(room, o, room->values[i], h);
     }
 }
 
 /* positive.c, for states that went below zero in the latest step: whether the step certainly stands and needs no watch, because
  * their slopes led there. A slope that is small beside the fall may have another sign on the CPU. */
-static bool may_fall(__global double *r, __global const double *before, __global const double *after)
+static bool may_fall(__global struct lanes_room *room, int h)
 {
-    struct point at = point_of(r, A(argument));
-    D(now_t) = D(t_before);
+    struct point at = point_of(room, FROM(room->now.t), room->scratch.argument, h);
+    OF(now.t) = OF(t_before);
+    set_inputs(room, OF(now.t), room->scratch.input + N_IN, h);
     for (int i = 0; i < N; i++) {
-        if (!(after[i] < 0 && !(before[i] < 0)))
+        double before = PART(room->y_before, i), after = PART(room->y, i);
+        if (!(after < 0 && !(before < 0)))
             continue;
         for (int e = 0; e < N; e++)
-            A(argument)[e] = e == i ? 0 : before[e];
-        lanes_rhs(&at, A(scratch));
-        if (!(A(scratch)[i] < -0.01 * (before[i] - after[i]) / D(h_used)))
+            PART(room->scratch.argument, e) = e == i ? 0 : PART(room->y_before, e);
+        lanes_rhs(&at, FROM(room->scratch.right));
+        if (!(PART(room->scratch.right, i) < -0.01 * (before - after) / OF(h_used)))
             return false;
-        bool is_far = before[i] > 0 && -after[i] > POSITIVE_ERRORS * (D(rtol) * before[i] + A(beyond)[i]);
-        L(n_rhs) += 1 + is_far; /* as often as the CPU calls it */
+        double error = OF(tolerance.rtol) * before + PART(room->tolerance.beyond, i);
+        OF(n_rhs) += 1 + (before > 0 && -after > POSITIVE_ERRORS * error); /* as often as the CPU calls it */
     }
     return true;
 }
 
 /* Answers what the latest step has reached; what the driver does after an attempt (drive.c). */
-static void follow_up(__global double *r)
+static void follow_up(__global struct lanes_room *room, int h)
 {
-    __global const double *y = Y(L(flip));
-    L(first_time) = L(last_time) = L(i_time);
-    while (A(time)[L(i_time)] <= D(t)) {
-        answer(r);
-        L(i_time) += 1;
-        L(last_time) = L(i_time);
-        if (L(i_time) == L(n_time)) {
-            L(status) = DONE;
+    OF(first_time) = OF(last_time) = OF(i_time);
+    while (PART(room->time, OF(i_time)) <= OF(t)) {
+        answer(room, h);
+        OF(i_time) += 1;
+        OF(last_time) = OF(i_time);
+        if (OF(i_time) == OF(n_time)) {
+            OF(status) = DONE;
             return;
         }
-        if (L(grows) && look(r, y)) {
-            L(status) = UNCERTAIN;
+        if (OF(grows) && look(room, h)) {
+            OF(status) = UNCERTAIN;
             return;
         }
     }
-    bool failed = !(D(h) > 4 * DBL_EPSILON * fabs(D(t)) + DBL_MIN);
-    if (failed && L(method) == IMPLICIT)
-        L(status) = FAILED;
-    else if (L(n_step) >= L(max_steps))
-        L(status) = SPENT;
+    if (is_stuck(room, h) && OF(method) == METHOD_IMPLICIT)
+        OF(status) = FAILED;
+    else if (is_spent(room, h))
+        OF(status) = SPENT;
+}
+
+/* What the columns have found. */
+static void add_columns(__global struct lanes_room *room, __global struct room_columns *own, struct attempt *now, int h)
+{
+    for (long c = 0; c < OF(n_column); c++)
+        if (own->active[c]) {
+            now->good = now->good && own->finite[c] == 0;
+            now->worst = own->most[c] > now->worst ? own->most[c] : now->worst;
+        }
+}
+
+/* The new numbers go where the old ones were, and the reverse. */
+static void move(__global struct lanes_room *room, int h)
+{
+    OF(flip) = 1 - OF(flip);
+    for (int i = 0; i < N; i++) {
+        double before = PART(room->y, i);
+        PART(room->y, i) = PART(room->y_before, i);
+        PART(room->y_before, i) = before;
+    }
 }
 
 /* Ends an attempt, and answers what it has reached. */
 __kernel void conclude(__global double *memory, int n_evaluation)
 {
     size_t w = get_global_id(0);
-    if (w >= (size_t)n_evaluation)
+    __global struct lanes_room *room = room_of(memory, w);
+    int h = w % GROUP;
+    if (w >= (size_t)n_evaluation || OF(status) != LIVE)
         return;
-    __global double *r = memory + w * RECORD;
-    if (L(status) != LIVE)
-        return;
-    double worst = D(worst);
-    bool good = L(good);
-    for (long c = 0; c < L(n_column); c++)
-        if (LONGS(active)[c]) {
-            good = good && A(finite)[c] == 0;
-            worst = A(most)[c] > worst ? A(most)[c] : worst;
-        }
-    L(good) = good;
-    bool is_implicit = L(method) == IMPLICIT;
-    double by = is_implicit ? D(accepted_implicit) : D(accepted_explicit);
-    D(worst) = worst * (is_implicit || !L(has_inside) ? by : by * D(by_inside));
-    worst = is_implicit ? check_inside(r) : D(worst);
-    bool accepted = good && L(safe) && worst <= 1;
-    control(r, accepted, worst);
-    L(fresh) = 0;
-    D(t_before) = D(t);
-    D(h_used) = D(now_h);
-    D(t) = accepted ? D(end) : D(t);
-    D(t_calm) = L(sign) ? D(t_calm) : D(t);
-    long less = L(sign) || !accepted ? 0 : L(n_sign) < NO_SIGN ? L(n_sign) : NO_SIGN;
-    L(n_sign) = L(n_sign) + L(sign) - less;
-    if (accepted) {
-        L(flip) = 1 - L(flip);
-        if (FOLLOWS_SIZES)
-            follow_sizes(r, Y(1 - L(flip)), Y(L(flip)));
-    }
-    /* what the driver looks at (drive.c) */
-    __global const double *y = Y(L(flip)), *y_before = Y(1 - L(flip));
-    bool fell = false, failed = !(D(h) > 4 * DBL_EPSILON * fabs(D(t)) + DBL_MIN);
-    for (int i = 0; i < N; i++)
-        fell = fell || (y[i] < 0 && !(y_before[i] < 0));
-    L(turned) = L(n_sign) >= L(patience) || (!is_implicit && (D(t) >= D(t_turn) || failed));
-    if (accepted && fell && !may_fall(r, y_before, y))
-        L(status) = FELL;
+    struct attempt now = take_attempt(room, h);
+    add_columns(room, columns_of(memory, w), &now, h);
+    bool is_implicit = OF(method) == METHOD_IMPLICIT;
+    now.worst *= is_implicit ? OF(control.by_accepted) : by_explicit(room, &now, h);
+    if (is_implicit)
+        check_inside(room, &now, h);
+    bool accepted = now.good && now.safe && now.worst <= 1;
+    control(room, &now, accepted, METHOD_NOW, h);
+    OF(fresh) = 0;
+    advance_time(room, &now, accepted, h);
+    if (accepted)
+        move(room, h);
+    if (accepted && FOLLOWS_SIZES)
+        follow_sizes(room, now.h, 1, h);
+    OF(turned) = is_turned(room, h) || (!is_implicit && is_stuck(room, h));
+    if (accepted && has_fallen(room, h) && !may_fall(room, h))
+        OF(status) = FELL;
     else
-        follow_up(r);
+        follow_up(room, h);
 }
 
 /* Goes on where the host has estimated the reach of states. */
 __kernel void go_on(__global double *memory, int n_evaluation)
 {
     size_t w = get_global_id(0);
+    __global struct lanes_room *room = room_of(memory, w);
+    int h = w % GROUP;
     if (w >= (size_t)n_evaluation)
         return;
-    __global double *r = memory + w * RECORD;
-    L(first_time) = L(last_time) = 0;
-    if (L(status) != LOOKED)
+    OF(first_time) = OF(last_time) = 0;
+    if (OF(status) != LOOKED)
         return;
-    L(status) = LIVE;
-    follow_up(r);
+    OF(status) = LIVE;
+    follow_up(room, h);
 }
 
 /* The derivatives of the rows that the latest attempt has answered. */
@@ -706,62 +478,73 @@ __kernel void rows(__global double *memory, int n_evaluation)
 {
     size_t w = get_global_id(0) / NC;
     long c = (long)(get_global_id(0) % NC);
-    if (w >= (size_t)n_evaluation)
+    __global struct lanes_room *room = room_of(memory, w);
+    __global struct room_columns *own = columns_of(memory, w);
+    int h = w % GROUP;
+    if (w >= (size_t)n_evaluation || OF(first_time) >= OF(last_time) || c >= OF(n_column))
         return;
-    __global double *r = memory + w * RECORD;
-    if (L(first_time) >= L(last_time) || c >= L(n_column))
-        return;
-    long flip = L(flip), j = LONGS(id)[c], n_stage = N_INSIDE;
-    double share = D(rtol) * D(fraction), square = share * share, weight[N_SLOPE], before, s, odd = 0, column[N];
-    bool active = LONGS(active)[c];
-    for (long i = L(first_time); i < L(last_time); i++) {
-        __global const double *y = A(inside) + i * N, *values = A(values) + i * N_OBSERVE;
-        weigh(r, A(time)[i], weight, &before, &s);
+    long j = own->id[c], n_stage = METHOD_NOW->n_stage;
+    double share = OF(tolerance.rtol) * OF(tolerance.fraction), square = share * share, odd = 0, column[N];
+    __global double *after = OF(flip) ? own->sens_other[0] : own->sens[0];
+    __global double *before = OF(flip) ? own->sens[0] : own->sens_other[0];
+    bool active = own->active[c];
+    for (long i = OF(first_time); i < OF(last_time); i++) {
+        struct weights weights = weights_at(room, i, h);
+        __global double *values = FROM(room->values[i]);
         for (int e = 0; e < N; e++) {
-            double end = SENS(flip)[e * NC + c], sum = fused(before, SENS(1 - flip)[e * NC + c], s * end);
-            for (int k = 0; k < n_stage && s != 1; k++)
-                sum = fused(weight[k], SENS_STAGE(k)[e * NC + c], sum);
-            double sens = s == 1 ? end : sum, least = square * A(size)[e];
-            bool vanished = FOLLOWS_SIZES && fabs(y[e]) <= least && fabs(sens) <= least * A(unit)[c];
-            column[e] = vanished ? 0 : sens;
+            double end = after[e * NC + c], sum = fused(weights.before, before[e * NC + c], weights.after * end);
+            for (int k = 0; k < n_stage && !weights.at_end; k++)
+                sum = fused(weights.stage[k], own->stage[k * N + e][c], sum);
+            double sens = weights.at_end ? end : sum, least = square * PART(room->tolerance.size, e);
+            bool vanished = fabs(PART(room->inside[i], e)) <= least && fabs(sens) <= least * own->unit[c];
+            column[e] = FOLLOWS_SIZES && vanished ? 0 : sens;
         }
-        for (long row = LONGS(row_of)[i]; row < LONGS(row_of)[i + 1]; row++) {
-            long o = LONGS(observable)[row];
+        for (long row = PART(room->row_of, i); row < PART(room->row_of, i + 1); row++) {
+            long o = PART(room->observable, row);
             double sum = 0;
             for (int k = observe_start[o]; k < observe_start[o + 1]; k++)
-                sum = fused(values[observe_value[k]], column[observe_row[k]], sum);
+                sum = fused(get(values, observe_value[k], 0), column[observe_row[k]], sum);
             odd += active ? 0 * sum : 0;
             sum = active ? sum : 0;
             for (int k = direct_start[j]; k < direct_start[j + 1]; k++)
                 if (direct_row[k] == o)
-                    sum += values[DIRECT + k];
+                    sum += get(values, DIRECT + k, 0);
             odd += 0 * sum;
-            A(derivative)[row * NC + c] = sum;
+            own->derivative[row][c] = sum;
         }
     }
     if (odd != 0)
-        L(status) = ODD;
+        OF(status) = ODD;
 }
 
-/* Copies records, whose numbers are in `which`, from or to a buffer of n_number each; the first `first` numbers of a record
- * are left out. */
-__kernel void load(__global double *memory, __global const int *which, __global const double *from, int n, int n_number, int first)
+/* Number k of a part of a record (gpu/record.h): n numbers of the room from `first` on, then those of the columns. */
+static __global double *place_of(__global double *memory, size_t w, size_t k, int first, int n, int first_of_columns)
 {
-    size_t k = get_global_id(0);
-    if (k < (size_t)n * n_number)
-        memory[(size_t)which[k / n_number] * RECORD + first + k % n_number] = from[k];
+    __global double *group = memory + w / GROUP * GROUP * RECORD;
+    return k < (size_t)n ? group + (first + k) * GROUP + w % GROUP
+                         : (__global double *)columns_of(memory, w) + first_of_columns + (k - n);
 }
-__kernel void store(__global const double *memory, __global const int *which, __global double *to, int n, int n_number, int first)
+/* Copies that part of records, whose numbers are in `which`, from or to a buffer of n_number each. */
+__kernel void load(__global double *memory, __global const int *which, __global const double *from, int n_record, int n_number,
+                   int first, int n, int first_of_columns)
 {
     size_t k = get_global_id(0);
-    if (k < (size_t)n * n_number)
-        to[k] = memory[(size_t)which[k / n_number] * RECORD + first + k % n_number];
+    if (k < (size_t)n_record * n_number)
+        *place_of(memory, which[k / n_number], k % n_number, first, n, first_of_columns) = from[k];
+}
+__kernel void store(__global double *memory, __global const int *which, __global double *to, int n_record, int n_number,
+                    int first, int n, int first_of_columns)
+{
+    size_t k = get_global_id(0);
+    if (k < (size_t)n_record * n_number)
+        to[k] = *place_of(memory, which[k / n_number], k % n_number, first, n, first_of_columns);
 }
 /* The status of each evaluation. */
-__kernel void report(__global const double *memory, __global int *status, int n_evaluation)
+__kernel void report(__global double *memory, __global int *status, int n_evaluation)
 {
     size_t w = get_global_id(0);
-    __global const double *r = memory + w * RECORD;
+    __global struct lanes_room *room = room_of(memory, w);
+    int h = w % GROUP;
     if (w < (size_t)n_evaluation)
-        status[w] = (int)((__global const long *)r)[O_status];
+        status[w] = (int)OF(status);
 }

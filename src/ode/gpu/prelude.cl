@@ -1,17 +1,12 @@
 /* Attempts at steps on a GPU, one evaluation for each work-item, and one column of its sensitivities where columns are computed.
- * What ode/lanes does in one lane is done here with the same operations in the same order, so that the bits are the same: the
- * kernels of both must be changed together. Before this text come sizes and tables (gpu/text.c), behind it the model.
+ * What ode/lanes does in one lane is done here with the same operations in the same order, so that the bits are the same: by the
+ * same text where it is the same (ode/lanes/step_*.h), else the kernels of both must be changed together. The program: sizes and
+ * tables (gpu/record.c), these words, the model, linear algebra, words.cl, the texts of lanes, kernel.cl.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
 
-/* An evaluation's record: numbers by name, arrays (gpu/record.h). */
-#define D(name) r[O_##name]
-#define L(name) ((__global long *)r)[O_##name]
-#define A(name) (r + O_##name)
-#define LONGS(name) ((__global long *)r + O_##name)
-
-/* What the model's functions are written in. */
+/* What the model's functions are written in. Numbers of an evaluation are GROUP apart (gpu/record.h). */
 struct point {
     __global const double *t, *y, *p, *covariate, *work, *direction, *input, *input_slope;
 };
@@ -23,8 +18,8 @@ typedef long mask;
 #define lanes_from(at, k) (*(at))
 #define STIFFIT_LANES 1
 #define WIDTH 1
-#define get(from, i, k) ((from)[i])
-#define put(to, i, k, value) ((to)[i] = (value))
+#define get(from, i, k) ((from)[(i) * GROUP])
+#define put(to, i, k, value) ((to)[(i) * GROUP] = (value))
 #define all(value) (value)
 #define opposite(which) (!(which))
 #define truth(which) ((which) ? 1.0 : 0.0)

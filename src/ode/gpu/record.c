@@ -3,33 +3,84 @@
 #include "ode/gpu/record.h"
 
 #include "model/generate/generate.h"
-#include "ode/lanes/kernel_constants.h"
-#include "ode/lanes/room.h"
 #include "ode/positive.h"
-#include "ode/tolerance_constants.h"
 
 #include <stdbool.h>
 
+/* C has no arrays of nothing. */
+static size_t some(size_t n) { return n ? n : 1; }
+
+/* The sizes in the lists of members. */
+#define SIZES(plan, size) \
+    const struct stiffit_model *abi = (plan)->abi; \
+    size_t n = (plan)->n, n_parameter = abi->n_parameter, n_covariate = abi->n_covariate, \
+           n_work = abi->n_work, n_input = abi->n_input, \
+           n_time = (size)->n_time, n_row = (size)->n_row, \
+           n_column = (size)->n_column, n_derive = (plan)->n_derive, n_curve = (plan)->n_curve, \
+           n_entry = (plan)->n_entry, n_factor = (plan)->n_factor, n_observe = (plan)->n_observe;
+
 struct record record_of(const struct lanes_plan *plan, const struct record_size *size)
 {
-    const struct stiffit_model *abi = plan->abi;
-    size_t n = plan->n, n_parameter = abi->n_parameter, n_covariate = abi->n_covariate,
-           n_work = abi->n_work;
-    size_t n_time = size->n_time, n_row = size->n_row, n_column = size->n_column,
-           n_derive = plan->n_derive;
-    size_t n_curve = plan->n_curve, n_entry = plan->n_entry, n_factor = plan->n_factor,
-           n_observe = plan->n_observe;
     struct record record = {0};
-#define PLACE(name, count) record.name = record.n_number, record.n_number += count;
-    RECORD_HEAD(PLACE)
-    record.n_head = record.n_number;
-    RECORD_INPUT(PLACE)
-    record.n_input = record.n_number;
-    RECORD_SCRATCH(PLACE)
-    record.n_scratch = record.n_number;
-    RECORD_ANSWER(PLACE)
-#undef PLACE
+    size_t at = 0, skipped = 0;
+    SIZES(plan, size)
+#define ONE(type, name) record.name = at++ - skipped;
+#define MANY(type, name, count) record.name = at - skipped, at += some(count);
+#define ROWS(type, name, rows, count) MANY(type, name, some(rows) * some(count))
+#define NO_ONE(type, name) at++;
+#define NO_MANY(type, name, count) at += some(count);
+#define NO_ROWS(type, name, rows, count) NO_MANY(type, name, some(rows) * some(count))
+    RECORD_HEAD(ONE, MANY, ROWS, NOTHING, NONE)
+    record.head.n = at;
+    RECORD_INPUT(ONE, MANY, ROWS, NOTHING, NONE)
+    record.input.n = at;
+    RECORD_SCRATCH(NO_ONE, NO_MANY, NO_ROWS, NOTHING, NONE)
+    record.answer.first = skipped = at;
+    RECORD_ANSWER(ONE, MANY, ROWS, NOTHING, NONE)
+    record.answer.n = at - skipped;
+    record.n_room = at;
+    /* of columns, in copies behind the others */
+    skipped = record.n_room - record.input.n;
+    COLUMNS_INPUT(MANY, ROWS)
+    record.input.n_of_columns = at - record.n_room;
+    COLUMNS_SCRATCH(NO_MANY, NO_ROWS)
+    record.answer.first_of_columns = at - record.n_room;
+    skipped = at - record.answer.n;
+    COLUMNS_ANSWER(MANY, ROWS)
+    record.n_columns = at - record.n_room;
+    record.answer.n_of_columns = record.n_columns - record.answer.first_of_columns;
+#undef ONE
+#undef MANY
+#undef ROWS
     return record;
+}
+
+/* The same as a struct for the device. */
+static void put_structs(const struct lanes_plan *plan, const struct record_size *size, FILE *out)
+{
+    SIZES(plan, size)
+#define ONE(type, name) fprintf(out, "    %s %s[GROUP];\n", #type, #name);
+#define MANY(type, name, count) \
+    fprintf(out, "    %s %s[%zu][GROUP];\n", #type, #name, some(count));
+#define ROWS(type, name, rows, count) \
+    fprintf(out, "    %s %s[%zu][%zu][GROUP];\n", #type, #name, some(rows), some(count));
+#define OPEN fputs("    struct {\n", out);
+#define CLOSE(name) fprintf(out, "    } %s;\n", #name);
+    fputs("struct lanes_room {\n", out);
+    RECORD_HEAD(ONE, MANY, ROWS, OPEN, CLOSE)
+    RECORD_INPUT(ONE, MANY, ROWS, OPEN, CLOSE)
+    RECORD_SCRATCH(ONE, MANY, ROWS, OPEN, CLOSE)
+    RECORD_ANSWER(ONE, MANY, ROWS, OPEN, CLOSE)
+#undef MANY
+#undef ROWS
+#define MANY(type, name, count) fprintf(out, "    %s %s[%zu];\n", #type, #name, some(count));
+#define ROWS(type, name, rows, count) \
+    fprintf(out, "    %s %s[%zu][%zu];\n", #type, #name, some(rows), some(count));
+    fputs("};\nstruct room_columns {\n", out);
+    COLUMNS_INPUT(MANY, ROWS)
+    COLUMNS_SCRATCH(MANY, ROWS)
+    COLUMNS_ANSWER(MANY, ROWS)
+    fputs("};\n", out);
 }
 
 void record_entries(const struct lanes_plan *plan, size_t n_id, int16_t *entry)
@@ -38,20 +89,6 @@ void record_entries(const struct lanes_plan *plan, size_t n_id, int16_t *entry)
         entry[i] = -1;
     for (size_t k = 0; k < plan->n_entry; k++)
         entry[(size_t)plan->entry[k].parameter * plan->n + (size_t)plan->entry[k].row] = (int16_t)k;
-}
-
-static void put_doubles(FILE *out, const char *name, size_t n_row, size_t n_column, size_t stride,
-                        const double *number)
-{
-    fprintf(out, "__constant double %s[%zu]", name, n_row);
-    fprintf(out, n_column > 1 ? "[%zu] = {\n" : " = {\n", n_column);
-    for (size_t i = 0; i < n_row; i++) {
-        fputs(n_column > 1 ? "{" : "", out);
-        for (size_t j = 0; j < n_column; j++)
-            fprintf(out, "%a, ", number[i * stride + j]);
-        fputs(n_column > 1 ? "},\n" : "\n", out);
-    }
-    fputs("};\n", out);
 }
 
 static void put_integers(FILE *out, const char *name, size_t n, const int32_t *number,
@@ -75,51 +112,10 @@ static void put_rows(FILE *out, const char *name, const struct lanes_rows *rows,
     put_integers(out, part, n_term, &rows->term->row, 2);
 }
 
-static void put_methods(FILE *out)
-{
-    const struct lanes_method *implicit = lanes_methods[METHOD_IMPLICIT],
-                              *explicit = lanes_methods[METHOD_EXPLICIT];
-    fprintf(out,
-            "enum { EXPLICIT = %d, IMPLICIT = %d, N_STAGE = %d, CHAIN = %d, N_SLOPE = %d, "
-            "LAST_SLOPE = N_SLOPE - 1 };\n",
-            METHOD_EXPLICIT, METHOD_IMPLICIT, implicit->n_stage, implicit->chain,
-            explicit->n_stage);
-    fprintf(out,
-            "enum { IMPLICIT_DENSE = %d, EXPLICIT_DENSE = %d, IMPLICIT_ORDER = %d, EXPLICIT_ORDER "
-            "= %d };\n",
-            implicit->n_dense, explicit->n_dense, implicit->order_error, explicit->order_error);
-    fprintf(out, "#define IMPLICIT_GAMMA %a\n", implicit->gamma);
-    put_doubles(out, "implicit_alpha", METHOD_STAGES, 1, 1, implicit->alpha);
-    put_doubles(out, "implicit_gamma", METHOD_STAGES, 1, 1, implicit->gamma_i);
-    put_doubles(out, "implicit_a", METHOD_STAGES, METHOD_STAGES, METHOD_STAGES, implicit->a[0]);
-    put_doubles(out, "implicit_c", METHOD_STAGES, METHOD_STAGES, METHOD_STAGES, implicit->c[0]);
-    put_doubles(out, "implicit_dense", METHOD_DENSE, METHOD_STAGES, METHOD_STAGES,
-                implicit->dense[0]);
-    put_doubles(out, "explicit_alpha", METHOD_STAGES, 1, 1, explicit->alpha);
-    put_doubles(out, "explicit_error", METHOD_STAGES, 1, 1, explicit->error);
-    put_doubles(out, "explicit_a", METHOD_STAGES, METHOD_STAGES, METHOD_STAGES, explicit->a[0]);
-    put_doubles(out, "explicit_dense", METHOD_DENSE, METHOD_STAGES, METHOD_STAGES,
-                explicit->dense[0]);
-}
-
+/* What the kernel takes from the host's headers. */
 static void put_constants(FILE *out)
 {
-#define CONSTANT(name) fprintf(out, "#define %s (%a)\n", #name, (double)(name));
-    CONSTANT(GROW) CONSTANT(GROW_EXPLICIT) CONSTANT(FAR_BELOW) CONSTANT(SHARE_BELOW)
-    CONSTANT(SHRINK) CONSTANT(SAFETY)
-    CONSTANT(LEAST_ERROR) CONSTANT(SHRINK_FIRST) CONSTANT(UNSAFE) CONSTANT(ACCEPTED_INSIDE)
-    CONSTANT(UNSTABLE) CONSTANT(SEEN) CONSTANT(AT_REST) CONSTANT(LARGE)
-    CONSTANT(CALM) CONSTANT(ROOM_STRETCH) CONSTANT(TOLERANCE_FRACTION) CONSTANT(TOLERANCE_YOUNG)
-    CONSTANT(TOLERANCE_REST)
-    CONSTANT(TOLERANCE_GROWN) CONSTANT(TOLERANCE_ROUNDING) CONSTANT(TOLERANCE_NOISE)
-    CONSTANT(TOLERANCE_TINY)
-    CONSTANT(TOLERANCE_EFFECT) CONSTANT(TOLERANCE_DUE)
-#undef CONSTANT
-    fprintf(out, "#define POSITIVE_ERRORS (%a)\n", (double)POSITIVE_ERRORS);
-    fprintf(out, "enum { LASTING = %d, FEW_STEPS = %d };\n", LASTING, FEW_STEPS);
-    fprintf(out, "enum { SIGN = %d, SLIGHT_SIGN = %d, NO_SIGN = %d, PATIENCE_EXPLICIT = %d };\n",
-            SIGN, SLIGHT_SIGN, NO_SIGN, PATIENCE_EXPLICIT);
-    fprintf(out, "enum {");
+    fprintf(out, "#define POSITIVE_ERRORS %d\nenum {", POSITIVE_ERRORS);
 #define WORD(name) fprintf(out, " %s,", #name);
     GPU_STATUS_LIST(WORD)
 #undef WORD
@@ -133,20 +129,16 @@ void record_text(const struct lanes_plan *plan, const struct record_size *size, 
     const struct stiffit_pattern *direct = &plan->lanes->observe_parameter;
     const struct record record = record_of(plan, size);
     size_t n = plan->n, n_direct = (size_t)direct->start[abi->n_parameter];
-#define PLACE(name, count) fprintf(out, "#define O_%s %zu\n", #name, record.name);
-    RECORD_LIST(PLACE)
-#undef PLACE
-    fprintf(
-        out,
-        "#define RECORD %zu\n#define N %zu\n#define NC %zu\n#define N_DERIVE %zu\n#define N_CURVE "
-        "%zu\n"
-        "#define N_ENTRY %zu\n#define N_OBSERVE %zu\n#define FIRST_ENTRY %zu\n#define DIRECT %zu\n"
-        "#define FOLLOWS_SIZES %d\n",
-        record.n_number, n, size->n_column, plan->n_derive, plan->n_curve, plan->n_entry,
-        plan->n_observe, n + (size_t)plan->lanes->by_state.start[n + 1],
-        (size_t)abi->n_observable + (size_t)plan->lanes->observe_state.start[n], follows_sizes);
+    fprintf(out,
+            "#define GROUP %d\n#define RECORD %zu\n#define N_ROOM %zu\n#define N %zu\n"
+            "#define NC %zu\n#define N_DERIVE %zu\n#define FIRST_ENTRY %zu\n#define DIRECT %zu\n"
+            "#define FOLLOWS_SIZES %d\n#define N_IN %u\n",
+            RECORD_GROUP, record.n_room + record.n_columns, record.n_room, n, size->n_column,
+            plan->n_derive, n + (size_t)plan->lanes->by_state.start[n + 1],
+            (size_t)abi->n_observable + (size_t)plan->lanes->observe_state.start[n],
+            follows_sizes, (unsigned)abi->n_input);
+    put_structs(plan, size, out);
     put_constants(out);
-    put_methods(out);
     put_rows(out, "jacobian", &plan->jacobian, n);
     put_rows(out, "observe", &plan->observe, abi->n_observable);
     put_integers(out, "direct_start", abi->n_parameter + 1, direct->start, 1);
@@ -165,8 +157,8 @@ static void put_factorize(const struct lanes_plan *plan, FILE *out)
 static void put_factors(const struct lanes_rows *rows, size_t row, FILE *out)
 {
     for (int32_t k = rows->start[row]; k < rows->start[row + 1]; k++)
-        fprintf(out, "x%zu = fused(-factor[%d], x%d, x%zu);\n", row, (int)rows->term[k].value,
-                (int)rows->term[k].row, row);
+        fprintf(out, "x%zu = fused(-get(factor, %d, 0), x%d, x%zu);\n", row,
+                (int)rows->term[k].value, (int)rows->term[k].row, row);
 }
 
 /* The solution for the states, or for a column, with what the model adds to its right-hand side. */
@@ -177,18 +169,20 @@ static void put_solve(const struct lanes_plan *plan, bool is_column, FILE *out)
                       "double *factor,\n"
                       "    const double *s, const double *argument, const double *right, double "
                       "*out)\n{\n"
-                    : "static void solve(__global const double *factor, const double *right, "
-                      "double *out)\n{\n",
+                    : "static void solve(__global const double *factor, __global const double "
+                      "*right,\n    __global double *out)\n{\n",
           out);
     for (size_t k = 0; k < n; k++) {
         size_t row = (size_t)plan->order[k];
-        fprintf(out, "double x%zu = right[%zu];\n", row, row);
+        fprintf(out,
+                is_column ? "double x%zu = right[%zu];\n" : "double x%zu = get(right, %zu, 0);\n",
+                row, row);
         for (int32_t q = plan->forward.start[row]; is_column && q < plan->forward.start[row + 1];
              q++) {
             const struct lanes_term *term = &plan->forward.term[q];
             bool is_argument = (size_t)term->row >= n;
-            fprintf(out, "x%zu = fused(derived[%d], %s[%zu], x%zu);\n", row, (int)term->value,
-                    is_argument ? "argument" : "s",
+            fprintf(out, "x%zu = fused(get(derived, %d, 0), %s[%zu], x%zu);\n", row,
+                    (int)term->value, is_argument ? "argument" : "s",
                     is_argument ? (size_t)term->row - n : (size_t)term->row, row);
         }
         put_factors(&plan->lower, row, out);
@@ -196,8 +190,8 @@ static void put_solve(const struct lanes_plan *plan, bool is_column, FILE *out)
     for (size_t k = n; k-- > 0;) {
         size_t row = (size_t)plan->order[k];
         put_factors(&plan->upper, row, out);
-        fprintf(out, "x%zu *= factor[%d];\nout[%zu] = x%zu;\n", row, (int)plan->diagonal[row], row,
-                row);
+        fprintf(out, "x%zu *= get(factor, %d, 0);\n", row, (int)plan->diagonal[row]);
+        fprintf(out, is_column ? "out[%zu] = x%zu;\n" : "put(out, %zu, 0, x%zu);\n", row, row);
     }
     fputs("}\n", out);
 }
@@ -210,7 +204,7 @@ static void put_slope(const struct lanes_plan *plan, FILE *out)
     for (size_t row = 0; row < plan->n; row++) {
         fprintf(out, "double x%zu = 0.0;\n", row);
         for (int32_t k = plan->jacobian.start[row]; k < plan->jacobian.start[row + 1]; k++)
-            fprintf(out, "x%zu = fused(derived[%d], from[%d], x%zu);\n", row,
+            fprintf(out, "x%zu = fused(get(derived, %d, 0), from[%d], x%zu);\n", row,
                     (int)plan->jacobian.term[k].value, (int)plan->jacobian.term[k].row, row);
         fprintf(out, "out[%zu] = x%zu;\n", row, row);
     }
@@ -223,19 +217,19 @@ void record_algebra(const struct lanes_plan *plan, FILE *out)
     put_solve(plan, false, out);
     put_solve(plan, true, out);
     put_slope(plan, out);
-    fputs("static void add_by_time(__global const double *derived, double direct, double "
+    fputs("static void add_by_time(__global const double *derived, double direct, __global double "
           "*right)\n{\n",
           out);
     for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
-        fprintf(out, "right[%d] = fused(direct, derived[%d], right[%d]);\n", (int)term->row,
-                (int)term->value, (int)term->row);
+        fprintf(out, "put(right, %d, 0, fused(direct, get(derived, %d, 0), get(right, %d, 0)));\n",
+                (int)term->row, (int)term->value, (int)term->row);
     fputs("}\nstatic void set_entries(__global const double *derived, __global double *entry)\n{\n",
           out);
     for (size_t k = 0; k < plan->n_entry; k++) {
-        fprintf(out, "entry[%zu] = derived[%d]", k, (int)plan->entry[k].value);
+        fprintf(out, "put(entry, %zu, 0, get(derived, %d, 0)", k, (int)plan->entry[k].value);
         if (plan->entry[k].curve >= 0)
-            fprintf(out, " + derived[N_DERIVE + %d]", (int)plan->entry[k].curve);
-        fputs(";\n", out);
+            fprintf(out, " + get(derived, N_DERIVE + %d, 0)", (int)plan->entry[k].curve);
+        fputs(");\n", out);
     }
     fputs("}\n", out);
 }

@@ -1,5 +1,7 @@
-/* What a device holds of an evaluation: numbers of 8 bytes, floating or whole, one record after
- * the other. The host writes the first ones, and reads the head and the answer.
+/* What a device holds of an evaluation: numbers of 8 bytes, floating or whole. Those that a
+ * work-item for each evaluation reads and writes lie side by side for RECORD_GROUP evaluations,
+ * as in lanes: neighbouring work-items then touch neighbouring numbers. Behind them, those of
+ * columns follow, one evaluation after the other, column by column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -17,46 +19,93 @@
 #define GPU_STATUS(name) GPU_##name,
 enum gpu_status { GPU_STATUS_LIST(GPU_STATUS) N_GPU_STATUS };
 
+/* As many as run in step on GPUs; also the work-items of a group. */
+enum { RECORD_GROUP = 32 };
+
 /* Sizes of a program's records. */
 struct record_size {
     size_t n_column, n_time, n_row; /* the most of an evaluation */
 };
 
-/* X(name, numbers): names as in struct lanes_room and struct lane, with sizes N (states), NC
- * (columns), ... of the program. */
-#define RECORD_HEAD(X) \
-    X(status, 1) X(t, 1) X(is_stiff, 1) X(stiff_from, 1) X(n_step, 1) X(n_explicit, 1) \
-    X(n_implicit, 1) X(n_attempt, 1) X(method, 1) X(n_rhs, 1) X(n_jacobian, 1)
-#define RECORD_INPUT(X) \
-    X(n_column, 1) X(i_time, 1) X(n_time, 1) X(flip, 1) X(turned, 1) X(fresh, 1) X(rejected, 1) \
-    X(grows, 1) X(is_relative, 1) X(max_steps, 1) X(n_sign, 1) X(patience, 1) \
-    X(patience_back, 1) X(trouble, 1) X(t0, 1) X(h, 1) X(t_stop, 1) X(longest, 1) X(since, 1) \
-    X(until, 1) X(rtol, 1) X(fraction, 1) X(at_rest, 1) X(accepted_explicit, 1) X(by_inside, 1) \
-    X(accepted_implicit, 1) X(log_h, 1) X(log_error, 1) X(t_turn, 1) X(t_calm, 1) \
-    X(part_explicit, 1) X(part_implicit, 1) X(p, n_parameter) X(covariate, n_covariate) \
-    X(work, n_work) X(y, n) X(size, n) X(guess, n) X(beyond, n) X(born, n) X(reach, n) X(noise, n) \
-    X(time, n_time) X(row_of, n_time + 1) X(observable, n_row) X(id, n_column) X(active, n_column) \
-    X(unit, n_column) X(sens, n * n_column)
-#define RECORD_SCRATCH(X) \
-    X(y_other, n) X(first_time, 1) X(last_time, 1) X(t_before, 1) X(h_used, 1) X(base_t, 1) \
-    X(now_t, 1) X(now_h, 1) X(end, 1) X(cut, 1) X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) \
-    X(worst, 1) X(slope, 2 * n) X(stage, METHOD_STAGES * (n + 1)) \
-    X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) \
-    X(factor, n_factor) X(argument, n) X(base, n) X(scratch, n) X(most, n_column) \
-    X(finite, n_column) X(sens_other, n * n_column) X(sens_slope, 2 * n * n_column) \
-    X(sens_stage, METHOD_STAGES * n * n_column) X(inside, n_time * n) \
-    X(values, n_time * n_observe)
-#define RECORD_ANSWER(X) X(prediction, n_row) X(excess, n_row) X(derivative, n_row * n_column)
-#define RECORD_LIST(X) RECORD_HEAD(X) RECORD_INPUT(X) RECORD_SCRATCH(X) RECORD_ANSWER(X)
+/* The members of struct lanes_room on a device, with the names that they have in ode/lanes/room.h
+ * where files step_*.h use them: ONE(type, name), MANY(type, name, numbers), and ROWS(type, name,
+ * rows, numbers); OPEN and CLOSE(name) make a struct of what is between them. Sizes are n
+ * (states), n_column, ... of the program. */
+#define RECORD_HEAD(ONE, MANY, ROWS, OPEN, CLOSE) \
+    ONE(long, status) ONE(double, t) ONE(long, method) ONE(long, is_stiff) \
+    ONE(double, stiff_from) ONE(long, n_explicit) ONE(long, n_implicit) ONE(long, n_rhs) \
+    ONE(long, n_jacobian) \
+    OPEN ONE(long, n_step) ONE(long, n_attempt) ONE(long, max_steps) ONE(long, n_sign) \
+    ONE(long, patience) ONE(long, rejected) ONE(long, trouble) ONE(double, by_accepted) \
+    ONE(double, by_inside) ONE(double, log_h) ONE(double, log_error) ONE(double, t_turn) \
+    ONE(double, t_calm) CLOSE(control)
+#define RECORD_INPUT(ONE, MANY, ROWS, OPEN, CLOSE) \
+    ONE(long, n_column) ONE(long, i_time) ONE(long, n_time) ONE(long, flip) ONE(long, turned) \
+    ONE(long, fresh) ONE(long, grows) ONE(long, patience_back) ONE(double, t0) ONE(double, h) \
+    ONE(double, t_stop) ONE(double, longest) MANY(double, accepted, N_METHOD) \
+    MANY(double, part_of, N_METHOD) \
+    OPEN ONE(double, since) ONE(double, until) MANY(double, input_since, n_input) \
+    MANY(double, input_value, n_input) MANY(double, input_slope, n_input) CLOSE(outside) \
+    MANY(double, p, n_parameter) MANY(double, covariate, n_covariate) MANY(double, work, n_work) \
+    MANY(double, y, n) \
+    OPEN ONE(double, rtol) ONE(double, fraction) ONE(double, at_rest) ONE(long, is_relative) \
+    MANY(double, size, n) MANY(double, guess, n) MANY(double, beyond, n) MANY(double, born, n) \
+    MANY(double, reach, n) MANY(double, noise, n) CLOSE(tolerance) \
+    MANY(double, time, n_time) MANY(long, row_of, n_time + 1) MANY(long, observable, n_row)
+#define RECORD_SCRATCH(ONE, MANY, ROWS, OPEN, CLOSE) \
+    MANY(double, y_before, n) ONE(long, first_time) ONE(long, last_time) ONE(double, t_before) \
+    ONE(double, h_used) ONE(double, t_next) ONE(double, t_later) ONE(double, t_part) \
+    ONE(long, advanced) \
+    OPEN ONE(double, base_t) ONE(double, t) ONE(double, h) ONE(double, end) ONE(long, cut) \
+    ONE(long, good) ONE(long, safe) ONE(long, sign) ONE(double, worst) CLOSE(now) \
+    OPEN ROWS(double, stage, METHOD_STAGES, n + 1) \
+    ROWS(double, derived, METHOD_STAGES, n_derive + n_curve) \
+    ROWS(double, entry, METHOD_STAGES, n_entry) MANY(double, factor, n_factor) \
+    MANY(double, argument, n) MANY(double, base, n) MANY(double, right, n) \
+    MANY(double, input, 2 * n_input) CLOSE(scratch) \
+    ROWS(double, inside, n_time, n) ROWS(double, values, n_time, n_observe)
+#define RECORD_ANSWER(ONE, MANY, ROWS, OPEN, CLOSE) \
+    MANY(double, prediction, n_row) MANY(double, excess, n_row)
+/* Those of struct room_columns. */
+#define COLUMNS_INPUT(MANY, ROWS) \
+    MANY(long, id, n_column) MANY(long, active, n_column) MANY(double, unit, n_column) \
+    ROWS(double, sens, n, n_column)
+#define COLUMNS_SCRATCH(MANY, ROWS) \
+    MANY(double, most, n_column) MANY(double, finite, n_column) \
+    ROWS(double, sens_other, n, n_column) ROWS(double, slope, n, n_column) \
+    ROWS(double, slope_other, n, n_column) ROWS(double, stage, METHOD_STAGES * n, n_column)
+#define COLUMNS_ANSWER(MANY, ROWS) ROWS(double, derivative, n_row, n_column)
 
-/* Where each of them is in a record; n_head, ...: where the parts end. */
+/* Parts of a record that are copied: numbers of the room and of the columns. A copy holds the
+ * former, then the latter. */
+struct record_part {
+    size_t first, n, first_of_columns, n_of_columns;
+};
+
+/* Where the numbers of the input and of the answer are in a copy of these. */
 struct record {
-#define RECORD_FIELD(name, count) size_t name;
-    RECORD_LIST(RECORD_FIELD)
-#undef RECORD_FIELD
-    size_t n_head, n_input, n_scratch, n_number;
+#define NOTHING
+#define NONE(name)
+#define ONE(type, name) size_t name;
+#define MANY(type, name, count) size_t name;
+#define ROWS(type, name, rows, count) size_t name;
+    RECORD_HEAD(ONE, MANY, ROWS, NOTHING, NONE)
+    RECORD_INPUT(ONE, MANY, ROWS, NOTHING, NONE)
+    RECORD_ANSWER(ONE, MANY, ROWS, NOTHING, NONE)
+    COLUMNS_INPUT(MANY, ROWS)
+    COLUMNS_ANSWER(MANY, ROWS)
+#undef ONE
+#undef MANY
+#undef ROWS
+    struct record_part head, input, answer;
+    size_t n_room, n_columns; /* numbers of an evaluation */
 };
 struct record record_of(const struct lanes_plan *plan, const struct record_size *size);
+/* Numbers in a copy. */
+static inline size_t record_copied(const struct record_part *part)
+{
+    return part->n + part->n_of_columns;
+}
 
 /* The numbers of the columns' entries of df/dp by state: n_id x n_state, -1: none. */
 void record_entries(const struct lanes_plan *plan, size_t n_id, int16_t *entry);

@@ -5,7 +5,7 @@
 #include "ode/lanes/kernel_control.h"
 #include "ode/lanes/kernel_dense.h"
 #include "ode/lanes/kernel_explicit.h"
-#include "ode/lanes/kernel_stops.h"
+#include "ode/lanes/step_implicit.h"
 
 #ifndef KERNEL
 #define KERNEL lanes_kernel_plain
@@ -15,8 +15,7 @@
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
     plan_step(room, now, h);
-    now->per_h = 1 / now->h;
-    now->inverse = now->per_h * (1 / METHOD.gamma);
+    divide_by_step(now);
     for (int i = 1; i < METHOD.n_stage; i++)
         for (int j = 0; j < i; j++)
             now->c[i][j] = METHOD.c[i][j] * now->per_h;
@@ -45,26 +44,6 @@ static void factorize(const struct lanes_room *room, part inverse, int h)
             part *target = &PART(factor, update->target);
             *target = fused(-PART(factor, update->left), PART(factor, update->right), *target);
         }
-    }
-}
-
-/* For n numbers: the argument of stage i, x + sum a_ij u_j, into moved, which holds that of
- * stage i - 1; sum c_ij/h u_j into right. i is a constant. */
-INLINE void combine_stage(const int i, const struct attempt *now, size_t n, const lanes *x,
-                          lanes *const *stage, lanes *moved, lanes *right, int h)
-{
-    for (size_t e = 0; e < n; e++) {
-        part argument = PART(x, e), sum = {0};
-        for (int j = 0; j < i; j++) {
-            part u = PART(stage[j], e);
-            if (i < METHOD.chain)
-                argument = fused(spread(METHOD.a[i][j]), u, argument);
-            else if (j == i - 1)
-                argument = PART(moved, e) + u;
-            sum = fused(now->c[i][j], u, sum);
-        }
-        PART(moved, e) = argument;
-        PART(right, e) = sum;
     }
 }
 
@@ -142,25 +121,8 @@ static void refine(const struct lanes_room *room, const struct attempt *now, con
                    lanes *right, lanes *correction)
 {
     EACH_PART(room)
-        for (size_t i = 0; i < room->plan->n; i++) {
-            part sum = fused(-now[h].inverse, PART(x, i), PART(right, i));
-            add_terms(&room->plan->jacobian, i, room->scratch.derived[0], x, 1, false, &sum, h);
-            PART(right, i) = sum;
-        }
+        set_residual(room, &now[h], x, right, h);
     solve(room, 0, 1, NULL, right, correction);
-}
-
-/* Finds the lanes in which x, the first stage, is accurate: its correction is small. */
-static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x,
-                      const lanes *correction)
-{
-    EACH_PART(room)
-        for (size_t i = 0; i < room->plan->n; i++) {
-            part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
-            part tolerance = fused(PART(&room->tolerance.rtol, 0), size,
-                                   PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
-            now[h].safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
-        }
 }
 
 /* Stage i of a block of sensitivities. */
@@ -246,9 +208,9 @@ static void columns_stage(const struct lanes_room *room, const struct attempt *n
             EACH_PART(room) block_end(room, &now[h], block, 0, width, h); \
     }
 WIDTHS(BLOCK)
-#define ROW(width) [width] = block_##width,
+#define BY_WIDTH(width) [width] = block_##width,
 static void (*const block_by_row[])(struct lanes_room *, struct attempt *,
-                                    const struct lanes_block *, int) = {WIDTHS(ROW)};
+                                    const struct lanes_block *, int) = {WIDTHS(BY_WIDTH)};
 
 static void block_do(struct lanes_room *room, struct attempt *now, const struct lanes_block *block,
                      int i)
@@ -367,112 +329,37 @@ static void stage_do(struct lanes_room *room, struct attempt *now, struct points
         state_stage(room, now, &points->stage, &points->base, i);
     if (i == 0) {
         refine(room, now, scratch->stage[0], scratch->base, scratch->argument);
-        find_safe(room, now, scratch->stage[0], scratch->argument);
+        EACH_PART(room)
+            find_safe(room, &now[h], scratch->stage[0], scratch->argument, h);
     }
 }
 
-/* How many times larger an error of state i is than its estimate, which the Jacobian at the
- * beginning of the step damps: where stiffness has ended within the step, a state stays where it
- * was held, and the estimate is near zero. f at the last two stages, which are at the same time,
- * shows the Jacobian at the end; its change counts as one of the state's own part. */
-INLINE part released(const struct lanes_room *room, const struct attempt *now, size_t i, int h)
-{
-    const struct lanes_rows *jacobian = &room->plan->jacobian;
-    const lanes *derived = room->scratch.derived[0];
-    lanes *const *stage = room->scratch.stage;
-    const int last = METHOD.n_stage - 1;
-    part u = PART(stage[last - 1], i), own = {0};
-    part change = now->inverse * (PART(stage[last], i) - u);
-    for (int32_t k = jacobian->start[i]; k < jacobian->start[i + 1]; k++) {
-        int32_t column = jacobian->term[k].row;
-        part entry = PART(derived, jacobian->term[k].value);
-        change = fused(-entry, PART(stage[last], column), change);
-        if (column == (int32_t)i)
-            own = entry * u;
-    }
-    /* by the equations of these stages */
-    for (int j = 0; j < last - 1; j++)
-        change = fused(now->c[last - 1][j] - now->c[last][j], PART(stage[j], i), change);
-    change = fused(-now->c[last][last - 1], u, change);
-    part size = magnitude(u) * now->inverse, after = magnitude(own + change);
-    return larger((size + magnitude(own)) / (size + after + TOLERANCE_TINY), spread(1));
-}
-
-static void state_end(struct lanes_room *room, struct attempt *now, int h)
-{
-    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0};
-    for (size_t i = 0; i < room->plan->n; i++) {
-        part error = PART(room->scratch.stage[METHOD.n_stage - 1], i),
-             end = PART(room->scratch.argument, i) + error;
-        part size = larger(magnitude(PART(room->y, i)), magnitude(end)),
-             beyond = PART(room->tolerance.beyond, i);
-        part ratio = error * released(room, now, i, h) *
-                     reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
-        PART(room->y_before, i) = end;
-        PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
-        worst = larger(ratio * ratio, worst);
-        finite += 0 * end;
-    }
-    now->worst = worst;
-    now->good &= finite == 0;
-    look_for_calm(room, now, h);
-}
-
-/* The error test sees the end of a step only. Where a stiff state follows a slow one, its error
- * is small there and large inside: in lanes with a measurement inside of a step that is
- * acceptable otherwise, the error of the dense output in its middle is estimated from what it
- * leaves of the differential equation, by the linear solver. */
-static void check_inside(const struct lanes_room *room, struct attempt *now, struct points *points)
+/* Looks at the middle of the step (step_implicit.h). */
+static void check_inside(struct lanes_room *room, struct attempt *now, struct points *points)
 {
     part_mask inside[N_PART];
     unsigned any = 0;
     size_t n = room->plan->n;
-    lanes *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument;
-    lanes *input = room->scratch.input + room->plan->abi->n_input;
+    lanes *f = room->scratch.right, *input = room->scratch.input + room->plan->abi->n_input;
     EACH_PART(room) {
-        inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) &
-                    (PART(&room->t_next, 0) < now[h].end) & MASK(&room->live, 0);
+        inside[h] = needs_middle(room, &now[h], h);
         any |= bits(inside[h]);
     }
     if (!any)
         return;
     EACH_PART(room) {
         set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &points->t_stage, input, h);
-        for (size_t i = 0; i < n; i++) {
-            part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0},
-                 by_s = {0};
-            for (int k = METHOD.n_dense; k-- > 0;) {
-                part sum = {0};
-                for (int j = 0; j < METHOD.n_stage; j++)
-                    sum = fused(spread(METHOD.dense[k][j]), PART(room->scratch.stage[j], i), sum);
-                by_s = 0.5 * by_s + inner;
-                inner = 0.5 * inner + sum;
-            }
-            PART(argument, i) = 0.5 * (before + after) + 0.25 * inner;
-            PART(slope, i) = (after - before + 0.25 * by_s) * now[h].per_h;
-        }
+        set_middle(room, &now[h], h);
     }
     room->plan->lanes->rhs(&points->stage, (double *)f);
     EACH_PART(room) {
         infuse(room, room->outside.minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
-            PART(f, i) -= PART(slope, i);
+            PART(f, i) -= PART(room->scratch.base, i);
     }
-    solve(room, 0, 1, NULL, f, argument);
-    EACH_PART(room) {
-        part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
-        for (size_t i = 0; i < n; i++) {
-            part error = PART(argument, i),
-                 size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-            part weight =
-                reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
-            part ratio = error * released(room, &now[h], i, h) * weight;
-            worst = larger(ratio * ratio, worst);
-            finite += 0 * error;
-        }
-        worst = pick(finite == 0, worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)), spread(1e30));
-        now[h].worst = pick(inside[h], larger(now[h].worst, worst), now[h].worst);
-    }
+    solve(room, 0, 1, NULL, f, room->scratch.argument);
+    EACH_PART(room)
+        judge_middle(room, &now[h], inside[h], h);
 }
 
 /* An attempt in which the model's function makes all stages. */
@@ -551,7 +438,8 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
                                              .block = room->columns, .n_stage = METHOD.n_stage,
                                              .n_block = (int32_t)room->n_block};
     room->plan->algebra.stages(&all);
-    find_safe(room, now, scratch->stage[0], scratch->base);
+    EACH_PART(room)
+        find_safe(room, &now[h], scratch->stage[0], scratch->base, h);
 }
 
 static struct lanes_events attempt(struct lanes_room *room)

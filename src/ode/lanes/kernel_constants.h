@@ -20,6 +20,8 @@
 #define LEAST_ERROR -6.643856189774724
 /* A first step that fails is far too long. */
 #define SHRINK_FIRST 3.321928094887362
+/* A planned step is stretched up to this much to end at a stop. */
+#define ROOM_STRETCH 1.01
 /* Elimination without pivoting is safe in a lane if it makes an error of at most this part of
  * the tolerances in the first stage. */
 #define UNSAFE 0.1
@@ -42,6 +44,8 @@
 /* An underflow so many attempts after the model gave numbers that are not finite is the model's
  * failure. */
 enum { LASTING = 100 };
+/* Of the explicit method; the last stage's argument is the end of the step. */
+enum { LAST_SLOPE = 8, N_SLOPE = 9 };
 /* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
 enum { FEW_STEPS = 100 };
 /* Signs make an evaluation change the method (kernel_turn.h): what a step counts that shows one,

@@ -3,28 +3,8 @@
 #ifndef ODE_LANES_KERNEL_DENSE_H
 #define ODE_LANES_KERNEL_DENSE_H
 
-#include "ode/lanes/kernel_stops.h"
-
-/* Factors of the numbers before and after the step and of each stage in what is at s. */
-struct weights {
-    part before, after, stage[METHOD_STAGES];
-    bool at_end; /* in all lanes */
-};
-
-/* One matrix of rows of `width`; out: its columns, n numbers each. */
-INLINE void interpolate(const struct lanes_method *method, const struct weights *weights, size_t n,
-                        size_t width, const lanes *before, const lanes *after, lanes *const *stage,
-                        lanes *out, int h)
-{
-    for (size_t r = 0, e = 0; r < n; r++)
-        for (size_t c = 0; c < width; c++, e++) {
-            part end = PART(after, e),
-                 sum = fused(weights->before, PART(before, e), weights->after * end);
-            for (int j = 0; j < method->n_stage && !weights->at_end; j++)
-                sum = fused(weights->stage[j], PART(stage[j], e), sum);
-            PART(out, c * n + r) = pick(weights->after == 1, end, sum);
-        }
-}
+#include "ode/lanes/step_inside.h"
+#include "ode/lanes/step_stops.h"
 
 INLINE void inside_by(const struct lanes_method *method, const struct lanes_room *room,
                       const lanes *at, lanes *out)
@@ -32,17 +12,8 @@ INLINE void inside_by(const struct lanes_method *method, const struct lanes_room
     size_t n = room->plan->n;
     EACH_PART(room) {
         part s = PART(at, 0);
-        struct weights weights = {.before = 1 - s,
-                                  .after = s,
-                                  .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
-        for (int j = 0; j < method->n_stage; j++) {
-            part inner = {0};
-            for (int k = method->n_dense; k-- > 0;)
-                inner = inner * s + method->dense[k][j];
-            weights.stage[j] = s * (1 - s) * inner;
-            if (method->has_slopes)
-                weights.stage[j] *= PART(&room->h_used, 0);
-        }
+        struct weights weights = {.at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
+        weigh_inside(method, s, PART(&room->h_used, 0), &weights);
         interpolate(method, &weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
@@ -81,8 +52,7 @@ static void drop_vanished(const struct lanes_room *room, lanes *inside)
     }
 }
 
-/* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that
- * are not young; NaN if one of these or its value is not finite. */
+/* Observable o: its derivatives, and its excess; NaN if one of these or its value is not finite. */
 INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values,
                         const lanes *inside, lanes *out, int h)
 {
@@ -90,12 +60,7 @@ INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *va
     const struct lanes_term *first = rows->term + rows->start[o],
                             *end = rows->term + rows->start[o + 1];
     size_t n = room->plan->n, n_observable = room->plan->abi->n_observable;
-    part excess = 0 * PART(values, o);
-    for (const struct lanes_term *term = first; term < end; term++) {
-        part effect =
-            magnitude(PART(values, term->value)) * PART(room->tolerance.beyond, term->row);
-        excess += pick(PART(room->tolerance.guess, term->row) == 0, effect, (part){0});
-    }
+    part excess = excess_of(room, o, values, h);
     for (size_t c = 1; c <= room->n_column; c++) {
         part sum = {0};
         for (const struct lanes_term *term = first; term < end; term++)

@@ -5,7 +5,6 @@
 #define ODE_LANES_KERNEL_EXPLICIT_H
 
 #include "ode/lanes/kernel_slopes.h"
-#include "ode/lanes/kernel_turn.h"
 
 /* The end of a block's step is in sens_new; its error. */
 INLINE void weigh_block(const struct lanes_room *room, struct attempt *now,
@@ -74,8 +73,7 @@ static void state_slope(struct lanes_room *room, const struct attempt *now,
     lanes *argument = i == 0 ? room->y : i == LAST_SLOPE ? room->y_before : room->scratch.argument;
     struct stiffit_lanes_point at = *base;
     EACH_PART(room) {
-        part time = fused(spread(EXPLICIT.alpha[i]), now[h].h, PART(&room->t, 0));
-        set_time(room, EXPLICIT.alpha[i] == 1 ? now[h].end : time, &t, input, h);
+        set_time(room, slope_time(room, &now[h], i, h), &t, input, h);
         if (i > 0)
             advance(i, now[h].h, n, room->y, room->scratch.stage, argument, h);
     }
@@ -90,33 +88,6 @@ static void state_slope(struct lanes_room *room, const struct attempt *now,
             PART(room->scratch.stage[i], k) = PART(room->scratch.derived[i], k);
         infuse(room, room->outside.minus_rate, n, room->scratch.stage[i], h);
     }
-}
-
-/* The end of the states' step is in y_before; its error, and what the last two stages show. */
-static void weigh_states(const struct lanes_room *room, struct attempt *now, int h)
-{
-    lanes *const *slope = room->scratch.stage;
-    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0}, by_state = {0},
-         by_slope = {0}, all = {0};
-    for (size_t i = 0; i < room->plan->n; i++) {
-        part end = PART(room->y_before, i),
-             size = larger(magnitude(PART(room->y, i)), magnitude(end));
-        part beyond = PART(room->tolerance.beyond, i),
-             weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
-        part ratio = error_of(slope, now->h, i, h) * weight;
-        part change = (end - PART(room->scratch.argument, i)) * weight;
-        part slopes =
-            (PART(slope[LAST_SLOPE], i) - PART(slope[LAST_SLOPE - 1], i)) * now->h * weight;
-        PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
-        worst = larger(ratio * ratio, worst);
-        by_state = fused(change, change, by_state);
-        by_slope = fused(slopes, slopes, by_slope);
-        all = fused(size * weight, size * weight, all);
-        finite = fused((part){0}, end * ratio, finite); /* NaN where one is infinite */
-    }
-    now->worst = worst;
-    now->good &= finite == 0;
-    look_for_stiffness(room, now, by_state, by_slope, all, h);
 }
 
 /* The last slopes of a step that was accepted are the first ones of the next step. */
@@ -175,13 +146,8 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
         for (int i = together ? N_SLOPE : 1; i <= N_SLOPE; i++)
             block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
     agree(room, now);
-    EACH_PART(room) {
-        /* the error inside of a step is about as large as the estimate, that of its end far
-         * smaller */
-        part_mask inside = PART(&room->t_next, 0) < now[h].end;
-        part by = PART(&room->control.by_accepted, 0);
-        now[h].worst *= pick(inside, by * PART(&room->control.by_inside, 0), by);
-    }
+    EACH_PART(room)
+        now[h].worst *= by_explicit(room, &now[h], h);
     return conclude(room, now, &EXPLICIT);
 }
 

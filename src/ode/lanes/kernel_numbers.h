@@ -1,5 +1,5 @@
-/* Numbers of the kernel: vectors as wide as the registers that it is compiled for, and functions
- * of them that give the same bits at any width.
+/* Numbers of the kernel: vectors as wide as the registers that it is compiled for, and the words
+ * in which files step_*.h say what is done with them, which gives the same bits at any width.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -31,11 +31,34 @@ typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Of the words for a GPU: the memory of a room, and lists of a row's terms. */
+#define AT
+#define N_STATE(room) ((room)->plan->n)
+#define N_INPUT(room) ((room)->plan->abi->n_input)
+#define IS_INFUSED(room) ((room)->outside.infused)
+#define ROW(rows, i) (room->plan->rows.start[i])
+#define TERM(rows, k, member) (room->plan->rows.term[k].member)
+/* stages of n numbers each */
+#define STAGES_OF(name) lanes *const *name
+/* Coefficients over h, in struct attempt: c_ij / h. */
+#define C_TABLE part c[METHOD_STAGES][METHOD_STAGES];
+#define C_PER_H(now, i, j) ((now)->c[i][j])
+#define UNROLLED _Pragma("GCC unroll 9")
+#define IS_LIVE(room) MASK(&(room)->live, 0)
+
+/* Truth values are 0 or -1 here, and 0 or 1 on a GPU. */
+#define everywhere (~(part_mask){0})
+#define opposite(where) (~(where))
+/* n where that is so, else 0 */
+#define count_of(where, n) ((where) & (n))
+
 INLINE part spread(double x) { return x - (part){0}; }
 INLINE part pick(part_mask where, part a, part b)
 {
     return (part)(((part_mask)a & where) | ((part_mask)b & ~where));
 }
+INLINE part_mask bits_of(part x) { return (part_mask)x; }
+INLINE part number_of(part_mask x) { return (part)x; }
 INLINE part magnitude(part x) { return (part)((part_mask)x & INT64_MAX); }
 
 /* a * b + c, rounded once (the source says where, not the compiler: all widths do the same); the
@@ -66,49 +89,5 @@ INLINE unsigned bits(part_mask where)
         set |= (unsigned)(where[k] & 1) << k;
     return set;
 }
-
-INLINE part linear(double a, double b, part x) { return fused(spread(b), x, spread(a)); }
-
-/* log2 of a positive normal number, off by less than 2e-5: enough for step sizes and tolerances. */
-INLINE part log2_of(part x)
-{
-    part_mask raw = (part_mask)x;
-    /* the exponent, made a number by the bits of 2^52 + exponent */
-    part exponent = (part)(((raw >> 52) & 0x7ff) | 0x4330000000000000) - (0x1p52 + 1023);
-    part z = (part)((raw & 0xfffffffffffff) | 0x3ff0000000000000) - 1.5, q = z * z;
-    /* log2(1.5 + z), |z| <= 1/2: interpolated at Chebyshev's points */
-    part low = fused(q, linear(-0.3206318784567584, 0.14250802403350074, z),
-                     linear(0.5849627591044448, 0.9617965401665187, z));
-    part high = fused(q, linear(-0.02511014095222291, 0.01444035250150204, z),
-                      linear(-0.07059455402263097, 0.03761046427796303, z));
-    return exponent + fused(q * q, high, low);
-}
-
-/* 1/x for 0 < x < 1e300, off by less than 3e-4 of it: enough for error tests. */
-INLINE part reciprocal_of(part x)
-{
-    part r = (part)(0x7fde623822fc16e6 - (part_mask)x); /* off by 0.12 */
-    r *= fused(-x, r, spread(2));
-    return r * fused(-x, r, spread(2));
-}
-
-/* The same, off by less than 2 %: enough for the error tests of many numbers. Not finite if x is
- * infinite. */
-INLINE part rough_reciprocal_of(part x)
-{
-    part r = (part)(0x7fde623822fc16e6 - (part_mask)x);
-    return r * fused(-x, r, spread(2));
-}
-
-/* 2^x for |x| < 1000, off by less than 1e-6 of it. */
-INLINE part exp2_of(part x)
-{
-    part shifted = x + 0x1.8p52, f = x - (shifted - 0x1.8p52); /* |f| <= 1/2 */
-    part_mask power = ((part_mask)shifted + 1023) << 52;
-    f *= 0.6931471805599453;
-    part series = linear(1.0 / 120, 1.0 / 720, f);
-    static const double factor[] = {1.0 / 24, 1.0 / 6, 0.5, 1, 1};
-    for (int k = 0; k < 5; k++)
-        series = fused(f, series, spread(factor[k]));
-    return series * (part)power;
-}
+/* somewhere in the part */
+#define somewhere(where) (bits(where) != 0)

@@ -5,24 +5,8 @@
 #define ODE_LANES_KERNEL_SLOPES_H
 
 #include "ode/lanes/kernel_share.h"
-#include "ode/lanes/kernel_stops.h"
-
-/* The last stage's argument is the end of the step. */
-enum { LAST_SLOPE = 8, N_SLOPE = 9 };
-
-/* For n numbers: the argument of stage i, x + h sum a_ij k_j. i is a constant. */
-INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lanes *const *slope,
-                          lanes *out, int h)
-{
-    for (size_t e = 0; e < n; e++) {
-        part sum = {0};
-#pragma GCC unroll 9
-        for (int j = 0; j < i; j++)
-            if (EXPLICIT.a[i][j] != 0)
-                sum = fused(spread(EXPLICIT.a[i][j]), PART(slope[j], e), sum);
-        PART(out, e) = fused(step, sum, PART(x, e));
-    }
-}
+#include "ode/lanes/step_explicit.h"
+#include "ode/lanes/step_stops.h"
 
 static void advance(int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out,
                     int h)
@@ -35,17 +19,6 @@ static void advance(int i, part step, size_t n, const lanes *x, lanes *const *sl
     switch (i) {
         SLOPES(SLOPE)
     }
-}
-
-/* The estimated error of number e. */
-INLINE part error_of(lanes *const *slope, part step, size_t e, int h)
-{
-    part sum = {0};
-#pragma GCC unroll 9
-    for (int j = 0; j < N_SLOPE; j++)
-        if (EXPLICIT.error[j] != 0)
-            sum = fused(spread(EXPLICIT.error[j]), PART(slope[j], e), sum);
-    return step * sum;
 }
 
 /* The slopes of a block's sensitivities at `from`: slope i. */

@@ -4,6 +4,11 @@
 
 #include <stdbool.h>
 
+/* Tables are a part of the program for a GPU, too (step_numbers.h). */
+#ifndef METHOD_TABLE
+#define METHOD_TABLE const
+#endif
+
 enum { METHOD_STAGES = 9, METHOD_DENSE = 4 }; /* the most of a method */
 
 /* How an evaluation is integrated at present. */
@@ -33,7 +38,6 @@ enum lanes_method_kind { METHOD_EXPLICIT, METHOD_IMPLICIT, N_METHOD };
  * the last one is at the end of the step, and the first one of the next step; the estimated
  * error is h sum_i error_i k_i, and what is inside is the same with u_i = h k_i. */
 struct lanes_method {
-    const char *name;
     int n_stage, n_dense; /* rows of dense in use */
     int chain;
     bool has_slopes;        /* it is explicit */
@@ -49,8 +53,8 @@ struct lanes_method {
 /* Rodas5P, order 5(4) with a dense output of order 4 (Steinebach, Construction of
  * Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia Differential
  * Equations package, BIT Numerical Mathematics 63, 2023). */
-static const struct lanes_method lanes_method =
-    {.name = "Rodas5P", .n_stage = 8, .n_dense = 3, .chain = 6, .order = 5, .order_error = 4,
+static METHOD_TABLE struct lanes_method lanes_method =
+    {.n_stage = 8, .n_dense = 3, .chain = 6, .order = 5, .order_error = 4,
      .gamma = 0.21193756319429014,
      .alpha = {0.0, 0.6358126895828704, 0.4095798393397535, 0.9769306725060716, 0.4288403609558664,
                1.0, 1.0, 1.0},
@@ -89,8 +93,8 @@ static const struct lanes_method lanes_method =
  * and that leaves the least error of order 5 (Verner, Numerically optimal Runge-Kutta pairs with
  * interpolants, Numerical Algorithms 53, 2010: IIIXb; the dense output by least squares of the
  * order conditions). The error of the dense output is about half of the estimated one. */
-static const struct lanes_method lanes_explicit = {
-    .name = "Verner 6(5)", .n_stage = 9, .n_dense = 4, .has_slopes = true, .order = 6,
+static METHOD_TABLE struct lanes_method lanes_explicit = {
+    .n_stage = 9, .n_dense = 4, .has_slopes = true, .order = 6,
     .order_error = 5,
     .alpha = {0.0, 0.06, 0.09593333333333333, 0.1439, 0.4973, 0.9725, 0.9995, 1.0, 1.0},
     .a = {{0},
@@ -116,4 +120,6 @@ static const struct lanes_method lanes_explicit = {
               {-2.8743280274125453, 0.0, 0.0, 5.545280671733859, -4.765668155603017,
                19.13746660446124, -7.131410919716621, -7.67775145800807, -2.2335887154548426}}};
 
+#ifndef __OPENCL_VERSION__
 static const struct lanes_method *const lanes_methods[N_METHOD] = {&lanes_explicit, &lanes_method};
+#endif

@@ -12,9 +12,6 @@
 
 enum { N_LANE = STIFFIT_LANES };
 
-/* A planned step is stretched up to this much to end at a stop. */
-#define ROOM_STRETCH 1.01
-
 /* A number, or a truth value (0 or -1), or a count in each lane. */
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
 typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));

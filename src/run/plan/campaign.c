@@ -28,7 +28,8 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     char random[100], covariance[100], deviation[100]; /* all fit into RECIPE_TEXT */
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
-    recipe.engine = campaign->fit.engine != ENGINE_REFERENCE ? 1 + (int)campaign->fit.engine : 0;
+    enum engine_kind engine = engine_of_bits(campaign->fit.engine);
+    recipe.engine = engine != ENGINE_REFERENCE ? 1 + (int)engine : 0;
     recipe.profile = refit_plan_profile(&campaign->plan.refits,
                                         problem_parameter_name(campaign->problem), profile);
     const struct share *const shares = &campaign->share;

@@ -1,0 +1,74 @@
+/* A step of the explicit method, for the states: arguments of its stages, and its error.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_STEP_EXPLICIT_H
+#define ODE_LANES_STEP_EXPLICIT_H
+
+#include "ode/lanes/step_sign.h"
+
+/* For n numbers: the argument of stage i, x + h sum a_ij k_j. */
+INLINE void advance_stage(const int i, part step, size_t n, AT const lanes *x, STAGES_OF(slope),
+                          AT lanes *out, int h)
+{
+    for (size_t e = 0; e < n; e++) {
+        part sum = spread(0);
+        UNROLLED
+        for (int j = 0; j < i; j++)
+            if (EXPLICIT.a[i][j] != 0)
+                sum = fused(spread(EXPLICIT.a[i][j]), PART(slope[j], e), sum);
+        PART(out, e) = fused(step, sum, PART(x, e));
+    }
+}
+
+/* The estimated error of number e. */
+INLINE part error_of(STAGES_OF(slope), part step, size_t e, int h)
+{
+    part sum = spread(0);
+    UNROLLED
+    for (int j = 0; j < N_SLOPE; j++)
+        if (EXPLICIT.error[j] != 0)
+            sum = fused(spread(EXPLICIT.error[j]), PART(slope[j], e), sum);
+    return step * sum;
+}
+
+/* The time of slope i. */
+INLINE part slope_time(AT const struct lanes_room *room, const struct attempt *now, int i, int h)
+{
+    part time = fused(spread(EXPLICIT.alpha[i]), now->h, PART(&room->t, 0));
+    return EXPLICIT.alpha[i] == 1 ? now->end : time;
+}
+
+/* The end of the states' step is in y_before; its error, and what the last two stages show. */
+INLINE void weigh_states(AT struct lanes_room *room, struct attempt *now, int h)
+{
+    part rtol = PART(&room->tolerance.rtol, 0), worst = spread(0), finite = spread(0),
+         by_state = spread(0), by_slope = spread(0), all = spread(0);
+    for (size_t i = 0; i < N_STATE(room); i++) {
+        part end = PART(room->y_before, i),
+             size = larger(magnitude(PART(room->y, i)), magnitude(end));
+        part beyond = PART(room->tolerance.beyond, i),
+             weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        part ratio = error_of(room->scratch.stage, now->h, i, h) * weight;
+        part change = (end - PART(room->scratch.argument, i)) * weight;
+        part slopes = (PART(room->scratch.stage[LAST_SLOPE], i) -
+                       PART(room->scratch.stage[LAST_SLOPE - 1], i)) *
+                      now->h * weight;
+        PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
+        worst = larger(ratio * ratio, worst);
+        by_state = fused(change, change, by_state);
+        by_slope = fused(slopes, slopes, by_slope);
+        all = fused(size * weight, size * weight, all);
+        finite = fused(spread(0), end * ratio, finite); /* NaN where one is infinite */
+    }
+    now->worst = worst;
+    now->good &= finite == 0;
+    look_for_stiffness(room, now, by_state, by_slope, all, h);
+}
+
+/* The error inside of a step is about as large as the estimate, that of its end far smaller. */
+INLINE part by_explicit(AT const struct lanes_room *room, const struct attempt *now, int h)
+{
+    part by = PART(&room->control.by_accepted, 0);
+    return pick(PART(&room->t_next, 0) < now->end, by * PART(&room->control.by_inside, 0), by);
+}
+
+#endif
