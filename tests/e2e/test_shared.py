@@ -477,8 +477,8 @@ def test_identity(tmp):
 
 
 def test_data_without_error(tmp):
-    """As many rows as parameters: the residuals are zero where the closed form says. The steps at the first tolerances become as
-    short as their errors; those at tighter ones must find the optimum anew."""
+    """As many rows as parameters: the residuals are zero where the closed form says. The steps at the first tolerances become
+    as short as their errors; those at tighter ones must find the optimum anew."""
     text = ("parameter k = 0.3 in [1e-3, 10] scale log\nparameter A = 2 in [0.1, 100] scale log\n"
             "y(0) = A\ny' = -k*y\nobserve value = y\n")
     (tmp / "p.ode").write_text(text)
