@@ -270,15 +270,16 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = simulate_parameters(options, model, p, error);
     if (!status)
         status = predictor_init(&predictor, model, &options->ode, 10000000, error);
+    predictor.keeps_infinite = true;
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status) /* before the model is called: it may print */
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0,
-                                            .p = p, .covariate = covariate,
-                                            .input = covariates.input, .n = grid.n,
+        const struct predictor_rows rows = {.experiment = {.t0 = grid.t0, .covariate = covariate,
+                                                           .input = covariates.input},
+                                            .p = p, .n = grid.n,
                                             .measured = {.time = grid.time,
                                                          .side = grid.side,
                                                          .observable = grid.observable}};

@@ -131,8 +131,8 @@ static enum status open_copy(struct bootstrap *bootstrap, struct error *error)
     const struct problem_block *block = bootstrap->data.block;
     size_t first = bootstrap->data.row * problem_n_parameter(bootstrap->fitted.problem);
     const struct simulate_copy_parameters parameters = {
-        .start = bootstrap->data.record->parameter, .lower = block->lower + first,
-        .upper = block->upper + first, .fixed = block->fixed + first};
+        .is = {.start = bootstrap->data.record->parameter, .lower = block->lower + first,
+               .upper = block->upper + first, .fixed = block->fixed + first}};
     return simulate_copy_open(&bootstrap->copy, &bootstrap->fitted, bootstrap->options, &parameters,
                               error);
 }

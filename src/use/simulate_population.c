@@ -67,7 +67,7 @@ static enum status open_outputs(struct drawn *drawn, struct error *error)
     memcpy(bound, block->lower + first, n * sizeof *bound);
     memcpy(bound + n, block->upper + first, n * sizeof *bound);
     const struct simulate_copy_parameters parameters = {
-        .lower = bound, .upper = bound + n,
+        .is = {.lower = bound, .upper = bound + n},
         .random = join(join(NULL, population->name, population->r, "", arena),
                        population->occasion_name, population->q, "@experiment", arena),
         .share = join(NULL, population->shared_name, population->s, "", arena),
@@ -91,7 +91,7 @@ static enum status draw_dataset(struct drawn *drawn, struct error *error)
         population_draw_replicate(draw, data, (uint64_t)k);
         snprintf(id, sizeof id, "%.500s/%0*lld", data->id, digits, (long long)k);
         simulate_truth_put(&drawn->truth, id, draw->p);
-        const struct simulate_copy_start start = {draw->start, draw->fixed};
+        const struct parameters start = {.start = draw->start, .fixed = draw->fixed};
         status = simulate_copy_add(&drawn->copy, data, id, draw->value, &start, error);
         drawn->n_dataset++;
         drawn->n_row += data->block->row[data->end] - data->block->row[data->first];
