@@ -408,7 +408,7 @@ const struct command command_submit = {
     .example = "stiffit submit wells.h5 --shards 16 --starts 10 -- --cpus-per-task=8 "
                "--time=4:00:00\n"
                "stiffit submit wells.h5 --shards 16 --dry-run\n"
-               "stiffit submit wells.h5 --share ka --ranks 4 -- --cpus-per-task=8",
+               "stiffit submit wells.h5 --share k --ranks 4 -- --cpus-per-task=8",
     .description =
         "Writes two batch scripts into PROBLEM.slurm and submits them: a job array that fits one "
         "shard in each task, and a job that merges their results when all have ended, "

@@ -40,7 +40,10 @@ function draw(chart) {
     Chart.defaults.color = colour("soft");
     Chart.defaults.borderColor = colour("line");
     Chart.defaults.font.family = "system-ui, sans-serif";
-    chart.drawn = new Chart(chart.canvas, chart.make());
+    const config = chart.make();
+    /* Chart.js takes it that points which it need not parse are sorted: its axes and clicks look at no others. */
+    for (const set of config.data.datasets) set.data.sort((a, b) => a.x - b.x);
+    chart.drawn = new Chart(chart.canvas, config);
 }
 function addChart(parent, title, make, size) {
     if (!hasCharts) return null;
@@ -82,8 +85,14 @@ function range(title, log, low, high) {
     const margin = log ? (high / low) ** 0.03 : (high - low) * 0.03;
     return axis(title, log, log ? {min: low / margin, max: high * margin} : {min: low - margin, max: high + margin});
 }
-const frame = (title, x, y, more) => ({animation: false, maintainAspectRatio: false, parsing: false,
-    scales: {x, y}, ...more, plugins: {legend: {display: false}, title: {display: !!title, text: title, color: colour("fore")},
+/* Lines that a narrow chart has room for. */
+const wrapped = title => title.split(" ").reduce((lines, word) => {
+    const last = lines.length - 1;
+    return last < 0 || lines[last].length + word.length > 38 ? [...lines, word]
+        : [...lines.slice(0, last), lines[last] + " " + word];
+}, []);
+const frame = (title, x, y, more) => ({animation: false, maintainAspectRatio: false, parsing: false, scales: {x, y}, ...more,
+    plugins: {legend: {display: false}, title: {display: !!title, text: wrapped(title), color: colour("fore")},
         ...(more && more.plugins)}});
 const pairs = (x, y) => x.map((t, i) => ({x: t, y: y[i]}));
 
@@ -628,6 +637,7 @@ function choose(row, quiet) {
         const line = add(table, "tr");
         add(line, "th", column.name, {scope: "row"});
         add(line, "td", brief(row[OWN + c]), {class: column.text ? "" : "n"});
+        if (fit) add(line, "td");
     });
     data.parameters.forEach((parameter, j) => {
         const line = add(table, "tr"), error = fit && fit.errors[j];

@@ -14,14 +14,6 @@
 
 static unsigned long long count(uint64_t n) { return n; }
 
-static void put_number(FILE *file, double value)
-{
-    if (isfinite(value))
-        fprintf(file, "<td class=n>%.4g</td>", value);
-    else
-        fputs("<td class=n>&ndash;</td>", file);
-}
-
 static void put_count(FILE *file, uint64_t n) { fprintf(file, "<td class=n>%llu</td>", count(n)); }
 
 static void put_cell(FILE *file, const char *text)
@@ -67,18 +59,18 @@ void report_static_row(FILE *file, const struct report *report, const char *id, 
         put_cell(file, id);
     }
     put_cell(file, outcome_name(record->outcome));
-    put_number(file, fit_badness(record));
-    put_number(file, record->objective);
-    put_number(file, record->seconds);
+    report_number(file, fit_badness(record));
+    report_number(file, record->objective);
+    report_number(file, record->seconds);
     put_count(file, record->n_evaluation > 0 ? (uint64_t)record->n_evaluation : 0);
     for (size_t j = 0; j < report->info->n_parameter; j++)
-        put_number(file, record->parameter[j]);
+        report_number(file, record->parameter[j]);
     for (size_t c = 0; c < report->info->column.n; c++) {
         const struct own_value *own = record->own ? &record->own[c] : NULL;
         if (own && own->text)
             put_cell(file, own->text);
         else
-            put_number(file, own ? own->number : (double)NAN);
+            report_number(file, own ? own->number : (double)NAN);
     }
     fputs("<td>", file);
     for (int bit = 0, n = 0; bit < 32; bit++)
@@ -212,14 +204,14 @@ static void put_spread(FILE *file, const char *name, const char *unit,
     put_cell(file, name);
     put_cell(file, unit ? unit : "");
     if (is_one) {
-        put_number(file, spread->median);
+        report_number(file, spread->median);
         return;
     }
-    put_number(file, spread->min);
-    put_number(file, spread->q25);
-    put_number(file, spread->median);
-    put_number(file, spread->q75);
-    put_number(file, spread->max);
+    report_number(file, spread->min);
+    report_number(file, spread->q25);
+    report_number(file, spread->median);
+    report_number(file, spread->q75);
+    report_number(file, spread->max);
 }
 
 static void put_tables(FILE *file, const struct report *report)
@@ -236,7 +228,7 @@ static void put_tables(FILE *file, const struct report *report)
         const struct show_spread *spread = &report->summary.parameter[j];
         put_spread(file, info->parameter_name[j],
                    info->parameter_unit ? info->parameter_unit[j] : NULL, spread, is_one);
-        put_number(file, spread->error);
+        report_number(file, spread->error);
         put_count(file, spread->n_at_lower);
         put_count(file, spread->n_at_upper);
         fputs("</tr>\n", file);

@@ -92,6 +92,8 @@ void report_population_json(const struct report *report, struct json *json);
 
 /* report_text.c: text as HTML. */
 void report_text(FILE *file, const char *text);
+/* A cell of a table; a dash if it is not finite. */
+void report_number(FILE *file, double value);
 /* Rounded to 6 digits, which is more than a screen shows. */
 double report_rounded(double value);
 /* report_page.c: a row of the table that needs no scripts, and the page. */

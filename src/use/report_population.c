@@ -27,14 +27,6 @@ enum status report_population_open(struct report *report, struct error *error)
     return status;
 }
 
-static void put_cell(FILE *file, double value)
-{
-    if (isfinite(value))
-        fprintf(file, "<td class=n>%.4g</td>", value);
-    else
-        fputs("<td class=n>&ndash;</td>", file);
-}
-
 static void put_name(FILE *file, const char *name)
 {
     fputs("<tr><td>", file);
@@ -51,13 +43,13 @@ static void put_random(FILE *file, const struct result_population *population)
     for (size_t i = 0; i < population->r; i++) {
         double deviation = population->standard_deviation[i];
         put_name(file, population->name[i]);
-        put_cell(file, population->natural_mean[i]);
-        put_cell(file, population->natural_error[i]);
-        put_cell(file, deviation);
-        put_cell(file, result_population_deviation_error(population, population->name[i], "",
+        report_number(file, population->natural_mean[i]);
+        report_number(file, population->natural_error[i]);
+        report_number(file, deviation);
+        report_number(file, result_population_deviation_error(population, population->name[i], "",
                                                          population->standard_deviation[i]));
-        put_cell(file, 100 * result_population_variation(population->scale[i], deviation));
-        put_cell(file, population->shrinkage[i]);
+        report_number(file, 100 * result_population_variation(population->scale[i], deviation));
+        report_number(file, population->shrinkage[i]);
         fputs("</tr>\n", file);
     }
     fputs("</tbody></table></div>\n", file);
@@ -72,8 +64,8 @@ static void put_shared(FILE *file, const struct result_population *population)
           "</tr></thead><tbody>\n", file);
     for (size_t i = 0; i < population->s; i++) {
         put_name(file, population->shared_name[i]);
-        put_cell(file, population->shared[i]);
-        put_cell(file, population->shared_error[i]);
+        report_number(file, population->shared[i]);
+        report_number(file, population->shared_error[i]);
         fputs("</tr>\n", file);
     }
     fputs("</tbody></table></div>\n", file);

@@ -26,6 +26,14 @@ void report_text(FILE *file, const char *text)
     }
 }
 
+void report_number(FILE *file, double value)
+{
+    if (isfinite(value))
+        fprintf(file, "<td class=n>%.4g</td>", value);
+    else
+        fputs("<td class=n>&ndash;</td>", file);
+}
+
 double report_rounded(double value)
 {
     char text[40];

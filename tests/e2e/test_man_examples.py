@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import csv
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -95,6 +96,63 @@ def test_commands_of_petab(tmp):
         columns = next(csv.reader(f))
     asked = set(re.findall(r'"(\w+)"', script))
     assert asked and asked <= set(columns), (asked, columns)
+
+
+def commands():
+    """Of the manual's pages, README and --help, each with its place. Recipes and PEtab have tests of their own; those of
+    stiffit-results(7) are lines of a makefile."""
+    found = []
+    for page in sorted(h.ROOT.glob("man/*.[1-8]")):
+        if page.name not in ("stiffit-recipes.7", "stiffit-petab.7", "stiffit-results.7"):
+            found += [(page.name, block) for block in manual_blocks(page)]
+    found += [("README", block) for block in re.findall(r"(?:^    .*\n)+", (h.ROOT / "README.md").read_text(), re.M)]
+    for command in re.findall(r"^  ([a-z]+) ", h.stiffit("help").stdout.split("Commands:")[1], re.M)[:-1]:
+        found.append((f"help {command}", h.stiffit("help", command).stdout.split("\n\n")[0]))
+    for place, text in found:
+        for escape, character in (("\\(aq", "'"), ("\\(dq", '"'), ("\\e", "\\"), ("\\-", "-"), ("\\&", "")):
+            text = text.replace(escape, character)
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True) if re.match(r" *(build/)?stiffit ", line) else []
+            ends = [i for i, word in enumerate(words) if word in ("|", ">")]
+            if words and "MODEL.so" not in words:
+                yield place, words[1:ends[0]] if ends else words[1:]
+
+
+def kitchen(folder):
+    """The files that most commands speak of."""
+    folder.mkdir()
+    model = "parameter k = 0.3 scale log\nparameter V = 2 scale log\nx(0) = 10/V\nx' = -k*x\nobserve x{}\n"
+    (folder / "decay.ode").write_text("model decay\n" + model.format("").replace("V", "A").replace("10/A", "A"))
+    (folder / "one-step.ode").write_text("model one\nparameter k = 0.3 scale log\nx(0) = 2\nx' = -k*x\nobserve x\n")
+    (folder / "bolus.ode").write_text("model bolus\n" + model.format(" sd 0.2"))
+    rate = {"A1": 0.3, "A7": 0.5, "B2": 2.5}
+    (folder / "wells.csv").write_text("dataset,time,value\n" + "".join(
+        f"{well},{t},{2 * 2.718 ** (-rate[well] * t) + 0.01 * (-1) ** t}\n" for well in rate for t in range(1, 7)))
+    (folder / "layout.csv").write_text("dataset,plate\nA1,P1\nA7,P1\nB2,P2\n")
+    for name in ("data", "models"):
+        (folder / name).symlink_to(h.ROOT / name)
+    for model, problem, *words in (("decay", "wells"), ("decay", "two-step"), ("decay", "before"), ("decay", "after"),
+                                   ("one-step", "one-step"), ("bolus", "subjects", "--random", "k,V")):
+        h.stiffit("import", "wells.csv", "-d", "layout.csv", "-m", f"{model}.ode", "-o", f"{problem}.h5", cwd=folder)
+        h.stiffit("run", f"{problem}.h5", "-q", *words, cwd=folder, code=(0, 1))
+    return folder
+
+
+def test_no_command_is_a_mistake(tmp):
+    """Each command is one that the program takes: it succeeds, or it lacks a file, or what SLURM or a plugin would bring."""
+    first, folders, done, missing = kitchen(tmp / "first"), {}, [], []
+    env = h.environment(XDG_CONFIG_HOME=str(tmp / "home"), PATH="/usr/bin:/bin")
+    for place, words in commands():
+        if place not in folders:
+            folders[place] = shutil.copytree(first, tmp / place.replace(" ", "-"), symlinks=True)
+        ran = subprocess.run([h.STIFFIT, *words], cwd=folders[place], capture_output=True, text=True, check=False, env=env,
+                             stdin=subprocess.DEVNULL)
+        shown = f"{place}: {' '.join(words)}: exit code {ran.returncode}: {ran.stderr}"
+        lacks = re.search("cannot|No such file|exists already|is kept|sbatch|no results of its shards|is not in the list|"
+                          "parameters are random|no dataset is selected|gnuplot", ran.stderr)
+        assert ran.returncode in (0, 1) or (ran.returncode in (2, 3, 4) and lacks), shown
+        (done if ran.returncode in (0, 1) else missing).append(shown)
+    assert len(done) > 50, (len(done), missing)
 
 
 def test_manual_is_clean(tmp):

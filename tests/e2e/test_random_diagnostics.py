@@ -19,6 +19,7 @@ from test_random_options import T
 from test_random_report import SHARE, page_of
 from test_random_show import fitted
 from test_random_simulate import simulate
+import test_report
 from test_report import close
 
 K = 200
@@ -230,6 +231,25 @@ def test_intervals(tmp):
     first = np.arange(0, 32, 8)  # four cells: the median is between the inner ones' ends
     middle = [np.mean(np.sort(end[first])[1:3]) for end in (low, high)]
     assert middle[0] <= bins[0, 5] <= middle[1], (bins[0], middle)
+
+
+def test_charts_show_all_points(tmp):
+    """Points come in any order: the axes of all charts contain them, in a browser."""
+    if not test_report.browser():
+        h.skip("no chromium is installed (scripts/install-deps all)")
+    page = page_of(fitted(tmp))
+    if "Chart.js" not in page.source:
+        h.skip("built without the library of charts")
+    said = test_report.clicked(page, tmp, "all.html", """
+        addChart(document.body, "any order", () => ({type: "scatter", data: {datasets: [{data: [{x: 2, y: 1}, {x: 9, y: 2},
+            {x: 3, y: 3}]}]}, options: frame("any", axis("", false), axis("", false))}));
+        charts.forEach(draw);
+        said.outside = charts.flatMap(({drawn, canvas}) => drawn.data.datasets.flatMap(set => set.data.filter(({x}) =>
+            Number.isFinite(x) && !(x >= drawn.scales.x.min && x <= drawn.scales.x.max)).map(() => canvas.ariaLabel)));
+        said.narrow = charts.filter(({drawn, canvas}) => [drawn.options.plugins.title.text].flat()
+            .some(line => line.length > 40)).map(({canvas}) => canvas.ariaLabel);
+        said.population = all("#population-box canvas").length""")
+    assert said == {"outside": [], "narrow": [], "population": said["population"]} and said["population"] >= 8, said
 
 
 def test_missing_and_without_fit(tmp):
