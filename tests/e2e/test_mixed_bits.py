@@ -40,8 +40,8 @@ def test_zero_variance(tmp):
     rng, n, times = np.random.default_rng(6), 60, [0.5, 2, 5, 9]
     rows = [(d, t, 0, 3 * np.exp(-k * t) * (1 + 0.3 * rng.standard_normal()), np.nan)
             for d, k in enumerate(0.4 * np.exp(0.3 * rng.standard_normal(n))) for t in times]
-    problem = mixed.write(tmp / "p.h5", "parameter k = 0.5 scale log\nparameter A = 2 scale log\nparameter s = 0.1 in [1e-4, 10]"
-                          " scale log\ny = A*exp(-k*t)\nobserve c = y sd s*y\n", rows)
+    problem = mixed.write(tmp / "p.h5", "parameter k = 0.5 scale log\nparameter A = 2 scale log\n"
+                          "parameter s = 0.1 in [1e-4, 10] scale log\ny = A*exp(-k*t)\nobserve c = y sd s*y\n", rows)
     words = ("--random", "k,A", "--share", "s", "--random-covariance", "diagonal")
     first = mixed.run(problem, *words, "-j", 1)
     assert first["covariance"][1, 1] == 0, first["covariance"]
