@@ -36,7 +36,7 @@ enum { PROBE_TIMES = 5 };
 enum { PURPOSE = 0x53414d50 }; /* of random numbers */
 /* In so many datasets, chosen at random, the last pass also takes the level below the last stage's,
  * which shows how fast the levels' errors fall. */
-static const double BELOW = 100;
+static const double BELOW = 40;
 
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
  * the factor; and l_b'M l_f. */
