@@ -160,6 +160,14 @@ uint64_t mixed_zero_columns(const struct mixed *mixed, const double *estimates)
     return zeros & ~others;
 }
 
+size_t mixed_count_columns(const struct mixed *mixed)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < mixed->progress.r + mixed->progress.q; c++)
+        n += !(mixed->progress.left_out & mixed_bit(c));
+    return n;
+}
+
 /* The map of all estimates. */
 static bool make_map(struct mixed *mixed)
 {

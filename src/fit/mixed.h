@@ -42,11 +42,12 @@ enum mixed_phase {
 };
 
 /* The search begins with the datasets' own levels of the rule, and its last stage has finer ones.
- * The likelihood is corrected by the finest in a sample of the datasets, which shows its error.
- * Differences for second derivatives have levels of their own. */
+ * The likelihood is corrected by the finest and levels beyond it, MIXED_BEYOND in all, in samples
+ * of the datasets, which show its error. Differences for second derivatives have levels of their
+ * own. */
 enum mixed_level { MIXED_OWN, MIXED_ERRORS, MIXED_FINER, MIXED_FINEST };
 
-enum { MIXED_ENDS = 4 };
+enum { MIXED_ENDS = 4, MIXED_BEYOND = 4 };
 
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
@@ -94,6 +95,7 @@ struct mixed {
     /* The priors' part of the latest sums, -log of their density but for constants. */
     double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;
+    double sampled[MIXED_BEYOND]; /* how many datasets the last pass takes these levels for */
     bool holds;               /* the pass stays at the modes that are known; */
     bool chooses;             /* datasets choose their levels of the rule */
     uint64_t probed;          /* columns of those left out that the pass integrates over */
@@ -117,10 +119,10 @@ struct mixed_block {
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
     unsigned level;           /* of the rule, in the search */
-    /* The last pass had the finest level; and the one above that, which. */
-    bool is_sampled,
-        is_deep;
-    double beyond;            /* changes the value by this much */
+    /* In the last passes: how many levels beyond the last stage's it has had, and what each of
+     * them changes the value by; what that stage's level does, or NaN; and the points of all. */
+    unsigned n_beyond;
+    double beyond[MIXED_BEYOND], below, points[1 + MIXED_BEYOND];
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 
@@ -154,6 +156,8 @@ static inline uint64_t mixed_bit(size_t column)
 {
     return column < 64 ? UINT64_C(1) << column : 0;
 }
+/* How many columns of the factor the rule integrates over. */
+size_t mixed_count_columns(const struct mixed *mixed);
 /* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 /* Whether the last stage of the exact likelihood gives the observed information of the

@@ -2,6 +2,7 @@
 #include "fit/mixed_errors.h"
 
 #include "fit/matrix.h"
+#include "fit/mixed_accuracy.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,49 +12,6 @@
  * where datasets are so many that third derivatives matter little, and have many points. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
-
-/* Of the sampled datasets: their number, what the finest level changes, and its square; the same
- * of those with the level above that. */
-static void changes_of(const void *context, const struct joint_block *block, double *number)
-{
-    (void)context;
-    const struct mixed_block *mixed = block->mixed;
-    bool is_there[2] = {mixed->is_sampled, mixed->is_deep};
-    double change[2] = {mixed->number[0] - mixed->value, mixed->beyond};
-    for (int k = 0; k < 2; k++) {
-        number[3 * k] = is_there[k];
-        number[3 * k + 1] = is_there[k] ? change[k] : 0;
-        number[3 * k + 2] = is_there[k] ? change[k] * change[k] : 0;
-    }
-}
-
-/* What a change in a sample, as above, is in n datasets; and its error, as a sample's. */
-static double total_of(const double *sum, double n, double *error)
-{
-    double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean,
-                                                                      0);
-    *error = sqrt(variance * n * (1 - part) / part);
-    return n * mean;
-}
-
-/* Corrects -log likelihood by what finer levels change in samples of the datasets, and sets its
- * error: no more than the last change, and those of the samples. False: out of memory. */
-static bool correct(struct mixed *mixed)
-{
-    double sum[6], n = (double)mixed->joint->part.n_all, error, deep_error = 0;
-    if (!joint_totals(mixed->joint, 6, changes_of, NULL, sum))
-        return false;
-    double change = total_of(sum, n, &error);
-    mixed->point.f += change - sum[1]; /* which has changed already */
-    double last = fmax(fabs(change), sqrt(sum[2] * n / sum[0]));
-    if (sum[3] > 1) {
-        change = total_of(sum + 3, n, &deep_error);
-        mixed->point.f += change;
-        last = fmax(fabs(change), sqrt(sum[5] * n / sum[3]));
-    }
-    mixed->result.likelihood_error = 2 * (last + sqrt(error * error + deep_error * deep_error));
-    return true;
-}
 
 /* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of
  * 0. */
@@ -456,7 +414,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     mixed->is_current = mixed->is_current && mixed->progress.level == MIXED_FINER;
     mixed->progress.level = MIXED_FINER;
     if (asked != ASKED_END)
-        asked = mixed_run_at_best(mixed, JOINT_TELL);
+        asked = mixed_run_last(mixed);
     mixed_factor(mixed, mixed->point.theta, factor);
     if (asked == ASKED_OK && has_errors && mixed_observes(mixed) && !mixed_observe(mixed))
         return joint_end_short(joint);
@@ -472,8 +430,6 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->condition = has_errors ? result->condition : (double)NAN;
-    if (mixed->progress.phase == MIXED_EXACT && !correct(mixed))
-        return joint_end_short(joint);
     result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
     result->log_prior = mixed->log_prior;
     result->n_dataset = joint->part.n_all;

@@ -35,6 +35,21 @@ def test_ranks(tmp):
         mixed.same_bits(first, mixed.read(h.result_path(problem[0])), n)
 
 
+def test_zero_variance(tmp):
+    """A's variance is 0 in the end: its random effects leave the integral, and datasets choose their levels anew."""
+    rng, n, times = np.random.default_rng(6), 60, [0.5, 2, 5, 9]
+    rows = [(d, t, 0, 3 * np.exp(-k * t) * (1 + 0.3 * rng.standard_normal()), np.nan)
+            for d, k in enumerate(0.4 * np.exp(0.3 * rng.standard_normal(n))) for t in times]
+    problem = mixed.write(tmp / "p.h5", "parameter k = 0.5 scale log\nparameter A = 2 scale log\n"
+                          "parameter s = 0.1 in [1e-4, 10] scale log\ny = A*exp(-k*t)\nobserve c = y sd s*y\n", rows)
+    words = ("--random", "k,A", "--share", "s", "--random-covariance", "diagonal")
+    first = mixed.run(problem, *words, "-j", 1)
+    assert first["covariance"][1, 1] == 0, first["covariance"]
+    mixed.same_bits(first, mixed.run(problem, *words, "-j", 2, "--overwrite", "--restart"), 2)
+    ranks(2, *problem, *words, "--overwrite", "--restart", code=0)
+    mixed.same_bits(first, mixed.read(h.result_path(problem[0])), "ranks")
+
+
 def test_killed(tmp):
     """A run that is killed at any moment, in any of its processes, goes on to the bits of one that was not."""
     n, n_kill = (3000, 12) if h.SLOW and not h.SANITIZE else (400, 4)
