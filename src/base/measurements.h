@@ -21,7 +21,7 @@
     X(limit, DOUBLE, 0, 0, \
       "of a censored measurement: it lies between its value and this; NaN: anywhere on its side") \
     X(line, UINT32, 0, UINT32_MAX, \
-      "line of the table that it comes from, from 1; 0: none. Messages alone use it")
+      "line of the table that it comes from, from 1, for messages alone; 0: none")
 
 /* Missing numbers are NaN, missing whole numbers 0. */
 typedef double measurement_DOUBLE;

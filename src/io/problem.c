@@ -159,7 +159,7 @@ static void open_rows(struct problem *problem)
                    "/datasets/petab: has %zu entries; at most %" PRIu64 " are supported",
                    info->petab.n, info->n_dataset);
     info->has_experiments = problem->has_experiments;
-    info->has_steady = problem->steady.dataset;
+    info->has_steady = problem->owners[1].steady.dataset;
     info->has_periods = stream[GROUP_DOSES].field[DOSE_steady].column.dataset;
     info->n_experiment = problem->has_experiments ? problem->owners[1].n : info->n_dataset;
     info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;

@@ -107,13 +107,17 @@ static void add_texts(struct places *places, const char *group, const char *name
     place->are_names = are_names;
 }
 
-static void add_owners(struct places *places, struct problem_owners *owners)
+static void add_owners(struct places *places, struct problem_owners *owners, bool of_experiments)
 {
-    add_column(places, owners->path, "id", &owners->id);
+#define COLUMN(field, ...) &owners->field,
+    struct hdf5_column *const column[] = {CONSTANT_LIST(COLUMN)};
+#undef COLUMN
+    for (int c = 0; c < N_CONSTANT; c++)
+        if (constant_columns[c].by_dataset || of_experiments)
+            add_column(places, owners->path, constant_columns[c].name, column[c])->is_table =
+                constant_columns[c].width != 1;
     add_texts(places, owners->path, "covariate_names", &owners->n_covariate,
               &owners->covariate_name, true);
-    add_column(places, owners->path, "covariates", &owners->covariate)->is_table = true;
-    add_column(places, owners->path, "t0", &owners->t0);
 }
 
 static void add_stream(struct places *places, struct problem_stream *stream)
@@ -277,7 +281,7 @@ static void check_owners(struct problem *problem, struct problem_owners *owners)
 static void check_steady(struct problem *problem)
 {
     static const char path[] = "/experiments/steady";
-    struct hdf5_column *steady = &problem->steady;
+    struct hdf5_column *steady = &problem->owners[1].steady;
     uint64_t n = problem->owners[1].n;
     if (!steady->dataset)
         return;
@@ -418,7 +422,7 @@ void problem_open_datasets(struct problem *problem)
 {
     struct places places = {.n = 0};
     problem->owners[0] = (struct problem_owners){.path = "/datasets"};
-    add_owners(&places, &problem->owners[0]);
+    add_owners(&places, &problem->owners[0], false);
     open_places(problem, &places);
     check_ids(problem, &problem->owners[0], true);
     check_owners(problem, &problem->owners[0]);
@@ -435,8 +439,7 @@ void problem_open_all(struct problem *problem)
     add_column(&places, "/model", "source", &problem->source);
     add_parameters(&places, problem->table);
     for (int k = 0; k < 2; k++)
-        add_owners(&places, &problem->owners[k]);
-    add_column(&places, "/experiments", "steady", &problem->steady);
+        add_owners(&places, &problem->owners[k], k == 1);
     for (int g = 0; g < N_GROUP; g++) {
         struct problem_stream *stream = &problem->stream[g];
         init_stream(stream, (enum problem_group)g);
@@ -498,16 +501,15 @@ void problem_close_columns(struct problem *problem)
             problem_names_fini(&problem->stream[g].field[i].names);
         }
     }
-    hdf5_column_close(&problem->steady);
     for (int c = 0; c < N_PARAMETER_COLUMN; c++)
         hdf5_column_close(&problem->table[c].column);
     hdf5_column_close(&problem->plugin);
     hdf5_column_close(&problem->source);
     own_reader_close(&problem->owners[0].own);
     for (int k = 0; k < 2; k++) {
-        hdf5_column_close(&problem->owners[k].id);
-        hdf5_column_close(&problem->owners[k].covariate);
-        hdf5_column_close(&problem->owners[k].t0);
+#define CLOSE(field, ...) hdf5_column_close(&problem->owners[k].field);
+        CONSTANT_LIST(CLOSE)
+#undef CLOSE
         problem_names_fini(&problem->owners[k].names);
         problem_names_fini(&problem->owners[k].names_within);
     }

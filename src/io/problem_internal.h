@@ -44,7 +44,6 @@ struct problem {
     struct problem_table table[N_PARAMETER_COLUMN];
     bool has_experiments;
     struct problem_owners owners[2]; /* of datasets; of experiments */
-    struct hdf5_column steady;       /* of experiments */
     struct hdf5_column plugin, source; /* of the model */
     struct problem_stream stream[N_GROUP];
     const char *line_file; /* the table to which /measurements/line refers */

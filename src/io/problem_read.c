@@ -468,10 +468,11 @@ static void report_source(struct problem *problem, const struct problem_block *b
                           uint64_t row)
 {
     char text[100], hint[NEAREST_HINT];
-    problem_name_text(problem, &problem->steady, row, text);
+    problem_name_text(problem, &problem->owners[1].steady, row, text);
     faults_add(&problem->faults,
                "%s row %" PRIu64 ": \"%s\" is no experiment of dataset \"%.60s\"%s",
-               problem->steady.path, row, text, block->id[block->dataset[d] - block->first],
+               problem->owners[1].steady.path, row, text,
+               block->id[block->dataset[d] - block->first],
                problem_name_hint(problem, &problem->owners[1].names, text, hint));
 }
 
@@ -480,11 +481,11 @@ static enum status read_sources(struct problem *problem, const struct problem_bl
                                 double *given, struct error *error)
 {
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
-    if (!problem_has_names(&problem->steady))
-        return read_constants(problem, block, &problem->steady, true, given, error);
+    if (!problem_has_names(&problem->owners[1].steady))
+        return read_constants(problem, block, &problem->owners[1].steady, true, given, error);
     int64_t *number = arena_alloc(block->arena, PIECE * sizeof *number);
     int64_t *within = arena_calloc(block->arena, PIECE, sizeof *within);
-    const struct problem_numbers numbers = {.column = &problem->steady,
+    const struct problem_numbers numbers = {.column = &problem->owners[1].steady,
                                             .names = &problem->owners[1].names_within,
                                             .is_row = true, .has_none = true, .within = within};
     if (!number || !within)
@@ -517,7 +518,7 @@ static enum status read_steady(struct problem *problem, struct problem_block *bl
                                struct error *error)
 {
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
-    if (!problem->steady.dataset)
+    if (!problem->owners[1].steady.dataset)
         return STATUS_OK;
     double *given = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *given);
     if (!given)

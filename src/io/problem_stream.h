@@ -66,7 +66,8 @@ struct problem_stream {
 /* What belongs to each dataset, or each experiment. */
 struct problem_owners {
     const char *path;            /* of the group */
-    struct hdf5_column id, covariate, t0; /* dataset = 0: not in the file */
+#define CONSTANT_COLUMN(field, name, type, where, meaning) struct hdf5_column field;
+    CONSTANT_LIST(CONSTANT_COLUMN)        /* dataset = 0: not in the file */
     struct own_reader own;                /* of datasets: /datasets/columns */
     uint64_t n;
     size_t n_covariate;

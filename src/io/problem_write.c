@@ -325,6 +325,15 @@ static void add_column(struct write_rows *rows, const struct column_info *column
         write_add_column(rows, column->name, column->kind, 0);
 }
 
+/* Whether experiments, or datasets that are one each, have it. */
+static bool has_constant(const struct problem_header *header, int c)
+{
+    const bool has[N_CONSTANT] = {
+        [CONSTANT_id] = true, [CONSTANT_steady] = header->has_experiments && header->has_steady,
+        [CONSTANT_t0] = header->has_t0, [CONSTANT_covariate] = header->n_covariate > 0};
+    return has[c];
+}
+
 static void plan_columns(struct problem_writer *writer)
 {
     struct write_rows *rows = writer->rows;
@@ -335,22 +344,19 @@ static void plan_columns(struct problem_writer *writer)
     for (int g = 0; g < N_ROWS; g++)
         rows[g] = (struct write_rows){.path = g < RECORDS ? path[g] : record_info[g - RECORDS].path,
                                       .is_optional = g >= RECORDS};
-    write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
     for (int c = 0; c < N_PARAMETER_COLUMN; c++)
         if (header->by_dataset >> c & 1)
             write_add_column(&rows[STARTS], parameter_columns[c].name, parameter_columns[c].kind,
                              header->parameters.n);
     struct write_rows *constants = &rows[header->has_experiments ? EXPERIMENTS : DATASETS];
     if (header->has_experiments) {
+        write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
         write_add_column(constants, "dataset", COLUMN_UINT32, 0);
-        write_add_column(constants, "id", COLUMN_TEXT, 0);
     }
-    if (header->has_experiments && header->has_steady)
-        write_add_column(constants, "steady", COLUMN_INT64, 0);
-    if (header->has_t0)
-        write_add_column(constants, "t0", COLUMN_DOUBLE, 0);
-    if (header->n_covariate)
-        write_add_column(constants, "covariates", COLUMN_DOUBLE, header->n_covariate);
+    for (int c = 0; c < N_CONSTANT; c++)
+        if (has_constant(header, c))
+            write_add_column(constants, constant_columns[c].name, constant_columns[c].kind,
+                             constant_columns[c].width ? 0 : header->n_covariate);
     for (int g = MEASUREMENTS; g < N_ROWS; g++)
         write_add_column(&rows[g], owner, COLUMN_UINT32, 0);
     for (int c = 0; c < N_MEASUREMENT; c++)
@@ -449,6 +455,27 @@ static enum status add_starts(struct problem_writer *writer, const struct parame
     return add_row(writer, STARTS, value, error);
 }
 
+/* The row of /experiments or, without them, of /datasets. */
+static enum status add_constants(struct problem_writer *writer,
+                                 const struct problem_dataset *dataset, struct error *error)
+{
+    const bool many = writer->header.has_experiments;
+    const struct experiment *experiment = &dataset->experiment;
+    const uint32_t of = (uint32_t)writer->n_dataset - 1;
+    const int64_t steady = experiment->steady == EXPERIMENT_NONE
+                               ? -1
+                               : (int64_t)(writer->first_experiment + experiment->steady);
+    const void *const is[N_CONSTANT] = {
+        [CONSTANT_id] = many ? experiment->id : dataset->id, [CONSTANT_steady] = &steady,
+        [CONSTANT_t0] = &experiment->t0, [CONSTANT_covariate] = experiment->covariate};
+    const void *value[1 + N_CONSTANT] = {&of};
+    size_t n = many;
+    for (int c = 0; c < N_CONSTANT; c++)
+        if (has_constant(&writer->header, c))
+            value[n++] = is[c];
+    return add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
+}
+
 static enum status add_measurements(struct problem_writer *writer,
                                     const struct problem_dataset *dataset, uint32_t owner,
                                     struct error *error)
@@ -527,10 +554,7 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (writer->n_dataset >= UINT32_MAX - 1 || n >= UINT32_MAX - 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported",
                          writer->path, many ? "experiments" : "datasets");
-    uint32_t owner = (uint32_t)n, of;
-    const void *value[6] = {dataset->id};
-    size_t n_value = 1;
-    int64_t steady;
+    uint32_t owner = (uint32_t)n;
     enum status status = STATUS_OK;
     if (dataset->id) {
         writer->n_dataset++;
@@ -540,23 +564,9 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
             status = own_writer_add(&writer->own, dataset->own, error);
     }
     if (!status && many && dataset->id)
-        status = add_row(writer, DATASETS, value, error);
-    if (many) {
-        of = (uint32_t)writer->n_dataset - 1;
-        value[0] = &of;
-        value[n_value++] = experiment->id;
-    }
-    if (many && writer->header.has_steady) {
-        steady = experiment->steady == EXPERIMENT_NONE
-                     ? -1
-                     : (int64_t)(writer->first_experiment + experiment->steady);
-        value[n_value++] = &steady;
-    }
-    if (writer->header.has_t0)
-        value[n_value++] = &experiment->t0;
-    value[n_value] = experiment->covariate;
+        status = add_row(writer, DATASETS, (const void *const[]){dataset->id}, error);
     if (!status)
-        status = add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
+        status = add_constants(writer, dataset, error);
     writer->n_experiment++;
     if (!status)
         status = add_measurements(writer, dataset, owner, error);
