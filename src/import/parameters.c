@@ -61,12 +61,12 @@ static enum status set_scales(struct import_parameters *parameters,
                               const struct import_options *options, const struct stiffit_model *abi,
                               struct error *error)
 {
-    for (size_t i = 0; i < options->scale.n; i++) {
+    enum status status = values_once(&options->scale, "scale", error);
+    for (size_t i = 0; !status && i < options->scale.n; i++) {
         size_t index;
         const char *word;
-        enum status status =
-            values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name,
-                        abi->n_parameter, &index, &word, error);
+        status = values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name,
+                             abi->n_parameter, &index, &word, error);
         if (status)
             return status;
         const char *scale = find_word(word, scale_words, COUNT(scale_words));
@@ -75,17 +75,18 @@ static enum status set_scales(struct import_parameters *parameters,
             return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10",
                              word);
     }
-    return STATUS_OK;
+    return status;
 }
 
 static enum status set_fixed(struct import_parameters *parameters,
                              const struct import_options *options, const struct stiffit_model *abi,
                              struct error *error)
 {
-    for (size_t i = 0; i < options->fix.n; i++) {
+    enum status status = values_once(&options->fix, "fix", error);
+    for (size_t i = 0; !status && i < options->fix.n; i++) {
         const struct option_list one = {.item = options->fix.item + i, .n = 1};
         size_t index;
-        enum status status =
+        status =
             strchr(options->fix.item[i], '=')
                 ? values_set(&one, "fix", "parameter", abi->parameter_name, abi->n_parameter,
                              number_of(parameters, PARAMETER_start, 0), fixed_of(parameters), error)
@@ -96,7 +97,7 @@ static enum status set_fixed(struct import_parameters *parameters,
         if (!strchr(options->fix.item[i], '='))
             fixed_of(parameters)[index] = 1;
     }
-    return STATUS_OK;
+    return status;
 }
 
 enum status import_parameters_check(const struct import_parameters *parameters,

@@ -80,12 +80,12 @@ static enum status choose_errors(const struct import_options *options,
                          abi->n_observable);
     for (uint32_t k = 0; *words && k < abi->n_observable; k++)
         (*words)[k] = error_kind_default;
-    for (size_t i = 0; i < options->error.n; i++) {
+    enum status status = values_once(&options->error, "error", error);
+    for (size_t i = 0; !status && i < options->error.n; i++) {
         size_t index;
         const char *word;
-        enum status status =
-            values_find(options->error.item[i], "error", "observable", abi->observable_name,
-                        abi->n_observable, &index, &word, error);
+        status = values_find(options->error.item[i], "error", "observable", abi->observable_name,
+                             abi->n_observable, &index, &word, error);
         if (status)
             return status;
         int kind = error_kind_of(word);
@@ -94,7 +94,7 @@ static enum status choose_errors(const struct import_options *options,
                              "--error: '%.100s' is not one of " ERROR_WORDS ", default", word);
         (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
     }
-    return STATUS_OK;
+    return status;
 }
 
 /* Reads the written file as a run does, before it gets its name: what a run would complain about is

@@ -12,11 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where a fault is written; DATUM_FAULT bytes are enough. */
 struct problem_message {
     char *text;
     size_t size;
 };
-enum { DATUM_FAULT = 300 /* bytes of the longest one */ };
+enum { DATUM_FAULT = 300 };
+/* Writes it; true. */
 #define FAULT(message, ...) (snprintf((message)->text, (message)->size, __VA_ARGS__), true)
 
 struct parameter_datum {

@@ -69,8 +69,8 @@ static void keep_model(struct problem *problem, const struct problem_expectation
         .has_noise = model->has_noise};
 }
 
-/* The model's parameters that /parameters does not have: those that /substitutes knows are
- * substituted, or constant. */
+/* The model's parameters that /parameters lacks: experiments must give them values in
+ * /substitutes, except where the model's own start serves as a constant. */
 static void match_substituted(struct problem *problem,
                               const struct problem_expectation *expectation)
 {

@@ -143,19 +143,6 @@ static bool fill(struct stiffit_problem *problem, struct simulated *simulated, b
     return true;
 }
 
-/* What lanes cannot integrate is asked of CVODES. */
-static bool ask(void *context, struct evaluation *const *evaluations, size_t n)
-{
-    bool is_good = library_ask(context, evaluations, n);
-    for (size_t k = 0; k < n; k++)
-        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED
-            && evaluations[k]->engine != ENGINE_REFERENCE) {
-            evaluations[k]->engine = ENGINE_REFERENCE;
-            is_good = library_ask(context, &evaluations[k], 1) && is_good;
-        }
-    return is_good;
-}
-
 static enum status judge(const struct evaluation *evaluation, bool has_sens, struct error *error)
 {
     if (evaluation->outcome == EVALUATION_NO_MEMORY)
@@ -214,7 +201,8 @@ static enum status evaluate(struct stiffit_problem *problem, size_t dataset, siz
         return STATUS_OK;
     size_t n = simulated.problem.n_experiment;
     if (!fill(problem, &simulated, sensitivity != NULL, evaluation, &problem->arena)
-        || !fit_preequilibrate(&simulated.problem, &simulated.map, asked, n, ask, problem))
+        || !fit_preequilibrate(&simulated.problem, &simulated.map, asked, n,
+                               ode_alone_ask_both, &problem->ready.alone))
         return no_memory(error);
     if (!(status = judge(&evaluation[n - 1], sensitivity != NULL, error)))
         give(&simulated, &evaluation[n - 1], prediction, sensitivity);

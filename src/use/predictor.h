@@ -7,15 +7,15 @@
 #include "base/error_kind.h"
 #include "base/measurements.h"
 #include "fit/loss.h"
-#include "ode/engine.h"
+#include "ode/alone.h"
 
 struct predictor {
     const struct model *model;
-    struct engine_pool *pool;
-    struct engine *engine;
+    struct ode_alone alone;
     struct arena arena; /* scratch of one call */
     int64_t max_steps;
     double rtol;
+    bool keeps_infinite; /* predictions; otherwise they are NaN */
 };
 
 /* `model` must outlive the predictor. predictor_fini is legal after a failure and on a zeroed

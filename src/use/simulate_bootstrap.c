@@ -196,6 +196,8 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
     if (!status)
         status = begin_draws(&bootstrap, error);
     if (!status)
+        simulate_say_size(options, (double)options->n_bootstrap + 1, (double)bootstrap.n_row);
+    if (!status)
         status = open_copy(&bootstrap, error);
     if (!status)
         status = write_all(&bootstrap, error);

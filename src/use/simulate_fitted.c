@@ -162,6 +162,8 @@ static void predict_grid(struct drawing *drawing, const struct fitted_dataset *d
                                           .side = grid->side,
                                           .observable = grid->observable};
     bool good = dataset->p && !dataset->fault && isfinite(rows.experiment.t0);
+    /* infinite ones have no errors and quantiles */
+    drawing->fitted.predictor.keeps_infinite = !drawing->options->with_noise && !drawing->n_band;
     if (!good || !predictor_run(&drawing->fitted.predictor, &rows, drawing->prediction,
                                 drawing->options->with_noise ? drawing->noise : NULL, reason))
         good = false;

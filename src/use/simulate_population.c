@@ -7,6 +7,7 @@
 #include "use/simulate_copy.h"
 #include "use/simulate_truth.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,8 +109,17 @@ static enum status draw_all(struct drawn *drawn, struct error *error)
         if (drawn->data.fault
             || !row_filter_takes(&filter, drawn->data.id, drawn->data.record))
             continue;
-        if (!drawn->copy.writer)
+        if (!drawn->copy.writer) {
+            const struct problem_info *info = problem_info(drawn->fitted.problem);
+            double n_dataset = (double)info->n_dataset, n_named = 1;
+            for (const char *at = words.id; at && *at; at++)
+                n_named += *at == ',';
+            simulate_say_size(drawn->options,
+                              (double)drawn->options->n_population *
+                                  (words.id ? fmin(n_named, n_dataset) : n_dataset),
+                              (double)info->n_measurement / n_dataset);
             status = open_outputs(drawn, error);
+        }
         if (!status)
             status = draw_dataset(drawn, error);
     }

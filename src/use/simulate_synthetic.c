@@ -185,6 +185,8 @@ enum status simulate_synthetic(const struct simulate_options *options, const str
         status = plugin_reference_init(&synthetic.reference, model, options->files.model,
                                        options->embed, error);
     if (!status)
+        simulate_say_size(options, (double)options->n_dataset, (double)synthetic.grid.n);
+    if (!status)
         status = open_outputs(&synthetic, error);
     for (int64_t d = 0; !status && d < options->n_dataset; d++)
         status = make_dataset(&synthetic, (uint64_t)d, digits, error);
