@@ -27,7 +27,7 @@ struct column_info {
     size_t size, offset;  /* of a value; of it in its struct, or of the array of it */
     int64_t least, most;  /* of whole numbers; -1 of an unsigned one is its largest value */
     double none;          /* what an absent column or an empty cell means */
-    size_t width;         /* of tables of parameters: numbers of each */
+    size_t width;         /* of parameters and constants: numbers of each */
     bool by_dataset;      /* likewise: each dataset may have its own */
     bool is_row;          /* a row of /measurements, in memory counted within the experiment */
     int set; /* in the identity: 0: always, otherwise together if any of them has a value */

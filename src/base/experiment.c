@@ -47,6 +47,19 @@ const struct record_info record_info[N_RECORD] = {
     [RECORD_SUBSTITUTE] = RECORD(substitute, "/substitutes", "substitutes", substitute_column,
                                  substitute_word, 3)};
 
+#define KIND_TEXT COLUMN_TEXT
+#define KIND_NUMBERS COLUMN_DOUBLE
+#define WIDTH_TEXT 1
+#define WIDTH_INDEX 1
+#define WIDTH_NUMBER 1
+#define WIDTH_NUMBERS 0
+#define IN_BOTH true
+#define IN_ONE false
+#define CONSTANT(field, name_, type, where, meaning_) \
+    {.name = name_, .meaning = meaning_, .by_dataset = IN_##where, .width = WIDTH_##type, \
+     .kind = CONSTANT_##field == CONSTANT_steady ? COLUMN_INT64 : KIND_##type},
+const struct column_info constant_columns[N_CONSTANT] = {CONSTANT_LIST(CONSTANT)};
+
 #define MISSING(field, name, type, presence, none, ...) .field = (record_##type)(none),
 const struct dose dose_none = {DOSE_LIST(MISSING)};
 const struct substitute substitute_none = {SUBSTITUTE_LIST(MISSING)};

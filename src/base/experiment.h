@@ -107,6 +107,19 @@ struct experiment {
     const struct substitute *substitute;
     const struct input *input;  /* n_input of the model */
 };
+/* What it has by itself: the columns of /experiments, and of BOTH also those of /datasets where a
+ * dataset is one experiment. Field, name, type, where, meaning. They are written in this order. */
+#define CONSTANT_LIST(X) \
+    X(id, "id", TEXT, BOTH, "its name") \
+    X(steady, "steady", INDEX, ONE, \
+      "the experiment of its dataset at whose steady state it begins, or -1") \
+    X(t0, "t0", NUMBER, BOTH, "initial time, one for all or one each") \
+    X(covariate, "covariates", NUMBERS, BOTH, "a number for each of covariate_names")
+#define CONSTANT_NUMBER(field, name, type, where, meaning) CONSTANT_##field,
+enum { CONSTANT_LIST(CONSTANT_NUMBER) N_CONSTANT };
+/* by_dataset: datasets have it, too. width: 0 for a number of each covariate. */
+extern const struct column_info constant_columns[N_CONSTANT];
+
 struct arena;
 /* A copy of all that it has. False: out of memory. */
 bool experiment_copy(struct experiment *to, const struct experiment *from, size_t n_covariate,

@@ -8,20 +8,20 @@
 
 /* Name in tables and under /measurements, kind, smallest and largest integer, meaning. The
  * problem's identity hash includes the columns before `line`, in this order, without those
- * that no row has: put a new column before `line`. */
+ * that no row has: put a new column before `line`. The observable is the file's index, in memory
+ * the model's. */
 #define MEASUREMENT_LIST(X) \
     X(time, DOUBLE, 0, 0, "when it was measured") \
     X(value, DOUBLE, 0, 0, "what was measured; NaN: missing, whatever else the row says") \
     X(sigma, DOUBLE, 0, 0, "its standard deviation; NaN: the model's noise, or 1") \
-    X(observable, UINT32, 0, UINT32_MAX, \
-      "index of what was measured: the file's, in memory the model's") \
+    X(observable, UINT32, 0, UINT32_MAX, "what was measured: an observable") \
     X(censored, INT8, -1, 1, "0 (no), 1 (the measurement lies below its value) or -1 (above it)") \
     X(side, INT8, -1, 1, "-1 (before all that happens at this time), 1 (after it) or 0 (before " \
       "doses, after everything else)") \
     X(limit, DOUBLE, 0, 0, \
       "of a censored measurement: it lies between its value and this; NaN: anywhere on its side") \
     X(line, UINT32, 0, UINT32_MAX, \
-      "line of the table that it comes from, from 1; 0: none. Messages alone use it")
+      "line of the table that it comes from, from 1, for messages alone; 0: none")
 
 /* Missing numbers are NaN, missing whole numbers 0. */
 typedef double measurement_DOUBLE;

@@ -11,52 +11,64 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An attribute, stored in the arena. */
-static void open_attribute(struct problem *problem, const char *group, const char *name,
-                           const char **kept)
+/* Texts of attributes, in the arena. */
+static void read_attributes(struct problem *problem)
 {
-    char *text = NULL;
-    struct error fault = {0};
-    if (hdf5_attribute_text(&problem->file, group, name, &text, &fault))
-        faults_add_error(&problem->faults, problem->file.path, &fault);
-    *kept = text ? arena_strdup(&problem->arena, text) : NULL;
-    free(text);
+    struct problem_info *info = &problem->info;
+    const struct { const char *group, *name, **kept; } attributes[] = {
+        {"/model", "plugin", &info->model.plugin},
+        {"/model", "sha256", &info->model.sha256},
+        {"/model", "name", &info->model.name},
+        {"/measurements", "csv", &problem->line_file},
+        {"/measurements", "petab", &info->petab.yaml},
+        {"/measurements", "petab_model", &info->petab.model},
+        {"/measurements", "petab_dataset_column", &info->petab.dataset_column},
+        {"/measurements", "petab_sha256", &info->petab.sha256}};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        char *text = NULL;
+        struct error fault = {0};
+        if (hdf5_attribute_text(&problem->file, attributes[i].group, attributes[i].name, &text,
+                                &fault))
+            faults_add_error(&problem->faults, problem->file.path, &fault);
+        *attributes[i].kept = text ? arena_strdup(&problem->arena, text) : NULL;
+        free(text);
+    }
 }
 
 static void read_plugin_bytes(struct problem *problem)
 {
-    struct hdf5_column column;
+    struct hdf5_column *column = &problem->plugin;
     struct error fault = {0};
-    if (!problem_open_column(problem, "/model/plugin", &column))
+    if (!column->dataset)
         return;
-    if (!hdf5_column_as_vector(&column) || column.n_row == 0 || column.n_row > PROBLEM_MAX_PLUGIN) {
+    if (column->width != 1 || column->n_row == 0 || column->n_row > PROBLEM_MAX_PLUGIN) {
         faults_add(&problem->faults,
                    "/model/plugin: must be one row of at least 1 and at most %d bytes",
                    PROBLEM_MAX_PLUGIN);
     } else {
-        unsigned char *bytes = arena_calloc(&problem->arena, column.n_row, 1);
-        if (bytes && hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
+        unsigned char *bytes = arena_calloc(&problem->arena, column->n_row, 1);
+        if (bytes && hdf5_column_read_bytes(column, 0, column->n_row, bytes, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         problem->info.model.bytes = bytes;
-        problem->info.model.n_byte = column.n_row;
+        problem->info.model.n_byte = column->n_row;
     }
-    hdf5_column_close(&column);
+    hdf5_column_close(column);
 }
 
 static void read_source(struct problem *problem)
 {
-    struct hdf5_column column;
+    struct hdf5_column *column = &problem->source;
     struct error fault = {0};
     char *source = NULL;
-    if (!problem_open_column(problem, "/model/source", &column))
+    if (!column->dataset)
         return;
-    if (column.n_row != 1 || column.width != 1)
+    if (column->n_row != 1 || column->width != 1)
         faults_add(&problem->faults, "/model/source: must be one string, the whole text");
-    else if (hdf5_column_read_strings(&column, 0, 1, PROBLEM_MAX_SOURCE, &problem->arena, &source,
+    else if (hdf5_column_read_strings(column, 0, 1, PROBLEM_MAX_SOURCE, &problem->arena, &source,
                                       &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     problem->info.model.source = source;
-    hdf5_column_close(&column);
+    hdf5_column_close(column);
 }
 
 char *problem_source_origin(const struct problem *problem)
@@ -74,9 +86,6 @@ char *problem_source_origin(const struct problem *problem)
 static void open_model(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
-    open_attribute(problem, "/model", "plugin", &info->model.plugin);
-    open_attribute(problem, "/model", "sha256", &info->model.sha256);
-    open_attribute(problem, "/model", "name", &info->model.name);
     read_plugin_bytes(problem);
     read_source(problem);
     if (!!info->model.plugin + !!info->model.bytes + !!info->model.source > 1)
@@ -103,7 +112,7 @@ static void open_parameters(struct problem *problem)
     static const char *const scales[] = {"lin", "log", "log10"};
     struct problem_info *info = &problem->info;
     const struct problem_table *table = problem->table;
-    problem_open_tables(problem);
+    problem_check_tables(problem);
     info->parameter_name = problem->level_name = table[PARAMETER_name].text;
     info->n_parameter = table[PARAMETER_name].n;
     info->parameter_scale = table[PARAMETER_scale].text;
@@ -141,21 +150,16 @@ static void open_rows(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
     struct problem_stream *stream = problem->stream;
-    problem_open_streams(problem);
-    problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER,
-                        &info->n_error, &info->observable_error);
-    if (stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column.dataset)
-        open_attribute(problem, "/measurements", "csv", &problem->line_file);
-    open_attribute(problem, "/measurements", "petab", &info->petab.yaml);
-    open_attribute(problem, "/measurements", "petab_model", &info->petab.model);
-    open_attribute(problem, "/measurements", "petab_dataset_column", &info->petab.dataset_column);
-    open_attribute(problem, "/measurements", "petab_sha256", &info->petab.sha256);
+    problem_check_streams(problem);
+    if (!stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column.dataset)
+        problem->line_file = NULL;
     info->n_dataset = problem->owners[0].n;
-    if (info->n_dataset <= PROBLEM_MAX_PARAMETER)
-        problem_read_values(problem, "/datasets/petab", (size_t)info->n_dataset, &info->petab.n,
-                            &info->petab.of);
+    if (info->petab.n > info->n_dataset)
+        faults_add(&problem->faults,
+                   "/datasets/petab: has %zu entries; at most %" PRIu64 " are supported",
+                   info->petab.n, info->n_dataset);
     info->has_experiments = problem->has_experiments;
-    info->has_steady = problem->steady.dataset;
+    info->has_steady = problem->owners[1].steady.dataset;
     info->has_periods = stream[GROUP_DOSES].field[DOSE_steady].column.dataset;
     info->n_experiment = problem->has_experiments ? problem->owners[1].n : info->n_dataset;
     info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;
@@ -179,6 +183,8 @@ static enum status read_contents(struct problem *problem, struct error *error)
     if (status)
         return status;
     problem_check_names(problem);
+    read_attributes(problem);
+    problem_open_all(problem);
     open_model(problem);
     open_parameters(problem);
     open_rows(problem);
@@ -234,10 +240,7 @@ void problem_close(struct problem *problem)
 {
     if (!problem)
         return;
-    for (int i = 0; i < N_PARAMETER_COLUMN; i++)
-        hdf5_column_close(&problem->table[i].column);
-    problem_close_streams(problem);
-    own_reader_close(&problem->owners[0].own);
+    problem_close_columns(problem);
     hdf5_close(&problem->file);
     arena_fini(&problem->arena);
     free(problem);

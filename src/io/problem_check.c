@@ -5,8 +5,121 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stiffit/model.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+bool datum_parameter_fault(const struct parameter_datum *parameter,
+                           const struct problem_message *message)
+{
+    const char *name = parameter->name;
+    double start = parameter->start, lower = parameter->lower, upper = parameter->upper;
+    bool is_log = strcmp(parameter->scale, "lin") != 0 && !parameter->is_fixed;
+    if (!isfinite(start))
+        return FAULT(message, "start of %.60s is %g", name, start);
+    if (is_log && start <= 0 && !(lower > 0)) /* otherwise a fit begins at the bound */
+        return FAULT(message, "start of %.60s is %g; with scale %s it must be > 0", name, start,
+                     parameter->scale);
+    if (isnan(lower) || lower == INFINITY)
+        return FAULT(message, "lower bound of %.60s is %g", name, lower);
+    if (isnan(upper) || upper == -INFINITY || (is_log && upper <= 0))
+        return FAULT(message, "upper bound of %.60s is %g%s", name, upper,
+                     is_log ? "; it must be > 0" : "");
+    if (lower > upper)
+        return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g%s", name, lower,
+                     upper,
+                     prior_has_bounds(parameter->prior) ? " (its uniform prior bounds it, too)"
+                                                        : "");
+    if (prior_is_positive(parameter->prior) && !parameter->is_fixed && start <= 0)
+        return FAULT(message, "start of %.60s is %g; with its %s prior it must be > 0", name, start,
+                     prior_word(parameter->prior));
+    return false;
+}
+
+bool datum_row_fault(const struct row_datum *row, const struct problem_message *message)
+{
+    double time = row->time, value = row->value, sigma = row->sigma;
+    if (isinf(value))
+        return FAULT(message, "value is infinite");
+    if (isnan(time) || time == -INFINITY)
+        return FAULT(message, "time is %s", isnan(time) ? "NaN" : "infinite, before t0");
+    if (time < row->t0)
+        return FAULT(message, "time is %.17g, before t0 = %.17g", time, row->t0);
+    if (sigma <= 0 || isinf(sigma))
+        return FAULT(message, "sigma is %g; it must be > 0 and finite (NaN: not known)", sigma);
+    if (row->sigma_for && isnan(sigma))
+        return FAULT(message, "sigma is not known, and the model has no noise: %.60s needs it",
+                     row->sigma_for);
+    if (row->censored && row->limit == value)
+        return FAULT(message, "limit is %g, as the value; a value that is known is not censored",
+                     value);
+    if (row->censored && row->censored * (row->limit - value) > 0)
+        return FAULT(message, "limit is %g, %s the value %g, but censored is %d: it lies %s",
+                     row->limit, row->limit > value ? "above" : "below", value, row->censored,
+                     row->limit > value ? "below" : "above");
+    if (error_row[row->error].is_log && value <= 0)
+        return FAULT(message, "value is %g; with the log-normal errors of %.60s it must be > 0",
+                     value, row->observable);
+    return false;
+}
+
+/* A rate or duration that is left to the model must be there. */
+static bool infusion_fault(const struct dose *dose, int infusion_kind, const char *state,
+                           const struct problem_message *message)
+{
+    bool is_rate = dose->rate == DOSE_OF_MODEL;
+    if (!is_rate && dose->duration != DOSE_OF_MODEL)
+        return false;
+    const char *const what = is_rate ? "rate" : "duration";
+    return infusion_kind != (is_rate ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION) &&
+           FAULT(message, "%s is -1, but the model has no %s(%.60s)", what, what, state);
+}
+
+bool datum_dose_fault(const struct dose *dose, double t0, int infusion_kind, const char *state,
+                      const struct problem_message *message)
+{
+    double rate = dose->rate, duration = dose->duration;
+    if (!isfinite(dose->time))
+        return FAULT(message, "time is %g", dose->time);
+    if (dose->time < t0)
+        return FAULT(message, "time is %.17g, before t0 = %.17g", dose->time, t0);
+    if (!isfinite(dose->amount))
+        return FAULT(message, "amount is %g", dose->amount);
+    if (!(duration >= 0 && duration < INFINITY) && duration != DOSE_OF_MODEL)
+        return FAULT(message, "duration is %g; it must be finite and >= 0", duration);
+    if (!(rate >= 0 && rate < INFINITY) && rate != DOSE_OF_MODEL)
+        return FAULT(message, "rate is %g; it must be finite and >= 0", rate);
+    if (rate != 0 && duration != 0)
+        return FAULT(message, "has a rate and a duration; give one of them");
+    if (infusion_fault(dose, infusion_kind, state, message))
+        return true;
+    if (rate == DOSE_OF_MODEL && dose->amount < 0)
+        return FAULT(message, "amount is %g; with a rate it must be >= 0", dose->amount);
+    if (rate > 0 && !(dose->amount >= 0 && isfinite(dose->amount / rate)))
+        return FAULT(message, "amount is %g with rate %g; it must be >= 0", dose->amount, rate);
+    if (dose->count == 0 && !dose->steady)
+        return FAULT(message, "count is 0, which only steady doses may have");
+    if (dose->steady && !(dose->interval > 0 && dose->interval < INFINITY))
+        return FAULT(message, "is steady, but has no interval above 0");
+    if (dose->count > 1 &&
+        !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
+        return FAULT(message, "is repeated %" PRIu32 " times, but has no interval above 0",
+                     dose->count);
+    return false;
+}
+
+bool datum_knot_fault(double time, double value, double last,
+                      const struct problem_message *message)
+{
+    if (!isfinite(time) || !isfinite(value))
+        return FAULT(message, "%s is %g", isfinite(time) ? "value" : "time",
+                     isfinite(time) ? value : time);
+    if (time <= last)
+        return FAULT(message, "time is %.17g, %s %.17g; times must increase", time,
+                     time == last ? "again" : "after", last);
+    return false;
+}
 
 static bool parameter_fault(const struct problem *problem, const struct problem_block *block,
                             size_t d, const struct problem_message *message)
@@ -96,6 +209,178 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
     return false;
 }
 
+static bool dose_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                       const struct problem_message *message)
+{
+    const struct problem_expectation *model = &problem->model;
+    char fault[DATUM_FAULT];
+    const struct experiment *experiment = &block->experiment[e];
+    for (size_t i = 0; i < experiment->n_dose; i++) {
+        const struct dose *dose = &experiment->dose[i];
+        int kind =
+            model->infusion_kind ? model->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
+        if (datum_dose_fault(dose, experiment->t0, kind, model->state_name[dose->target],
+                             &(struct problem_message){fault, sizeof fault}))
+            return FAULT(message, "dose in row %" PRIu64 ": %s",
+                         block->room->place[GROUP_DOSES][e] + i, fault);
+    }
+    return false;
+}
+
+static bool input_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                        const struct problem_message *message)
+{
+    const size_t *first = block->room->offset[GROUP_INPUTS];
+    char fault[DATUM_FAULT];
+    for (size_t i = 0; i < problem->model.n_input; i++)
+        problem->last_knot[i] = NAN;
+    for (size_t k = first[e]; k < first[e + 1]; k++) {
+        const struct knot *knot = &block->room->knot[k];
+        const char *name = problem->model.input_name[knot->input];
+        double *last = &problem->last_knot[knot->input];
+        if (datum_knot_fault(knot->time, knot->value, *last,
+                             &(struct problem_message){fault, sizeof fault}))
+            return FAULT(message, "input %.60s in row %" PRIu64 ": %s", name,
+                         block->room->place[GROUP_INPUTS][e] + (k - first[e]), fault);
+        *last = knot->time;
+    }
+    for (size_t i = 0; i < problem->model.n_input && block->row[e + 1] > block->row[e]; i++)
+        if (isnan(problem->last_knot[i]))
+            return FAULT(message, "input %.60s has no value", problem->model.input_name[i]);
+    return false;
+}
+
+static bool call_fault(const struct problem_block *block, size_t e,
+                       const struct problem_message *message)
+{
+    const struct experiment *experiment = &block->experiment[e];
+    for (size_t i = 0; i < experiment->n_call; i++) {
+        double time = experiment->call[i].time;
+        uint64_t row = block->room->place[GROUP_EVENTS][e] + i;
+        if (!isfinite(time))
+            return FAULT(message, "event in row %" PRIu64 ": time is %g", row, time);
+        if (time < experiment->t0)
+            return FAULT(message, "event in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row,
+                         time, experiment->t0);
+        if (i > 0 && time < experiment->call[i - 1].time)
+            return FAULT(message,
+                         "event in row %" PRIu64 ": time is %.17g, after %.17g; times must not "
+                                                 "decrease",
+                         row, time, experiment->call[i - 1].time);
+    }
+    return false;
+}
+
+/* Of a substitute for a part of the experiment. */
+static bool part_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                       const struct substitute *substitute, uint64_t row,
+                       const struct problem_message *message)
+{
+    const char *name = problem->model.parameter.name[substitute->parameter];
+    const struct experiment *experiment = &block->experiment[e];
+    size_t n_row = block->row[e + 1] - block->row[e];
+    if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": its measurement belongs to another experiment",
+                     row);
+    if (substitute->row != EXPERIMENT_NONE && substitute->time > -INFINITY)
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": has a time and a measurement; give one of "
+                                                  "them",
+                     row);
+    if (substitute->row != EXPERIMENT_NONE && problem->is_of_state[substitute->parameter])
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": is for one measurement, but states depend on "
+                                                  "%.60s",
+                     row, name);
+    for (size_t i = 0; substitute->time > -INFINITY && i < experiment->n_dose; i++)
+        if (experiment->dose[i].steady)
+            return FAULT(message,
+                         "substitute in row %" PRIu64 ": has a time, but the experiment has steady "
+                                                      "doses, whose state "
+                         "belongs to one set of parameters",
+                         row);
+    if (substitute->time > -INFINITY &&
+        !(substitute->time > experiment->t0 && substitute->time < INFINITY))
+        return FAULT(message,
+                     "substitute in row %" PRIu64 ": time is %.17g; it must be finite and after t0 "
+                                                  "= %.17g",
+                     row, substitute->time, experiment->t0);
+    return false;
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct substitute *a = left, *b = right;
+    if (a->parameter != b->parameter)
+        return a->parameter < b->parameter ? -1 : 1;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+/* Whether two substitutes are for the same part. */
+static bool repeats(const struct problem *problem, const struct problem_block *block, size_t e,
+                    const struct problem_message *message)
+{
+    size_t n = block->experiment[e].n_substitute;
+    struct substitute *sorted = n ? malloc(n * sizeof *sorted) : NULL;
+    bool found = false;
+    if (n && !sorted)
+        return FAULT(message, "no memory for %zu substitutes", n);
+    if (n) {
+        memcpy(sorted, block->experiment[e].substitute, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_parts);
+    }
+    for (size_t i = 1; i < n && !found; i++)
+        if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
+            found = FAULT(message, "%.60s is substituted twice %s",
+                          problem->model.parameter.name[sorted[i].parameter],
+                          sorted[i].row == EXPERIMENT_NONE ? "from the same time on"
+                                                           : "for the same measurement");
+    free(sorted);
+    return found;
+}
+
+static bool substitute_fault(const struct problem *problem, const struct problem_block *block,
+                             size_t e, const struct problem_message *message)
+{
+    bool found = false;
+    const struct experiment *experiment = &block->experiment[e];
+    for (size_t i = 0; i < experiment->n_substitute && !found; i++) {
+        const struct substitute *substitute = &experiment->substitute[i];
+        const char *name = problem->model.parameter.name[substitute->parameter];
+        uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + i;
+        bool is_plain = substitute->row == EXPERIMENT_NONE && substitute->time == -INFINITY;
+        if (!is_plain)
+            found = part_fault(problem, block, e, substitute, row, message);
+        if (found)
+            continue;
+        if (is_plain && problem->seen[substitute->parameter]++)
+            found = FAULT(message, "substitute in row %" PRIu64 ": %.60s is substituted twice", row,
+                          name);
+        else if (substitute->by == EXPERIMENT_NUMBER && !isfinite(substitute->value))
+            found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row,
+                          name, substitute->value);
+    }
+    for (size_t j = 0; j < problem->model.parameter.n && !found; j++)
+        if (problem->must_substitute[j] && !problem->seen[j])
+            found = FAULT(message,
+                          "parameter %.60s has no value: it is neither in /parameters nor "
+                          "substituted",
+                          problem->model.parameter.name[j]);
+    for (size_t i = 0; i < experiment->n_substitute; i++)
+        problem->seen[experiment->substitute[i].parameter] = 0;
+    return found || repeats(problem, block, e, message);
+}
+
+static bool experiment_fault(const struct problem *problem, const struct problem_block *block,
+                             size_t e, const struct problem_message *message)
+{
+    return dose_fault(problem, block, e, message) || input_fault(problem, block, e, message) ||
+           call_fault(block, e, message) || substitute_fault(problem, block, e, message);
+}
+
 /* Of the experiment at whose steady state it begins; `first`: of its dataset. */
 static bool steady_fault(const struct problem_block *block, size_t first, size_t e,
                          const struct problem_message *message)
@@ -129,7 +414,7 @@ bool problem_dataset_fault(const struct problem *problem, const struct problem_b
         const struct problem_message message = {text + n, size - n};
         if (constant_fault(problem, block, e, &message) ||
             row_fault(problem, block, e, sigma_for, &any, &message) ||
-            problem_experiment_fault(problem, block, e, &message) ||
+            experiment_fault(problem, block, e, &message) ||
             steady_fault(block, first, e, &message))
             return true;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/faults.h"
 #include "base/words.h"
 #include "io/hdf5_file.h"
 #include "io/problem.h"
@@ -43,7 +44,7 @@ struct problem {
     struct problem_table table[N_PARAMETER_COLUMN];
     bool has_experiments;
     struct problem_owners owners[2]; /* of datasets; of experiments */
-    struct hdf5_column steady;       /* of experiments */
+    struct hdf5_column plugin, source; /* of the model */
     struct problem_stream stream[N_GROUP];
     const char *line_file; /* the table to which /measurements/line refers */
     uint64_t next; /* dataset that is read next */
@@ -95,18 +96,16 @@ static inline enum status problem_report(const struct problem *problem, struct e
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 
-/* Opens a column; false if the file does not have it, or if it has a fault (which is added). */
-bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
-/* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. Names must
- * be distinct and not empty; values need not. */
-void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
-                        const char *const **list);
-void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
-                         const char *const **list);
 /* Converts strings that are not UTF-8 from Latin-1; false: no memory. */
 bool problem_as_utf8(struct arena *arena, size_t n, char **text);
-/* Opens the columns of /parameters, and reads all but those that datasets may have themselves. */
-void problem_open_tables(struct problem *problem);
+/* Opens all columns, and reads lists of texts; or those of /datasets alone, and checks them. */
+void problem_open_all(struct problem *problem);
+void problem_open_datasets(struct problem *problem);
+void problem_close_columns(struct problem *problem);
+/* Checks those of /parameters, and reads the ones that datasets cannot have themselves; then
+ * those of the other groups. */
+void problem_check_tables(struct problem *problem);
+void problem_check_streams(struct problem *problem);
 /* Decides which of these are per dataset and reads the others, once the number of parameters is
  * known. */
 void problem_settle_tables(struct problem *problem, size_t n_parameter);
@@ -119,12 +118,8 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
 enum status problem_read_owner_ids(const struct problem *problem,
                                    const struct problem_owners *owners, uint64_t first, size_t n,
                                    struct arena *arena, char **ids, struct error *error);
-/* problem_columns.c: after the covariates, whose names columns must not have. */
+/* The users' own columns; after the covariates, whose names they must not have. */
 void problem_open_columns(struct problem *problem);
-/* problem_match.c: '... has no state "x"; did you mean "y"?'. */
-void problem_add_unknown(struct problem *problem, const char *path, const char *what,
-                         const char *name, const char *of, const char *const *known,
-                         size_t n_known);
 /* The file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation,
                           struct error *error);

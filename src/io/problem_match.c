@@ -30,8 +30,8 @@ struct problem_expectation problem_expectation_of(const struct stiffit_model *ab
                                         .observable_error = abi->observable_error};
 }
 
-void problem_add_unknown(struct problem *problem, const char *path, const char *what,
-                         const char *name, const char *of, const char *const *known, size_t n_known)
+static void add_unknown(struct problem *problem, const char *path, const char *what,
+                        const char *name, const char *of, const char *const *known, size_t n_known)
 {
     /* The search for the nearest match takes time, so only for faults that are shown. */
     const char *near = problem->faults.n < FAULTS_LISTED && strlen(name) < 64
@@ -120,7 +120,7 @@ static enum status match_parameters(struct problem *problem,
         const char *name = problem->parameter_name[i];
         int found = words_find(name, expectation->parameter.name, expectation->parameter.n);
         if (found < 0 && words_find(name, by->name, by->n_name) < 0)
-            problem_add_unknown(problem, "/parameters/name", "parameter", name, of,
+            add_unknown(problem, "/parameters/name", "parameter", name, of,
                                 expectation->parameter.name, expectation->parameter.n);
         problem->to_model[i] = found < 0 ? PROBLEM_NOT_OF_MODEL : (uint32_t)found;
     }
@@ -286,6 +286,39 @@ static enum status match_covariates(struct problem *problem,
     return STATUS_OK;
 }
 
+static void match_index(struct problem *problem, enum problem_group group, int k, const char *of,
+                        size_t n, const char *const *names)
+{
+    struct problem_stream *stream = &problem->stream[group];
+    const struct column_info *info = &stream->info[k];
+    struct problem_field *field = &stream->field[k];
+    field->to_model = arena_calloc(&problem->arena, field->n_name + 2, sizeof *field->to_model);
+    if (!field->to_model)
+        return;
+    bool is_empty = group == GROUP_MEASUREMENTS ? stream->n_owner == 0 : stream->n_row == 0;
+    bool is_optional = info->least < 0 && !field->column.dataset;
+    field->n_name = field->name ? field->n_name : 1;
+    if (!field->name && !is_empty && !is_optional && !problem_has_names(&field->column) &&
+        (n != 1 || info->least < 0))
+        faults_add(&problem->faults, "%s is missing: %s has %zu %s%s", info->names, of, n,
+                   info->what, n == 1 ? "" : "s");
+    if (field->n_name != 1 && !field->column.dataset && !is_empty)
+        faults_add(&problem->faults, "%s/%s is missing: which of the %zu %s each row has",
+                   stream->path, info->name, field->n_name, info->names);
+    for (size_t i = 0; field->name && i < field->n_name; i++) {
+        int found = words_find(field->name[i], names, n);
+        char place[120];
+        if (field->name == field->names.table.id) /* of the rows */
+            snprintf(place, sizeof place, "%s row %" PRIu64, field->column.path,
+                     field->names.row[i]);
+        else
+            snprintf(place, sizeof place, "%s", info->names);
+        if (found < 0)
+            add_unknown(problem, place, info->what, field->name[i], of, names, n);
+        field->to_model[i] = found < 0 ? 0 : (uint32_t)found;
+    }
+}
+
 static enum status match_groups(struct problem *problem,
                                 const struct problem_expectation *expectation, struct error *error)
 {
@@ -300,17 +333,17 @@ static enum status match_groups(struct problem *problem,
     }
     problem->last_knot =
         arena_calloc(&problem->arena, expectation->n_input + 1, sizeof *problem->last_knot);
-    problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of,
+    match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of,
                         expectation->n_observable, expectation->observable_name);
-    problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state,
+    match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state,
                         expectation->state_name);
-    problem_match_index(problem, GROUP_INPUTS, KNOT_input, of, expectation->n_input,
+    match_index(problem, GROUP_INPUTS, KNOT_input, of, expectation->n_input,
                         expectation->input_name);
-    problem_match_index(problem, GROUP_EVENTS, CALL_event, of, expectation->n_event,
+    match_index(problem, GROUP_EVENTS, CALL_event, of, expectation->n_event,
                         expectation->event_name);
-    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of,
+    match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of,
                         expectation->parameter.n, expectation->parameter.name);
-    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter,
+    match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter,
                         problem->parameter_name);
     return problem->arena.failed ? problem_no_memory(problem, error) : STATUS_OK;
 }

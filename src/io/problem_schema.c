@@ -26,16 +26,9 @@ static const char *const root_names[] = {"model",        "parameters", "datasets
                                          "shared",       "population", "columns"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
-static const char *const parameter_names[] = {"name",        "start",          "lower",
-                                              "upper",       "scale",          "fixed",
-                                              "unit",        "level",          "prior",
-                                              "prior_on",    "prior_location", "prior_scale",
-                                              "prior_lower", "prior_upper",    "from_model"};
-static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab",
-                                            "columns"};
-static const char *const experiment_names[] = {"dataset",         "id", "covariates",
-                                               "covariate_names", "t0", "steady"};
 /* Beside a group's own columns. */
+static const char *const dataset_names[] = {"covariate_names", "petab", "columns"};
+static const char *const experiment_names[] = {"dataset", "covariate_names"};
 static const char *const row_names[] = {"dataset", "experiment"};
 static const char *const measurement_names[] = {"dataset", "experiment", "observable_error"};
 
@@ -46,9 +39,9 @@ static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "r
 static const struct group groups[] = {
     {"/", LIST(root_names), 0, NULL},
     {"/model", LIST(model_names), 0, NULL},
-    {"/parameters", LIST(parameter_names), 0, NULL},
-    {"/datasets", LIST(dataset_names), 0, NULL},
-    {"/experiments", LIST(experiment_names), 0, NULL},
+    {"/parameters", NULL, 0, N_PARAMETER_COLUMN, parameter_columns},
+    {"/datasets", LIST(dataset_names), N_CONSTANT, constant_columns},
+    {"/experiments", LIST(experiment_names), N_CONSTANT, constant_columns},
     {"/measurements", LIST(measurement_names), N_MEASUREMENT, measurement_columns},
 };
 enum { N_FIXED = sizeof groups / sizeof *groups, MOST_NAMES = 40 };
@@ -65,8 +58,11 @@ static struct group group_of(size_t i)
 static size_t names_of(const struct group *group, const char *names[MOST_NAMES])
 {
     size_t n = group->n;
-    memcpy(names, group->names, n * sizeof *names);
+    if (n)
+        memcpy(names, group->names, n * sizeof *names);
     for (size_t i = 0; i < group->n_column; i++) {
+        if (group->names == dataset_names && !group->column[i].by_dataset)
+            continue;
         names[n++] = group->column[i].name;
         if (group->column[i].names)
             names[n++] = words_file(group->column[i].names);

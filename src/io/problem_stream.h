@@ -51,6 +51,7 @@ struct problem_stream {
     struct hdf5_column owner;         /* the column `dataset` or `experiment` */
     /* beside names of experiments, which differ within a dataset only */
     struct hdf5_column dataset;
+    bool is_there;                    /* the group */
     bool of_experiments;              /* the owner is `experiment` */
     uint64_t n_owner, n_row;
     /* Rows [first, first + n) are in memory; `next` is the next one to be taken. */
@@ -65,7 +66,8 @@ struct problem_stream {
 /* What belongs to each dataset, or each experiment. */
 struct problem_owners {
     const char *path;            /* of the group */
-    struct hdf5_column id, covariate, t0; /* dataset = 0: not in the file */
+#define CONSTANT_COLUMN(field, name, type, where, meaning) struct hdf5_column field;
+    CONSTANT_LIST(CONSTANT_COLUMN)        /* dataset = 0: not in the file */
     struct own_reader own;                /* of datasets: /datasets/columns */
     uint64_t n;
     size_t n_covariate;
@@ -74,14 +76,6 @@ struct problem_owners {
     struct problem_names names, names_within;
 };
 
-/* Opens /datasets/id. */
-void problem_open_datasets(struct problem *problem);
-/* Opens the columns of owners, that one too, and of groups. */
-void problem_open_streams(struct problem *problem);
-void problem_close_streams(struct problem *problem);
-/* Matches an index with n names; `of` has them, in messages. */
-void problem_match_index(struct problem *problem, enum problem_group group, int field,
-                         const char *of, size_t n, const char *const *names);
 enum status problem_init_windows(struct problem *problem, struct error *error);
 
 /* The next rows of one owner that are together in the window: *n rows from *i on; 0: there are
@@ -103,16 +97,3 @@ struct problem_room {
     struct event_call *call;
     struct substitute *substitute;
 };
-/* Appends a dataset with all its experiments to the block; false in *fits (and nothing appended)
- * if there are then more than max_row rows and it is not the block's first. */
-enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset,
-                         size_t max_row, bool *fits, struct error *error);
-/* Makes room for n more rows of a group. */
-enum status problem_reserve(const struct problem *problem, struct problem_block *block,
-                            enum problem_group group, size_t n, struct error *error);
-/* Once all datasets of a block are there: makes its experiments, of what the room has. */
-enum status problem_make_experiments(const struct problem *problem, struct problem_block *block,
-                                     struct error *error);
-/* Once these have been checked: doses get in order of time, knots into inputs. */
-enum status problem_settle(const struct problem *problem, struct problem_block *block,
-                           struct error *error);

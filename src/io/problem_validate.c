@@ -341,7 +341,7 @@ static void count_fixed(struct problem *problem, const struct problem_block *blo
 static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct problem *problem,
                        const struct problem_block *block, double *last)
 {
-    const bool has_steady = problem->steady.dataset;
+    const bool has_steady = problem->owners[1].steady.dataset;
     bool has_more = problem->has_experiments;
     for (size_t d = 0; d < block->n; d++) {
         size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];

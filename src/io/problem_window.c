@@ -20,7 +20,7 @@ enum status problem_read_owner_ids(const struct problem *problem,
 static enum status init_names(struct problem *problem, struct error *error)
 {
     enum status status = STATUS_OK;
-    bool has_steady = problem_has_names(&problem->steady);
+    bool has_steady = problem_has_names(&problem->owners[1].steady);
     for (int g = 0; g < N_GROUP && !status; g++) {
         const struct problem_stream *stream = &problem->stream[g];
         bool is_within = has_steady || stream->dataset.dataset;

@@ -5,12 +5,207 @@
 
 #include "io/durable.h"
 #include "io/hdf5_file.h"
-#include "io/write_rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Groups of columns that are written row by row, in blocks. */
+enum { WRITE_MAX_COLUMN = 14 };
+
+struct write_column {
+    char path[48];
+    enum column_kind kind;
+    size_t width;  /* 0: one dimension */
+    bool is_optional, is_used, is_made; /* an optional one is made when a row has a value */
+    char none[sizeof(double)]; /* what other rows have */
+    char *cells;   /* of the waiting rows */
+    struct hdf5_column column;
+};
+
+/* Zero-initialise. */
+struct write_rows {
+    const char *path;      /* of the group */
+    bool is_optional;      /* without rows there is no group; otherwise it exists */
+    const char *list_path[2]; /* lists of names that belong to an optional group */
+    size_t n_list[2];
+    const char *const *list[2];
+    size_t n, capacity;    /* waiting rows */
+    uint64_t n_written;
+    size_t n_column;
+    struct write_column column[WRITE_MAX_COLUMN];
+    struct arena text;     /* of the waiting rows */
+    bool is_made;
+};
+
+static const size_t kind_size[N_COLUMN_KIND] = {[COLUMN_DOUBLE] = sizeof(double),
+                                                [COLUMN_UINT32] = sizeof(uint32_t),
+                                                [COLUMN_INT8] = sizeof(int8_t),
+                                                [COLUMN_INT64] = sizeof(int64_t),
+                                                [COLUMN_TEXT] = sizeof(char *)};
+
+/* Types in the file and in memory: functions, because HDF5's types are no constants. */
+static hid_t stored_type(enum column_kind kind)
+{
+    return kind == COLUMN_DOUBLE ? H5T_IEEE_F64LE : kind == COLUMN_UINT32 ? H5T_STD_U32LE
+           : kind == COLUMN_INT8 ? H5T_STD_I8LE : H5T_STD_I64LE;
+}
+
+static hid_t native_type(enum column_kind kind)
+{
+    return kind == COLUMN_DOUBLE ? H5T_NATIVE_DOUBLE : kind == COLUMN_UINT32 ? H5T_NATIVE_UINT32
+           : kind == COLUMN_INT8 ? H5T_NATIVE_INT8 : H5T_NATIVE_INT64;
+}
+
+static size_t row_size(const struct write_column *column)
+{
+    return kind_size[column->kind] * (column->width ? column->width : 1);
+}
+
+/* Adds a column; the first one decides how many rows wait. */
+static void write_add_column(struct write_rows *rows, const char *name, enum column_kind kind,
+                      size_t width)
+{
+    struct write_column *column = &rows->column[rows->n_column++];
+    *column = (struct write_column){.kind = kind, .width = width};
+    snprintf(column->path, sizeof column->path, "%s/%s", rows->path, name);
+}
+
+/* The same for a column of numbers that the file has only if a row's value is not `none`. */
+static void write_add_optional(struct write_rows *rows, const char *name, enum column_kind kind,
+                        double none)
+{
+    write_add_column(rows, name, kind, 0);
+    struct write_column *column = &rows->column[rows->n_column - 1];
+    /* Little-endian, as all machines that we run on: its first bytes are the shorter types'. */
+    const int64_t whole = (int64_t)none;
+    column->is_optional = true;
+    memcpy(column->none, kind == COLUMN_DOUBLE ? &none : (const void *)&whole, sizeof column->none);
+}
+
+/* Whether a number is not what rows have without one. */
+static bool is_value(const struct write_column *column, const void *value)
+{
+    if (column->kind != COLUMN_DOUBLE)
+        return memcmp(value, column->none, kind_size[column->kind]) != 0;
+    double number, none;
+    memcpy(&number, value, sizeof number);
+    memcpy(&none, column->none, sizeof none);
+    return number != none && !(isnan(number) && isnan(none));
+}
+
+static bool write_allocate(struct write_rows *rows, size_t capacity)
+{
+    rows->capacity = capacity;
+    for (size_t c = 0; c < rows->n_column; c++)
+        if (!(rows->column[c].cells = calloc(capacity, row_size(&rows->column[c]))))
+            return false;
+    return true;
+}
+
+/* Copies the next row's value in a column: a number, `width` of them, or a text. False: no
+ * memory. */
+static bool write_put(struct write_rows *rows, size_t c, const void *value)
+{
+    struct write_column *column = &rows->column[c];
+    size_t size = row_size(column);
+    const char *text = column->kind == COLUMN_TEXT ? arena_strdup(&rows->text, value) : NULL;
+    if (column->is_optional && !column->is_used)
+        column->is_used = is_value(column, value);
+    memcpy(column->cells + rows->n * size, column->kind == COLUMN_TEXT ? &text : value, size);
+    return text || column->kind != COLUMN_TEXT;
+}
+
+/* Chunks are as large as the first block, which is everything in a small file. An optional column
+ * may begin later: rows before then get what they have without it. */
+static enum status create(struct write_rows *rows, struct write_column *column,
+                          const struct hdf5_file *file, struct error *error)
+{
+    size_t longest = 0, size = row_size(column);
+    const char *const *text = (const char *const *)(const void *)column->cells;
+    for (size_t i = 0; column->kind == COLUMN_TEXT && i < rows->n; i++)
+        longest = strlen(text[i]) > longest ? strlen(text[i]) : longest;
+    enum status status =
+        column->kind == COLUMN_TEXT
+            ? hdf5_column_create_strings(&column->column, file, column->path, longest, rows->n,
+                                         true, error)
+            : hdf5_column_create(&column->column, file, column->path, stored_type(column->kind),
+                                 column->width, rows->n, column->kind != COLUMN_DOUBLE, error);
+    column->is_made = true;
+    char *none = rows->n_written && !status ? malloc(rows->capacity * size) : NULL;
+    if (rows->n_written && !status && !none)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", column->path);
+    for (size_t i = 0; none && i < rows->capacity; i++)
+        memcpy(none + i * size, column->none, size);
+    for (uint64_t done = 0; none && done < rows->n_written && !status; done += rows->capacity) {
+        uint64_t left = rows->n_written - done;
+        status =
+            hdf5_column_append(&column->column, native_type(column->kind),
+                               left < rows->capacity ? (size_t)left : rows->capacity, none, error);
+    }
+    free(none);
+    return status;
+}
+
+static enum status begin(struct write_rows *rows, const struct hdf5_file *file, struct error *error)
+{
+    enum status status = rows->is_optional ? hdf5_make_group(file, rows->path, error) : STATUS_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        if (rows->list_path[i])
+            status =
+                hdf5_write_strings(file, rows->list_path[i], rows->n_list[i], rows->list[i], error);
+    rows->is_made = true;
+    return status;
+}
+
+static enum status write_flush(struct write_rows *rows, const struct hdf5_file *file,
+                               struct error *error)
+{
+    if (rows->n == 0 && (rows->is_optional || rows->is_made))
+        return STATUS_OK;
+    enum status status = rows->is_made ? STATUS_OK : begin(rows, file, error);
+    for (struct write_column *column = rows->column;
+         column < rows->column + rows->n_column && !status; column++) {
+        if (column->is_optional && !column->is_used)
+            continue;
+        if (!column->is_made)
+            status = create(rows, column, file, error);
+        if (!status)
+            status =
+                column->kind == COLUMN_TEXT
+                    ? hdf5_column_append_strings(&column->column, rows->n,
+                                                 (const char *const *)(void *)column->cells, error)
+                    : hdf5_column_append(&column->column, native_type(column->kind), rows->n,
+                                         column->cells, error);
+    }
+    rows->n_written += rows->n;
+    rows->n = 0;
+    arena_reset(&rows->text);
+    return status;
+}
+
+/* Ends the row. */
+static enum status write_next(struct write_rows *rows, const struct hdf5_file *file,
+                              struct error *error)
+{
+    return ++rows->n == rows->capacity ? write_flush(rows, file, error) : STATUS_OK;
+}
+
+static void write_close(struct write_rows *rows)
+{
+    for (size_t c = 0; c < rows->n_column; c++)
+        hdf5_column_close(&rows->column[c].column);
+}
+
+static void write_fini(struct write_rows *rows)
+{
+    write_close(rows);
+    for (size_t c = 0; c < rows->n_column; c++)
+        free(rows->column[c].cells);
+    arena_fini(&rows->text);
+}
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
 enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, RECORDS, N_ROWS = RECORDS + N_RECORD };
@@ -130,6 +325,15 @@ static void add_column(struct write_rows *rows, const struct column_info *column
         write_add_column(rows, column->name, column->kind, 0);
 }
 
+/* Whether experiments, or datasets that are one each, have it. */
+static bool has_constant(const struct problem_header *header, int c)
+{
+    const bool has[N_CONSTANT] = {
+        [CONSTANT_id] = true, [CONSTANT_steady] = header->has_experiments && header->has_steady,
+        [CONSTANT_t0] = header->has_t0, [CONSTANT_covariate] = header->n_covariate > 0};
+    return has[c];
+}
+
 static void plan_columns(struct problem_writer *writer)
 {
     struct write_rows *rows = writer->rows;
@@ -140,22 +344,19 @@ static void plan_columns(struct problem_writer *writer)
     for (int g = 0; g < N_ROWS; g++)
         rows[g] = (struct write_rows){.path = g < RECORDS ? path[g] : record_info[g - RECORDS].path,
                                       .is_optional = g >= RECORDS};
-    write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
     for (int c = 0; c < N_PARAMETER_COLUMN; c++)
         if (header->by_dataset >> c & 1)
             write_add_column(&rows[STARTS], parameter_columns[c].name, parameter_columns[c].kind,
                              header->parameters.n);
     struct write_rows *constants = &rows[header->has_experiments ? EXPERIMENTS : DATASETS];
     if (header->has_experiments) {
+        write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
         write_add_column(constants, "dataset", COLUMN_UINT32, 0);
-        write_add_column(constants, "id", COLUMN_TEXT, 0);
     }
-    if (header->has_experiments && header->has_steady)
-        write_add_column(constants, "steady", COLUMN_INT64, 0);
-    if (header->has_t0)
-        write_add_column(constants, "t0", COLUMN_DOUBLE, 0);
-    if (header->n_covariate)
-        write_add_column(constants, "covariates", COLUMN_DOUBLE, header->n_covariate);
+    for (int c = 0; c < N_CONSTANT; c++)
+        if (has_constant(header, c))
+            write_add_column(constants, constant_columns[c].name, constant_columns[c].kind,
+                             constant_columns[c].width ? 0 : header->n_covariate);
     for (int g = MEASUREMENTS; g < N_ROWS; g++)
         write_add_column(&rows[g], owner, COLUMN_UINT32, 0);
     for (int c = 0; c < N_MEASUREMENT; c++)
@@ -254,6 +455,27 @@ static enum status add_starts(struct problem_writer *writer, const struct parame
     return add_row(writer, STARTS, value, error);
 }
 
+/* The row of /experiments or, without them, of /datasets. */
+static enum status add_constants(struct problem_writer *writer,
+                                 const struct problem_dataset *dataset, struct error *error)
+{
+    const bool many = writer->header.has_experiments;
+    const struct experiment *experiment = &dataset->experiment;
+    const uint32_t of = (uint32_t)writer->n_dataset - 1;
+    const int64_t steady = experiment->steady == EXPERIMENT_NONE
+                               ? -1
+                               : (int64_t)(writer->first_experiment + experiment->steady);
+    const void *const is[N_CONSTANT] = {
+        [CONSTANT_id] = many ? experiment->id : dataset->id, [CONSTANT_steady] = &steady,
+        [CONSTANT_t0] = &experiment->t0, [CONSTANT_covariate] = experiment->covariate};
+    const void *value[1 + N_CONSTANT] = {&of};
+    size_t n = many;
+    for (int c = 0; c < N_CONSTANT; c++)
+        if (has_constant(&writer->header, c))
+            value[n++] = is[c];
+    return add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
+}
+
 static enum status add_measurements(struct problem_writer *writer,
                                     const struct problem_dataset *dataset, uint32_t owner,
                                     struct error *error)
@@ -332,10 +554,7 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (writer->n_dataset >= UINT32_MAX - 1 || n >= UINT32_MAX - 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported",
                          writer->path, many ? "experiments" : "datasets");
-    uint32_t owner = (uint32_t)n, of;
-    const void *value[6] = {dataset->id};
-    size_t n_value = 1;
-    int64_t steady;
+    uint32_t owner = (uint32_t)n;
     enum status status = STATUS_OK;
     if (dataset->id) {
         writer->n_dataset++;
@@ -345,23 +564,9 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
             status = own_writer_add(&writer->own, dataset->own, error);
     }
     if (!status && many && dataset->id)
-        status = add_row(writer, DATASETS, value, error);
-    if (many) {
-        of = (uint32_t)writer->n_dataset - 1;
-        value[0] = &of;
-        value[n_value++] = experiment->id;
-    }
-    if (many && writer->header.has_steady) {
-        steady = experiment->steady == EXPERIMENT_NONE
-                     ? -1
-                     : (int64_t)(writer->first_experiment + experiment->steady);
-        value[n_value++] = &steady;
-    }
-    if (writer->header.has_t0)
-        value[n_value++] = &experiment->t0;
-    value[n_value] = experiment->covariate;
+        status = add_row(writer, DATASETS, (const void *const[]){dataset->id}, error);
     if (!status)
-        status = add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
+        status = add_constants(writer, dataset, error);
     writer->n_experiment++;
     if (!status)
         status = add_measurements(writer, dataset, owner, error);
