@@ -84,7 +84,8 @@ struct fit_options {
     int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */
     double confidence;          /* of its intervals and of profiles */
-    int64_t max_evaluations;    /* of the objective, per fit; each evaluates all experiments */
+    /* of the objective, per fit; each evaluates all experiments. 0, the default: none yet */
+    int64_t max_evaluations;
     int64_t max_steps;          /* integrator steps per evaluation of one experiment */
     int64_t max_total_steps;    /* integrator steps per fit, for each of its experiments */
     double max_seconds;         /* of computing per fit; infinity = none */
@@ -96,8 +97,8 @@ struct fit_options {
 
 #define FIT_OPTIONS_DEFAULT \
     {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \
-     .confidence = 0.95, .max_evaluations = 1000, .max_steps = 100000, \
-     .max_total_steps = 10000000, .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
+     .confidence = 0.95, .max_steps = 100000, .max_total_steps = 10000000, \
+     .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
 
 enum { FIT_SHARES = 16 };
 

@@ -396,6 +396,37 @@ static enum status read_row(const struct csv_reader *reader,
     return status;
 }
 
+/* Ids that mean one well, "A1" and "A01", are two datasets: that is said. */
+static enum status say_twins(const struct id_table *dataset, const struct import_options *options,
+                             struct error *error)
+{
+    struct id_table seen = {.n = 0};
+    uint32_t *first = malloc((dataset->n + 1) * sizeof *first);
+    uint32_t n = 0, one = 0, other = 0;
+    bool good = first != NULL;
+    for (uint32_t d = 0; good && d < dataset->n; d++) {
+        char *name = well_plain_name(dataset->id[d]);
+        uint32_t at = name ? id_table_add(&seen, name) : ID_NO_MEMORY;
+        free(name);
+        good = at != ID_NO_MEMORY;
+        if (good && at == d - n) {
+            first[at] = d;
+        } else if (good && n++ == 0) {
+            one = first[at];
+            other = d;
+        }
+    }
+    if (good && n)
+        options->say("note: %.300s: '%.100s' and '%.100s' are two datasets, though they name one "
+                     "well%s",
+                     options->measurements, dataset->id[one], dataset->id[other],
+                     n > 1 ? "; and others" : "");
+    free(first);
+    id_table_fini(&seen);
+    return good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets",
+                                        dataset->n);
+}
+
 enum status import_measurements(struct import_rows *rows, const struct import_options *options,
                                 const struct model *model, struct error *error)
 {
@@ -442,7 +473,7 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM,
                            "%s: there are no measurements below its header", path);
-    return status;
+    return status ? status : say_twins(&rows->owners.dataset, options, error);
 }
 
 enum status import_sort(struct import_rows *rows, size_t **first, struct error *error)

@@ -166,6 +166,7 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
         .n_start = 1};
     self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;
+    self->options.max_evaluations = 1000;
     self->host = (struct fit_host){.ask = case_ask, .elapsed_ns = case_elapsed, .context = self};
     self->options.statistics = false;
     self->arrays = malloc(fit_record_array_bytes(abi->n_parameter));
