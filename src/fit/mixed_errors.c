@@ -7,13 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
- * where datasets are so many that third derivatives matter little, and have many points. */
+/* Steps of the differences for second derivatives, in standard errors: on both sides; or on one, at
+ * half the cost, where datasets are ENOUGH for third derivatives to matter little and a pass
+ * costs much, because more than FEW_RANDOM parameters are random. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
 
-/* Of the sampled datasets: their number, what the finest level changes, and its square; the same
- * of those with the level above that. */
+/* Sums over the sampled datasets: their number, by how much the finest level of quadrature changes
+ * -log likelihood, and the square of that; and the same for those that have one more level. */
 static void changes_of(const void *context, const struct joint_block *block, double *number)
 {
     (void)context;
@@ -27,7 +28,7 @@ static void changes_of(const void *context, const struct joint_block *block, dou
     }
 }
 
-/* What a change in a sample, as above, is in n datasets; and its error, as a sample's. */
+/* The change in all n datasets, from such sums over a sample of them, and its standard error. */
 static double total_of(const double *sum, double n, double *error)
 {
     double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean,
