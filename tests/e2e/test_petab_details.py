@@ -173,7 +173,7 @@ def test_faults_of_values(tmp):
     rows = [["observableId", "observableFormula", "noiseFormula"], ["y", "A + z + z + z", "1"], ["z", "y + y + y", "1"]]
     refuse(write_2(tmp / "o", observables=rows), "observables depend on each other in a circle")
     for i, (column, value, want) in enumerate((
-            ("parameterScale", "log2", "'log2' is not lin, log or log10"), ("upperBound", -1, "must be positive with the scale"),
+            ("parameterScale", "log2", "'log2' is not lin, log or log10"), ("upperBound", -1, "must be positive with the"),
             ("lowerBound", -1, "must not be negative with the scale log10"), ("nominalValue", "inf", "must be finite"),
             ("lowerBound", 1e4, "is above the upper bound"), ("estimate", "2", "is not true or false"))):
         refuse(write(tmp / f"a{i}", parameters=put(1, column, value)), f"parameters.tsv:2: column '{column}': ", want)
