@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { STAT_SIZE = 2048 }; /* the kernel's line has some 300 bytes */
+enum { STAT_SIZE = 2048, HUNG_AFTER_S = 60 }; /* the kernel's line has some 300 bytes */
 
 /* The text of a file "stat" (proc(5)) from field 3 on. Field 2 is the program's name, which may
  * contain blanks and brackets. NULL: it cannot be read. */
@@ -127,4 +128,16 @@ long process_thread(void)
 #else
     return 0;
 #endif
+}
+
+void process_alarm(int seconds)
+{
+    (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = seconds}, NULL);
+}
+
+int process_hang_seconds(void)
+{
+    const char *seconds = getenv("STIFFIT_HANG_SECONDS");
+    int limit = seconds ? atoi(seconds) : 0;
+    return limit > 0 ? limit : HUNG_AFTER_S;
 }

@@ -129,9 +129,8 @@ const char *fit_name_experiment(const struct fit_problem *problem, const struct 
                                 char name[FIT_NAME_SIZE])
 {
     name[0] = '\0';
-    if (problem->n_experiment > 1 && problem->experiment_id)
-        snprintf(name, FIT_NAME_SIZE,
-                 "experiment %.60s: ", problem->experiment_id[task - problem->task]);
+    if (problem->n_experiment > 1 && task->experiment.id)
+        snprintf(name, FIT_NAME_SIZE, "experiment %.60s: ", task->experiment.id);
     return name;
 }
 

@@ -22,11 +22,7 @@ enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 struct fit_problem {
     const struct model *model;
     size_t n_experiment;
-    const struct ode_task *task;  /* n_experiment, each with rows */
-    const char *const *experiment_id; /* n_experiment, for messages; NULL: there is one */
-    /* n_experiment + 1: those of experiment e are [first_substitute[e], ...[e + 1]) */
-    const size_t *first_substitute;
-    const struct substitute *substitute; /* NULL: there are none */
+    const struct ode_task *task;  /* n_experiment, each with rows; `steady` as in the dataset */
     const uint32_t *preequilibration; /* n_experiment: the one at whose steady state (its last
                                        * time) it begins, which itself begins as the model does;
                                        * or EXPERIMENT_NONE. NULL: all are that */

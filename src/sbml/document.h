@@ -58,6 +58,7 @@ struct item {
     unsigned line;
     /* Quantities. */
     double value;           /* NaN: none */
+    bool is_nan;            /* the file says NaN */
     bool is_constant, is_boundary;
     /* a species whose id means an amount; a compartment without a size, in which all do */
     bool is_amount;
@@ -90,6 +91,7 @@ struct item {
     /* the latest one that has seen it (document.n_search) */
     unsigned search;
     bool initial_has_time;
+    uint8_t time_sign; /* sign_of_rule in formula.c */
 };
 
 /* An algebraic rule: the formula is 0. */

@@ -400,37 +400,48 @@ static bool is_fixed(const struct document *document, const struct math *math, b
 
 /* How a formula depends on time: its slope's sign if it is linear in time and does not vary
  * otherwise; NAN: in another way. */
+static double sign_in_time(const struct document *document, const struct math *math);
+
+/* Of an assignment rule, once: rules of rules would cost a power of two. */
+static double sign_of_rule(const struct document *document, struct item *item)
+{
+    enum { UNKNOWN, OTHER, NONE = 10 }; /* NONE + sign */
+    if (item->time_sign == UNKNOWN) {
+        double sign = sign_in_time(document, item->rule);
+        item->time_sign = isnan(sign) ? OTHER : (uint8_t)(NONE + sign);
+    }
+    return item->time_sign == OTHER ? NAN : item->time_sign - NONE;
+}
+
 static double sign_in_time(const struct document *document, const struct math *math)
 {
-    const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
-    double sum = 0, a = math->n ? sign_in_time(document, math->operand[0]) : 0;
+    struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
     if (math->kind == MATH_TIME)
         return 1;
     if (is_fixed(document, math, false))
         return 0;
     if (item && item->form == FORM_RULE && item->rule)
-        return sign_in_time(document, item->rule);
-    switch (math->kind) {
-    case MATH_SUM: case MATH_MINUS:
-        for (uint32_t k = 0; k < math->n; k++) {
-            double part = sign_in_time(document, math->operand[k]);
-            part = math->kind == MATH_MINUS && (k > 0 || math->n == 1) ? -part : part;
-            sum = sum * part < 0 ? NAN : sum + part;
-        }
+        return sign_of_rule(document, item);
+    double sum = 0, factor = 1;
+    bool varies = math->n == 0 || math->kind == MATH_RATE_OF || math->kind == MATH_CALL;
+    for (uint32_t k = 0; k < math->n; k++) {
+        const struct math *at = math->operand[k];
+        double part = sign_in_time(document, at);
+        bool is_number = at->kind == MATH_NUMBER,
+             is_less = math->kind == MATH_MINUS && (k > 0 || math->n == 1);
+        varies = varies || part != 0;
+        part = is_less ? -part : part;
+        sum = sum * part < 0 ? NAN : sum + part;
+        factor = math->kind == MATH_DIVIDE && k == 1 && !is_number
+                     ? NAN
+                     : factor * (is_number ? copysign(1, at->value) : part);
+    }
+    if (!varies) /* of rules that do not */
+        return 0;
+    if (math->kind == MATH_SUM || math->kind == MATH_MINUS)
         return sum > 0 ? 1 : sum < 0 ? -1 : sum;
-    case MATH_DIVIDE:
-        return math->operand[1]->kind == MATH_NUMBER ? a * copysign(1, math->operand[1]->value)
-                                                     : NAN;
-    case MATH_PRODUCT: {
-        double factor = 1;
-        for (uint32_t k = 0; k < math->n; k++)
-            factor *= math->operand[k]->kind == MATH_NUMBER
-                          ? copysign(1, math->operand[k]->value)
-                          : sign_in_time(document, math->operand[k]);
-        return factor != 0 ? factor : NAN;
-    }
-    default: return NAN;
-    }
+    bool is_product = math->kind == MATH_PRODUCT || math->kind == MATH_DIVIDE;
+    return is_product && factor != 0 ? factor : NAN;
 }
 
 /* The sign in time of the difference of two sides, NAN if it is no test of time. */

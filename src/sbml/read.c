@@ -210,6 +210,7 @@ static void read_parameter(struct reading *reading, Parameter_t *from, enum item
         return;
     if (lib->Parameter_isSetValue(from))
         item->value = lib->Parameter_getValue(from);
+    item->is_nan = isnan(item->value) && lib->Parameter_isSetValue(from);
     if (reaction)
         reaction->inner[reaction->n_inner++] = item;
     else

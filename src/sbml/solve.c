@@ -19,6 +19,7 @@ struct solving {
     /* the part in which x is, and which is solved for first: x itself, or a power or function */
     struct math *core;
     const char *why;  /* why it cannot be solved, or NULL */
+    bool together;    /* the equations that are left have as many unknowns as they are */
 };
 
 static struct math *fail(struct solving *solving, const char *why)
@@ -479,6 +480,11 @@ static enum status refuse(struct solving *solving, const struct equation *equati
     char *list = list_of(document, &unknowns);
     if (!list)
         return document->error->status;
+    if (unknowns.n > 1 && solving->together)
+        return document_fault(document, equation->line, "algebraic rule", NULL,
+                              "it and others after it cannot be solved together for %s: %s. Write "
+                              "assignment rules instead", list,
+                              solving->why ? solving->why : "they are not linear");
     if (unknowns.n > 1)
         return document_fault(document, equation->line, "algebraic rule", NULL,
                               "which of %s it determines is not said: make the others constant "
@@ -526,9 +532,11 @@ enum status solve_equations(struct document *document)
 {
     struct solving solving = {.document = document};
     size_t n_left = document->n_equation;
-    for (bool found = true; n_left && found && !document->failed; n_left -= found)
-        found = determine_next(&solving, false) ||
-                (n_left > 1 && is_square(document, n_left) && determine_next(&solving, true));
+    for (bool found = true; n_left && found && !document->failed; n_left -= found) {
+        found = determine_next(&solving, false);
+        solving.together = !found && n_left > 1 && is_square(document, n_left);
+        found = found || (solving.together && determine_next(&solving, true));
+    }
     for (size_t i = 0; i < document->n_equation && !document->failed; i++)
         if (!document->equation[i].is_solved)
             return refuse(&solving, &document->equation[i]);

@@ -286,7 +286,7 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
             e++;
         csv_put_text(writer, dataset->id);
         if (problem_info(fitted->problem)->has_experiments)
-            csv_put_text(writer, block->experiment_id[e]);
+            csv_put_text(writer, block->experiment[e].id);
         csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable
                                  ? fitted->model.abi.observable_name[observable]
@@ -429,7 +429,7 @@ static void put_view(struct csv_writer *writer, const struct population_view *vi
             e++;
         csv_put_text(writer, dataset->id);
         if (problem_info(fitted->problem)->has_experiments)
-            csv_put_text(writer, block->experiment_id[e]);
+            csv_put_text(writer, block->experiment[e].id);
         csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable
                                  ? fitted->model.abi.observable_name[observable] : "");

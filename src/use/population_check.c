@@ -57,7 +57,7 @@ static void take_parameters(struct population_check *check, const struct populat
 {
     size_t n = check->n_covariate + check->r;
     double *to = check->dataset + check->n_dataset * n;
-    memcpy(to, data->block->covariate + data->first * check->n_covariate,
+    memcpy(to, data->block->experiment[data->first].covariate,
            check->n_covariate * sizeof *to);
     for (size_t i = 0; i < check->r; i++)
         to[check->n_covariate + i] =

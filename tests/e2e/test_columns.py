@@ -154,6 +154,25 @@ def test_compare_has_them(tmp):
     assert said.split()[1:] == WELLS[:2], said
 
 
+def test_whole_numbers_beyond_a_double_are_texts(tmp):
+    """A bar code of 17 digits is kept to its last one; a file that has it as a number is refused."""
+    data(tmp)
+    subjects(tmp)
+    code = 12345678901234567
+    lines = (tmp / "d.csv").read_text().splitlines()
+    more = ["code,size", *(f"{code + i},{2**53 - i}" for i in range(len(WELLS)))]
+    (tmp / "d.csv").write_text("\n".join(f"{one},{two}" for one, two in zip(lines, more)) + "\n")
+    h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / "decay.ode",
+              "-o", tmp / "p.h5")
+    rows = table(fitted(tmp / "p.h5"))
+    assert [row["code"] for row in rows] == [str(code + i) for i in range(len(WELLS))]
+    assert [float(row["size"]) for row in rows] == [2**53 - i for i in range(len(WELLS))]
+    with h5py.File(tmp / "p.h5", "a") as f:
+        f["datasets/columns/number"] = code + np.arange(len(WELLS))
+    said = h.stiffit("run", tmp / "p.h5", "--overwrite", code=3).stderr
+    assert "/datasets/columns/number row 0: whole numbers beyond 2^53 would be rounded" in said, said
+
+
 def test_groups_may_be_texts(tmp):
     """All wells of a plate have one rate: it is that of the data, whether the column has texts or numbers."""
     path = problem(tmp)

@@ -542,6 +542,19 @@ def test_steady_experiments(tmp):
         assert list(b["doses/steady"]) == [1]*4 and list(b["doses/experiment"]) == [1, 4, 7, 10]
 
 
+def test_an_experiment_of_missing_values_leaves_nothing_behind(tmp):
+    """Its gain for one measurement concerns no other experiment: the data are exact, so the fit has their k."""
+    (tmp / "g.ode").write_text("parameter k = 0.7 in [0.01, 100] scale log\nparameter gain = 2\nA(0) = 1\nA' = -k*A\n"
+                               "observe y = gain*A\n")
+    write(tmp, m="dataset,experiment,time,value\na,missing,1,\na,missing,2,\n" + "".join(
+        f"a,given,{t},{2*np.exp(-1.3*t):.17g}\n" for t in (0.5, 1, 2)),
+          s="dataset,experiment,parameter,by,value,measurement\na,missing,gain,,50,2\n")
+    stiffit("import", "m.csv", "--substitutes", "s.csv", "-m", "g.ode", "--fix", "gain", cwd=tmp)
+    stiffit("run", "m.h5", "-q", cwd=tmp)
+    with h5py.File(tmp / "m.result.h5") as f:
+        np.testing.assert_allclose(f["fits/parameters"][0], [1.3, 2], rtol=1e-6)  # ten times the integrator's tolerance
+
+
 def test_two_values_of_an_input(tmp):
     (tmp / "m.ode").write_text("parameter k = 1\ninput u\nA(0) = 0\nA' = u - k*A\nobserve A\n")
     (tmp / "m.csv").write_text("time,value\n1,1\n2,1\n")

@@ -68,6 +68,19 @@ def test_own_sigmas_and_limits(tmp):
     assert sigma == [0.25, 0.25]
 
 
+def test_options_that_contradict(tmp):
+    """Two values of one name are an error, whatever the option; the same one twice is none."""
+    (tmp / "w.csv").write_text("time,y\n1,0.5\n")
+    (tmp / "m.ode").write_text(MODEL)
+    for option, one, same, other in (("start", "k=1", "k=1.0", "k=2"), ("lower", "k=.1", "k=0.1", "k=1"),
+                                     ("scale", "k=log", "k=log", "k=lin"), ("fix", "k=1", "k", "k=2"),
+                                     ("error", "y=normal", "y=normal", "y=huber")):
+        words = ("import", tmp / "w.csv", "-m", tmp / "m.ode", "-o", tmp / "o.h5", "--overwrite", f"--{option}", one,
+                 f"--{option}")
+        h.stiffit(*words, same)
+        assert f"--{option}: '{one}' and '{other}' contradict" in h.stiffit(*words, other, code=2).stderr, option
+
+
 def test_an_observable_may_be_absent(tmp):
     assert imported(tmp, "time,gone\n1,0.5\n2,0.7\n")[0] == [("data", "gone", 1, 0.5), ("data", "gone", 2, 0.7)]
     said = h.stiffit("import", tmp / "t.csv", "--model", tmp / "two.ode", "-o", tmp / "t.h5", "--overwrite").stderr

@@ -259,6 +259,21 @@ def test_numbers(tmp):
         assert line in ode or line.replace("e-05", "e-5") in ode, ode
 
 
+def test_numbers_that_are_not_finite(tmp):
+    """INF, -INF and NaN, as values and in formulas, are what `simulate` prints; nothing else is changed."""
+    names = {"p": math.inf, "q": -math.inf, "r": math.nan, "a": math.inf, "b": 1.0, "late": math.nan}
+    text = sbml(parameter("p", "INF"), parameter("q", "-INF"), parameter("r", "NaN"), parameter("a", None, False),
+                parameter("b", None, False), parameter("late", None, False), assign("a", "1/exp(q)"),
+                assign("b", "piecewise(1, time < infinity, 2) + 1/p"), assign("late", "p + q"))
+    for name, values in zip(names, simulate(tmp, text, list(names))):
+        assert np.array_equal(values, np.full(len(TIMES), names[name]), equal_nan=True), (name, values)
+    assert "parameter `r`: its value is NaN and stays so" in import_text(tmp, text)[0].stderr
+    # Values that pass through infinity; a parameter is asked for in spite of it.
+    agree(tmp, sbml(K, parameter("x", -1, False), parameter("y", None, False), rate("x", "1"), assign("y", "1/abs(time - 1)")),
+          {"y": lambda t: 1/abs(t - 1) if t != 1 else math.inf}, times=[0, 0.5, 1, 2])
+    assert "parameter r = 1\n" in import_text(tmp, text, "--estimate=r")[1]
+
+
 def test_rate_of(tmp):
     # Of a concentration where the volume grows: (amount' - S c')/c.
     text = sbml(compartment("c", 2, constant=False), parameter("g", 0.3), K, species("S", conc=3), rate("c", "g*c"),

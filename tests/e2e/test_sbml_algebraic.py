@@ -5,6 +5,8 @@ SPDX-License-Identifier: BSD-3-Clause
 import math
 import random
 
+import numpy as np
+
 import helpers as h
 from sbml_text import assign, compartment, event, function, initial, math as mathml, parameter, rate, reaction, sbml, species
 from test_sbml import C2, K, agree, import_text, refuse
@@ -51,6 +53,20 @@ def test_what_a_rule_determines(tmp):
     # Two at once.
     agree(tmp, sbml(K, free("x", 1), free("y", 1), zero("x + y - time"), zero("k*x - y - 1")),
           {"x": lambda t: (t + 1)/1.8, "y": lambda t: t - (t + 1)/1.8})
+
+
+def test_several_together(tmp):
+    """Linear rules that determine as many variables; many rules, each of the one after it."""
+    matrix = np.array([[4, 1, -2], [1, 3, 1], [-1, 2, 5.0]])
+    rows = ["+".join(f"({a})*x{j}" for j, a in enumerate(row)) for row in matrix]
+    text = sbml(K, *(free(f"x{i}", 1) for i in range(3)), *(zero(f"{row} - {i + 1}*time - k") for i, row in enumerate(rows)))
+    exact = lambda i: (lambda t: np.linalg.solve(matrix, t*np.arange(1, 4) + 0.8)[i])
+    agree(tmp, text, {f"x{i}": exact(i) for i in range(3)})
+    refuse(tmp, sbml(K, free("x", 1), free("y", 1), zero("x*y - 2"), zero("exp(x) + y - time")), "cannot be solved for `y`")
+    n = 300
+    chain = sbml(K, *(free(f"x{i}", 1) for i in range(n)), *(zero(f"x{i} - x{i - 1} - k") for i in range(n - 1, 0, -1)),
+                 zero("x0 - time"))
+    agree(tmp, chain, {f"x{n - 1}": lambda t: t + (n - 1)*0.8})
 
 
 def test_inverses(tmp):

@@ -127,8 +127,9 @@ static void make_task(struct many *many, size_t n_time, double first, double las
     }
     for (size_t j = 0; j < many->model.abi.n_covariate; j++)
         covariate[j] = 1;
-    many->task = (struct ode_task){.t0 = many->model.abi.t0, .covariate = covariate, .n_time = n_time, .time = time,
-                                   .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+    many->task = (struct ode_task){.experiment = {.t0 = many->model.abi.t0, .covariate = covariate},
+                                   .n_time = n_time, .time = time, .n_row = n_row, .row_time = row_time,
+                                   .row_observable = row_observable};
 }
 
 int main(int argc, char **argv)

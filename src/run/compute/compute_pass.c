@@ -378,8 +378,7 @@ static void client_begin(void *context, size_t lane, struct job *scheduled,
     struct fit_job *job = (struct fit_job *)scheduled;
     struct board_slot *slot = compute->workers.lanes[lane].slot;
     if (job->is_traced)
-        trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->problem.task],
-                  evaluation);
+        trace_ask(job->trace, evaluation->task->experiment.id, evaluation);
     board_slot_enter(slot, job_number(job));
     board_slot_ask(slot, compute->workers.heartbeat[lane / compute->workers.n_lane],
                    evaluation->named, compute->campaign.n_parameter);
