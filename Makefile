@@ -358,7 +358,7 @@ check-all: ## the slow tests too, and the sanitizers (some hours)
 	$(Q)$(INSTALL_DEPS) all
 	$(SUBMAKE) lint tests
 	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800
-	$(Q)$(MAKE) --no-print-directory check-tidy check-engines check-sanitize
+	$(Q)$(MAKE) --no-print-directory check-tidy check-engines check-coverage check-sanitize
 
 .PHONY: check-tidy
 check-tidy: ## clang-tidy over src/, with the checks that find faults here (ten minutes)
@@ -388,12 +388,22 @@ bench bench-million:
 lint: ## check layers, file lengths, scripts and manual pages
 	$(Q)scripts/lint
 
-.PHONY: coverage
+# The floors hold for these programs: the C ones, and those end-to-end tests that reach most for their time.
+COVERED := tests/unit tests/fault $(addprefix tests/e2e/test_,cli columns compare crash evaluate gpu import lanes. library merge \
+	mixed_errors mixed_occasions model_build model_commands names objectives petab. petab_details plot population profile \
+	random_compare random_diagnostics random_options random_show ranks. report residuals row_filter run_options sbml \
+	shared. shared_groups shared_laplace shared_lbfgs shared_profile shared_sample simulate_tables starts studies submit trust)
+
+.PHONY: coverage check-coverage
 coverage: ## line coverage of src/ by the tests, into build/coverage
+coverage: COVERED =
+check-coverage: ## whether each folder of src/ has the coverage of scripts/coverage-floors by a part of the tests (twenty minutes)
+check-coverage: FLOORS = --floors
+coverage check-coverage:
 	$(SUBMAKE) B=build/coverage CFLAGS="-O0 -g --coverage" LDFLAGS="--coverage $(LDFLAGS)" tests
 	$(Q)find build/coverage -name '*.gcda' -delete
-	$(Q)STIFFIT_BUILD=build/coverage PYTHON=$(PYTHON) $(PYTHON) tests/run --timeout 1800
-	$(Q)scripts/coverage build/coverage
+	$(Q)STIFFIT_BUILD=build/coverage PYTHON=$(PYTHON) $(PYTHON) tests/run --timeout 1800 $(COVERED)
+	$(Q)scripts/coverage $(FLOORS) build/coverage
 
 # --- installing ------------------------------------------------------------------------------------------------------
 MAN_PAGES := $(wildcard man/*.[1-8])

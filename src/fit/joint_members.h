@@ -9,8 +9,8 @@ static inline bool joint_is_last(enum joint_pass pass)
 {
     return pass == JOINT_DESCRIBE || pass == JOINT_KEEP;
 }
-/* The first steps of a search evaluate a sample, one block in so many. 1: every block, at the
- * sample's loose tolerance; 0: the search begins with all blocks at once. */
+/* The first steps of a search evaluate a sample, one block in so many; they end early, and steps of
+ * all blocks follow. 1: the sample has all blocks; 0: there is none. */
 size_t joint_stride(const struct joint *joint);
 /* Lists the blocks that take part, and those of each group. */
 void joint_activate(struct joint *joint);

@@ -8,8 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
- * where datasets are so many that third derivatives matter little, and have many points. */
+/* Steps of the differences for second derivatives, in standard errors: on both sides; or on one, at
+ * half the cost, where datasets are ENOUGH for third derivatives to matter little and a pass
+ * costs much, because more than FEW_RANDOM parameters are random. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
 

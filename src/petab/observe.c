@@ -145,10 +145,10 @@ static void put_observable(struct lowering *it, const struct lower_variant *vari
     place.column = "noiseFormula";
     petab_put(&it->text, " %s", words[word].text);
     if (!it->observable[variant->observable].sigma_in_table) {
-        bool has_factor = observable->noise_factor != 1;
-        petab_put(&it->text, has_factor ? " sd (" : " sd ");
+        petab_put(&it->text, " sd ");
         lower_put(it, &it->text, observable->noise, place, variant, true);
-        petab_put(&it->text, has_factor ? ")*log(10)" : "");
+        if (observable->noise_factor != 1)
+            petab_put(&it->text, "*log(10)");
     }
     petab_put(&it->text, "\n");
 }

@@ -127,13 +127,10 @@ struct context {
 
 static const char *name_of(void *given, const char *symbol);
 
-/* The formula as part of another one. */
 static const char *text_of(struct context *context, const struct postfix *formula)
 {
     struct petab_text text = {.reader = context->it->reader};
-    petab_put(&text, formula->n > 1 ? "(" : "");
     petab_formula_put(&text, formula, name_of, context);
-    petab_put(&text, formula->n > 1 ? ")" : "");
     return text.text;
 }
 

@@ -169,6 +169,16 @@ def math_cases():
     return found
 
 
+def deep_case():
+    """A formula of operations in one another, deeper than brackets may be in model text if each had its own, and its value."""
+    text, value = "1", 1.0
+    for i in range(700):
+        text, value = ((f"({text}) - 1", value - 1), (f"2 - ({text})", 2 - value), (f"-({text})", -value),
+                       (f"({text})*-0.5", value*-0.5), (f"1/(({text})^2 + 1)", 1/(value**2 + 1)),
+                       (f"{value!r}/({text})", 1.0))[i % 6]
+    return text, value
+
+
 def test_math(tmp):
     """The suite's expressions as observables, and some more: what model text computes for them."""
     cases = [(e, v) for e, v in math_cases() if math.isfinite(v)] + [
@@ -176,7 +186,7 @@ def test_math(tmp):
         ("1 || 1 && 0", 0), ("3 > 2 > 1", 0), ("1 < 3 < 2 == 1", 1), ("!1 == 0", 1), ("2^!1", 1), ("!2^0", 0), ("-2^2", -4),
         ("2**-1^2", 0.5), ("8/4/2", 1), ("8/(4/2)", 4), ("7 - (2 - 1)", 6), ("-(2 - 5)*2", 6), ("2 - -3", 5), ("(-2)^2", 4),
         ("log(8, 2) + ln(exp(2))", 5), ("1/sec(0)/csc(pi_/6)", 0.5), ("arccot(1)*4/pi_", 1), ("exp*2", 3), ("min + t + pi", 6),
-        ("min(3, 2, 1) - max(3, 2, 4)", -3), ("piecewise(1, 0, 2, True, 3)", 2), ("1" + "+1"*3000, 3001)]
+        ("min(3, 2, 1) - max(3, 2, 4)", -3), ("piecewise(1, 0, 2, True, 3)", 2), ("1" + "+1"*3000, 3001), deep_case()]
     named = {"pi_": math.pi, "exp": 1.5, "min": 1, "t": 2, "pi": 3}  # names that are words elsewhere
     formulas = [[f"m{i}", f"({e}) + 0*A", 1] for i, (e, _) in enumerate(cases)]
     problem = write(tmp / "p", observables=lambda rows: rows[:1] + formulas,

@@ -172,6 +172,29 @@ def test_faults_of_values(tmp):
            "observables.tsv:2: column 'noiseFormula': must be positive")
     rows = [["observableId", "observableFormula", "noiseFormula"], ["y", "A + z + z + z", "1"], ["z", "y + y + y", "1"]]
     refuse(write_2(tmp / "o", observables=rows), "observables depend on each other in a circle")
+    for i, (column, value, want) in enumerate((
+            ("parameterScale", "log2", "'log2' is not lin, log or log10"), ("upperBound", -1, "must be positive with the"),
+            ("lowerBound", -1, "must not be negative with the scale log10"), ("nominalValue", "inf", "must be finite"),
+            ("lowerBound", 1e4, "is above the upper bound"), ("estimate", "2", "is not true or false"))):
+        refuse(write(tmp / f"a{i}", parameters=put(1, column, value)), f"parameters.tsv:2: column '{column}': ", want)
+    refuse(write(tmp / "a", parameters=lambda rows: put(1, "estimate", 0)(rows) or put(1, "nominalValue", "")(rows) or rows),
+           "parameters.tsv:2: column 'nominalValue': is needed where a parameter is not estimated")
+    refuse(write(tmp / "e", parameters=lambda rows: rows[:1]), "parameters.tsv: there are no parameters")
+    for i, (word, numbers, want) in enumerate((
+            ("bell", "0;1", "column 'priorDistribution': 'bell' is not a prior of PEtab"),
+            ("normal", "1", "column 'priorParameters': normal has 2 numbers, not 1"),
+            ("normal", "k;1", "column 'priorParameters': 'k' is not a number"),
+            ("normal", "1;+", "column 'priorParameters': character 1 of '+': expected a value"))):
+        refuse(write_2(tmp / f"b{i}", parameters=prior + [PARAMETERS_2[1] + [word, numbers]]), "parameters.tsv:2: ", want)
+    for i, (text, new, want) in enumerate((
+            ("language: sbml", "language: pysb", "p.yaml:3: the language of the model is 'pysb'; only SBML is read"),
+            ("{decay: {language: sbml, location: model.xml}}", "[model.xml]", "ids of models with language and location"),
+            ("model_files", "extensions: {x: {version: 1}}\nmodel_files", "the extension 'x' is required but not known"))):
+        problem = write_2(tmp / f"y{i}")
+        problem.write_text(YAML_2.replace(text, new))
+        refuse(problem, want)
+    problem.write_text(YAML_2 + "extensions: {x: {version: 1, required: false}}\n")
+    helpers.stiffit("import", problem)
     # The same wrong name in many rows is one message.
     wrong = [row[:4] + ["s9"] for row in TABLES["measurements.tsv"][1:]]
     refuse(write(tmp / "w", measurements=TABLES["measurements.tsv"][:1] + wrong),

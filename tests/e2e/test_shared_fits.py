@@ -113,7 +113,7 @@ def test_scipys_optimum(tmp):
     Newton's second derivatives for theirs: there were up to 1300 iterations, and all evaluations were
     used up at the optimum. SciPy's search has all second derivatives."""
     n = 12
-    for seed in (0, 1):
+    for seed in (0, 1) if h.SLOW else (0,):
         y, plate, inhibitor = sample(1, n, seed, [(0, 7), (0, 8)], np.array([0.1, 0.3, 1, 3]))
         found = run(*write(tmp / f"{seed}.h5", y, plate, inhibitor), "--share", "kcat@plate")
         assert np.all(found["status"] == 1)
@@ -255,7 +255,7 @@ def test_none_waits(tmp):
 
 def test_progress(tmp):
     """It says how far the fits have come, and forecasts nothing; nothing is done before it is."""
-    y, plate, inhibitor = sample(3, 150, seed=10, spoilt=[(1, 7)])
+    y, plate, inhibitor = sample(3, 80, seed=10, spoilt=[(1, 7)])
     path, model = write(tmp / "p.h5", y, plate, inhibitor, EQUATIONS)
     done = h.stiffit("run", path, "--model", model, "--share", "kcat@plate", "--rtol", "1e-12", "--engine", "cvodes",
                      "-j", "1", "--progress", "always")
@@ -264,7 +264,7 @@ def test_progress(tmp):
     for line in lines[:-1]:
         assert " left" not in line and ("pass " in line or "3/3 fits" in line), line
         assert ("100 %" in line) == ("3/3 fits" in line), line
-    assert any("objective" in line and "/450 datasets" in line for line in lines), lines
+    assert any("objective" in line and "/240 datasets" in line for line in lines), lines
 
 
 def test_many(tmp):

@@ -29,7 +29,7 @@ FIRST_SEED = 31_000_000
 N_CASE = 2
 # Rows were certified by two integrations of nearly the same steps, which shared an error five to ten times their difference.
 ONCE_WRONG = (31_000_172, 31_000_321)
-N_PROBLEM = 1000 if helpers.SLOW else 28
+N_PROBLEM = 1000 if helpers.SLOW else 18
 MOST_EXCUSED = 0.02  # of the rows
 LEAST_CONVERGED = 0.9
 HAS_POINT = ("converged", "stalled", "budget", "timeout")

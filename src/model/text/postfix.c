@@ -210,6 +210,7 @@ struct writing {
     const struct postfix *postfix;
     const struct postfix_writer *writer;
     const uint32_t *first; /* instruction of the formula that ends with an instruction */
+    bool has_few;          /* parentheses: those that the grammar needs */
     struct item *stack;
     size_t n;
 };
@@ -254,7 +255,9 @@ static void push_parts(struct writing *writing, const struct item *item)
     const struct form form = form_of(code);
     uint32_t n = n_operand(code), end = item->which;
     bool begins_with_sign = code->kind == CODE_OPERATION && code->op == GRAPH_NEGATE;
-    bool is_enclosed = form.bind < item->least || (item->is_plain && begins_with_sign);
+    bool is_enclosed = writing->has_few
+                           ? form.bind < item->least || (item->is_plain && begins_with_sign)
+                           : form.bind < BIND_PRIMARY;
     push_text(writing, is_enclosed ? ")" : "");
     push_text(writing, form.piece[n == 1 ? 1 : 2]);
     for (uint32_t i = n; i-- > 0;) {
@@ -271,16 +274,23 @@ static void push_parts(struct writing *writing, const struct item *item)
     push_text(writing, is_enclosed ? "(" : "");
 }
 
-/* Each instruction's `first`; `stack` has room for n. */
-static void find_first(const struct postfix *postfix, uint32_t *first, uint32_t *stack)
+/* Each instruction's `first`; returns how deeply operations are nested. `stack` and `depth` have
+ * room for n. */
+static uint32_t find_first(const struct postfix *postfix, uint32_t *first, uint32_t *stack,
+                           uint32_t *depth)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < postfix->n; i++) {
         const struct instruction *code = &postfix->code[i];
-        n -= is_leaf(code) ? 0 : n_operand(code);
-        first[i] = is_leaf(code) ? i : first[stack[n]];
+        uint32_t n_below = is_leaf(code) ? 0 : n_operand(code);
+        n -= n_below;
+        first[i] = n_below ? first[stack[n]] : i;
+        depth[i] = 0;
+        for (uint32_t k = 0; k < n_below; k++)
+            depth[i] = depth[stack[n + k]] >= depth[i] ? depth[stack[n + k]] + 1 : depth[i];
         stack[n++] = i;
     }
+    return depth[postfix->n - 1];
 }
 
 bool postfix_write(const struct postfix *postfix, const struct postfix_writer *writer,
@@ -288,13 +298,15 @@ bool postfix_write(const struct postfix *postfix, const struct postfix_writer *w
 {
     enum { MOST = 4 }; /* items that an instruction adds besides two for each of its operands */
     struct writing writing = {.postfix = postfix, .writer = writer};
-    uint32_t *first = arena_alloc(arena, 2 * (size_t)postfix->n * sizeof *first);
-    writing.stack = arena_alloc(arena, (2 + MOST) * (size_t)postfix->n * sizeof *writing.stack);
+    size_t n = postfix->n;
+    uint32_t *first = arena_alloc(arena, 3 * n * sizeof *first);
+    writing.stack = arena_alloc(arena, (2 + MOST) * n * sizeof *writing.stack);
     if (!first || !writing.stack)
         return false;
-    find_first(postfix, first, first + postfix->n);
+    /* a name's text may add as many levels */
+    writing.has_few = find_first(postfix, first, first + n, first + 2 * n) > READING_MAX_DEPTH / 2;
     writing.first = first;
-    writing.stack[writing.n++] = (struct item){.which = postfix->n - 1, .least = BIND_ANY};
+    writing.stack[writing.n++] = (struct item){.which = postfix->n - 1, .least = BIND_PRIMARY};
     while (writing.n > 0) {
         struct item item = writing.stack[--writing.n];
         if (item.text)

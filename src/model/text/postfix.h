@@ -48,7 +48,9 @@ struct postfix_writer {
     void (*put)(void *context, const char *text); /* appends */
     void *context;
 };
-/* Writes model text, with as few parentheses as its grammar needs. The arena gets its stack.
- * False: out of memory. */
+/* Writes model text: a name, a number, a call, or something in parentheses. These are around each
+ * operation, because the bytes of a model's text are part of a run's identity; only a formula that
+ * would be nested too deeply then has no more of them than the grammar needs. The arena gets what
+ * this needs. False: out of memory. */
 bool postfix_write(const struct postfix *postfix, const struct postfix_writer *writer,
                    struct arena *arena);

@@ -13,7 +13,7 @@ struct pilots {
     const enum parameter_scale *scale;
     double *median;        /* n_parameter, natural scale */
     double *value;         /* n_parameter x PILOT_MAX, optimiser's scale */
-    double most;           /* objective per measurement */
+    double most;           /* objective per measurement of a fit that is like the pilots' */
 };
 
 uint64_t pilot_count(uint64_t n_dataset)
@@ -98,6 +98,7 @@ enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
         fit_pilot_medians(n, pilots->n, pilots->value, pilots->median);
         for (size_t i = 0; i < n; i++)
             pilots->median[i] = fit_scale_to_natural(pilots->scale[i], pilots->median[i]);
+        /* the median sorts them */
         double middle = fit_pilot_median(misfit, pilots->n), worst = misfit[pilots->n - 1];
         pilots->most = worst + 3 * (worst - middle);
     }
