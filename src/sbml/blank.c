@@ -140,15 +140,16 @@ static bool bind(struct blanking *it)
 }
 
 /* Whether the namespace is that of a package which does not count. Layout and render, which Level 2
- * has in annotations, say nothing about mathematics in any case. */
+ * has in annotations, flux balances and groups say nothing about how a model runs in time. */
 static bool is_ignored(const struct blanking *it, struct span uri)
 {
     bool is_package =
         has(uri, "sbml.org/sbml/level3/") && !has(uri, "/core") && !has(uri, "/l3v2extendedmath/");
-    bool is_drawing = has(uri, "/layout/") || has(uri, "/render/");
-    for (size_t i = 0; i < it->n_free && !is_drawing; i++)
-        is_drawing = is_same(uri, it->free[i]);
-    return (is_package && is_drawing) || has(uri, "eml.org/bcb/sbml/");
+    bool is_free = has(uri, "/layout/") || has(uri, "/render/") || has(uri, "/fbc/") ||
+                   has(uri, "/groups/");
+    for (size_t i = 0; i < it->n_free && !is_free; i++)
+        is_free = is_same(uri, it->free[i]);
+    return (is_package && is_free) || has(uri, "eml.org/bcb/sbml/");
 }
 
 /* Whether the text has an element of the package. Ports do not count: they are places for other

@@ -589,6 +589,17 @@ def test_what_is_refused(tmp):
                 'xmlns:fbc="http://www.sbml.org/sbml/level3/version1/fbc/version2"')
     agree(tmp, text.replace("<listOfP", '<annotation><a xmlns="http://example.org/a"/></annotation><listOfP', 1),
           {"x": lambda t: math.exp(0.8*t)})
+    # Flux balances say nothing about times: reactions with laws are as ever, one without is refused.
+    for required in ("false", "true"):
+        goal = ('<fbc:listOfObjectives fbc:activeObjective="o"><fbc:objective fbc:id="o" fbc:type="maximize"><fbc:listOfFlux'
+                'Objectives><fbc:fluxObjective fbc:reaction="v" fbc:coefficient="1"/></fbc:listOfFluxObjectives>'
+                "</fbc:objective></fbc:listOfObjectives></model>")
+        text = sbml(C2, K, species("S", conc=3), reaction("v", "S ->", "k*S*c"), version=1, model=' fbc:strict="true"',
+                    root=f' fbc:required="{required}" xmlns:fbc="http://www.sbml.org/sbml/level3/version1/fbc/version2"')
+        text = text.replace("</model>", goal).replace('<reaction id="v"', '<reaction id="v" fast="false" fbc:lowerFluxBound="k"')
+        agree(tmp, text, {"S": lambda t: 3*math.exp(-0.8*t)})
+        bare = text[:text.index("<kineticLaw")] + text[text.index("</kineticLaw>") + 13:]
+        refuse(tmp, bare, "reaction `v`: it has no kinetic law", "fbc")
 
 
 if __name__ == "__main__":
