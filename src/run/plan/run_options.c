@@ -338,7 +338,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (options->trace && (options->output || options->in_place || options->retry_failed ||
                            options->restart || options->shown.json))
         return error_set(error, STATUS_USAGE,
-                         "--trace writes no result: it excludes --output, --in-paths, --restart, "
+                         "--trace writes no result: it excludes --output, --in-place, --restart, "
                          "--retry-failed and --json");
     if (options->output && !options->output[0])
         return error_set(error, STATUS_USAGE, "--output: the name of the file is empty");
