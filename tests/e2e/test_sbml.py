@@ -596,7 +596,8 @@ def test_what_is_refused(tmp):
                 "</fbc:objective></fbc:listOfObjectives></model>")
         text = sbml(C2, K, species("S", conc=3), reaction("v", "S ->", "k*S*c"), version=1, model=' fbc:strict="true"',
                     root=f' fbc:required="{required}" xmlns:fbc="http://www.sbml.org/sbml/level3/version1/fbc/version2"')
-        text = text.replace("</model>", goal).replace('<reaction id="v"', '<reaction id="v" fast="false" fbc:lowerFluxBound="k"')
+        text = text.replace("</model>", goal).replace(
+            '<reaction id="v"', '<reaction id="v" fast="false" fbc:lowerFluxBound="k"')
         agree(tmp, text, {"S": lambda t: 3*math.exp(-0.8*t)})
         bare = text[:text.index("<kineticLaw")] + text[text.index("</kineticLaw>") + 13:]
         refuse(tmp, bare, "reaction `v`: it has no kinetic law", "fbc")
