@@ -132,7 +132,7 @@ static void set_task(struct bench *b, size_t n_time, double end)
     b->exact = new_array(b->n_row, sizeof(double));
     b->value = new_array(b->n_row, sizeof(double));
     b->sigma = new_array(b->n_row, sizeof(double));
-    b->task = (struct ode_task){.covariate = b->covariate, .n_time = n_time, .time = b->time, .n_row = b->n_row,
+    b->task = (struct ode_task){.experiment.covariate = b->covariate, .n_time = n_time, .time = b->time, .n_row = b->n_row,
                                 .row_time = b->row_time, .row_observable = b->row_observable};
 }
 

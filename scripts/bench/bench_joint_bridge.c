@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     }
     for (size_t j = 0; j < n; j++)
         sens[j] = (uint32_t)j;
-    struct ode_task task = {.t0 = model.abi.t0, .n_time = n_time, .time = time, .n_row = n_row, .row_time = row,
+    struct ode_task task = {.experiment.t0 = model.abi.t0, .n_time = n_time, .time = time, .n_row = n_row, .row_time = row,
                             .row_observable = row + n_row};
     while (take(&number, 1)) {
         size_t n_dataset = (size_t)number, each = n_row * (1 + n);

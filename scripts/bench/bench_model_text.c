@@ -94,7 +94,7 @@ static void start(struct side *side, const char *path, const struct reference *r
         row_time[i] = (uint32_t)(i / abi->n_observable);
         row_observable[i] = (uint32_t)(i % abi->n_observable);
     }
-    side->task = (struct ode_task){.t0 = r->t0, .covariate = r->covariate, .n_time = r->n_time, .time = r->time,
+    side->task = (struct ode_task){.experiment = {.t0 = r->t0, .covariate = r->covariate}, .n_time = r->n_time, .time = r->time,
                                    .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
     side->evaluation = (struct evaluation){.task = &side->task, .p = r->p, .n_sens = abi->n_parameter, .sens = sens,
                                            .max_steps = 10000000, .deadline_ns = INT64_MAX};

@@ -178,8 +178,8 @@ int main(int argc, char **argv)
     }
     for (size_t j = 0; j < n_parameter; j++)
         sens[j] = (uint32_t)j;
-    struct ode_task task = {.t0 = strtod(argv[2], NULL), .covariate = covariate.value, .n_time = time.n, .time = time.value,
-                            .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+    struct ode_task task = {.experiment = {.t0 = strtod(argv[2], NULL), .covariate = covariate.value}, .n_time = time.n,
+                            .time = time.value, .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
     for (int kind = 0; kind <= ENGINE_LANES; kind++) /* those on a GPU have the bits of lanes */
         for (size_t i = 0; engine_in_use[kind] && i < rtol.n; i++) {
             struct evaluation evaluation = {.engine = (enum engine_kind)kind, .task = &task, .p = p.value, .sens = sens,

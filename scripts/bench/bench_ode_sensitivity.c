@@ -134,7 +134,7 @@ static void ours_init(struct ours *ours, const struct problem *problem, double r
         ours->row_time[i] = (uint32_t)(i / n);
         ours->row_observable[i] = (uint32_t)(i % n);
     }
-    ours->task = (struct ode_task){.t0 = 0, .n_time = problem->n_time, .time = problem->time, .n_row = n_row,
+    ours->task = (struct ode_task){.n_time = problem->n_time, .time = problem->time, .n_row = n_row,
                                    .row_time = ours->row_time, .row_observable = ours->row_observable};
     ours->evaluation = (struct evaluation){.task = &ours->task, .p = problem->p, .n_sens = n_parameter,
                                            .sens = ours->sens,
