@@ -67,8 +67,9 @@ int main(int argc, char **argv)
         sens[j] = (uint32_t)j;
     double *prediction = answer + 2, *noise = prediction + n_row, *d_prediction = noise + n_row;
     for (size_t e = 0; e < n_condition; e++)
-        task[e] = (struct ode_task){.experiment = {.t0 = model.abi.t0, .covariate = covariates + e * n_covariate}, .n_time = n_time,
-                                    .time = time, .n_row = n_own, .row_time = row, .row_observable = row + n_own};
+        task[e] = (struct ode_task){.experiment = {.t0 = model.abi.t0, .covariate = covariates + e * n_covariate},
+                                    .n_time = n_time, .time = time, .n_row = n_own, .row_time = row,
+                                    .row_observable = row + n_own};
     while (take(p, n)) {
         double begun = cpu_now();
         for (size_t e = 0; e < n_condition; e++)
