@@ -422,7 +422,7 @@ class Result:
 
 
 def _counts(facts: Mapping[str, Any]) -> str:
-    ends = [f"{n} {name}" for name, n in sorted(facts["status"].items(), key=lambda item: -item[1]) if n]
+    ends = [f"{n} {name}" for name, n in sorted(facts["status"].items(), key=lambda item: -int(item[1])) if n]
     return ", ".join([f"{facts['fits']} fit{'' if facts['fits'] == 1 else 's'}", *ends])
 
 

@@ -121,8 +121,14 @@ class Names:
         text = "\n".join(line for line in text.splitlines() if not re.search(r"^\s*See `stiffit \w+ --help`\.$", line))
         text = re.sub(r" See `stiffit [\w ]+ --help`\.", "", text)
         letters = {option.letter: name for name, option in options_of(command).items() if option.letter}
-        text = re.sub(r"(?<=with )-(\w)\b", lambda found: "--" + letters.get(found[1], found[1]), text)
-        return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]+)", lambda found: _KEYWORDS.get(found[1], found[1]).replace("-", "_"), text)
+
+        def long_form(found: "re.Match[str]") -> str:
+            return "--" + letters.get(found[1], found[1])
+
+        def keyword(found: "re.Match[str]") -> str:
+            return _KEYWORDS.get(found[1], found[1]).replace("-", "_")
+        text = re.sub(r"(?<=with )-(\w)\b", long_form, text)
+        return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]+)", keyword, text)
 
 
 _KEYWORDS = {"datasets": "covariates"}  # where a keyword is called otherwise than the option
@@ -133,7 +139,7 @@ def call(command: str, words: Sequence[str], *, names: Optional[Names] = None, a
     """Standard output of a command. Its notes become warnings; with progress they are shown with it. An exit code that is
     not accepted raises StiffitError."""
     arguments = [program(), command, "--color=never", *words]
-    names = names or Names()
+    called = names or Names()
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     said = ""
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder) as process:
@@ -142,7 +148,7 @@ def call(command: str, words: Sequence[str], *, names: Optional[Names] = None, a
             # With progress standard output is one short object, which fits into the pipe until it is read.
             while progress and (piece := os.read(process.stderr.fileno(), 4096)):
                 said += (text := decoder.decode(piece))
-                progress.hear(text, lambda line: names.translate(line, command))
+                progress.hear(text, lambda line: called.translate(line, command))
             out, rest = process.communicate()
         except BaseException:
             process.terminate()  # an interrupted run resumes with the same call
@@ -152,10 +158,10 @@ def call(command: str, words: Sequence[str], *, names: Optional[Names] = None, a
                 progress.end()
     rest_said = rest.decode("utf-8", "replace")
     if process.returncode not in accept:
-        raise StiffitError(_reason(said + rest_said, names, command) or f"exit code {process.returncode}", process.returncode)
+        raise StiffitError(_reason(said + rest_said, called, command) or f"exit code {process.returncode}", process.returncode)
     for line in _lines(rest_said):
         if "stiffit: note: " in line:
-            warnings.warn(names.translate(line.partition("note: ")[2], command), StiffitWarning, stacklevel=_callers())
+            warnings.warn(called.translate(line.partition("note: ")[2], command), StiffitWarning, stacklevel=_callers())
     return out.decode()
 
 

@@ -46,8 +46,9 @@ def frame(table: Table, what: str, key: str) -> Frame:
     if _is_rows(table):
         return pd.DataFrame(list(table))
     if not isinstance(table, (pd.DataFrame, pd.Series)) and hasattr(table, "to_dataframe"):  # xarray
-        named = table.rename("value") if hasattr(table, "to_dataset") and getattr(table, "name", None) is None else table
-        table = named.to_dataframe()
+        array: Any = table
+        is_nameless = hasattr(array, "to_dataset") and getattr(array, "name", None) is None
+        table = (array.rename("value") if is_nameless else array).to_dataframe()
     elif not isinstance(table, (pd.DataFrame, pd.Series)) and hasattr(table, "to_pandas"):  # polars, Arrow
         table = table.to_pandas()
     if isinstance(table, pd.Series):
