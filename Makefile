@@ -384,8 +384,9 @@ bench bench-million:
 	$(SUBMAKE) all benches
 	$(Q)$(TEST_ENV) $(PYTHON) scripts/bench/bench.py $(BENCH_WORDS)
 
+# From the objects it finds circles of calls.
 .PHONY: lint
-lint: ## check layers, file lengths, scripts and manual pages
+lint: $(OBJECTS) ## check layers, circles of calls, file lengths, scripts and manual pages
 	$(Q)scripts/lint
 
 # The floors hold for these programs: the C ones, and those end-to-end tests that reach most for their time.

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 
+#include "base/arena.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -162,4 +164,18 @@ void utf8_from_latin1(const char *text, char *out)
         *out++ = (char)(*s < 0x80 ? *s : 0x80 | (*s & 0x3f));
     }
     *out = '\0';
+}
+
+bool utf8_make_valid(struct arena *arena, size_t n, char **text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!text[i] || utf8_is_valid(text[i]))
+            continue;
+        char *converted = arena_alloc(arena, 2 * strlen(text[i]) + 1);
+        if (!converted)
+            return false;
+        utf8_from_latin1(text[i], converted);
+        text[i] = converted;
+    }
+    return true;
 }

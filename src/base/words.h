@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
+
 /* The candidate that a user who typed `name` most likely meant, or NULL if none is near. Near
  * means a small edit distance (a swap of neighbours counts once, a difference in case half), or
  * that one is a prefix of the other. Candidates may be NULL. */
@@ -48,3 +50,6 @@ int utf8_length(const unsigned char *s);
 bool utf8_is_valid(const char *text);
 /* Writes text of Latin-1 as UTF-8: at most 2 strlen(text) + 1 bytes. */
 void utf8_from_latin1(const char *text, char *out);
+/* Replaces those of n texts that are not UTF-8, taken as Latin-1; NULL stays. The arena gives the
+ * memory. False: there is none. */
+bool utf8_make_valid(struct arena *arena, size_t n, char **text);

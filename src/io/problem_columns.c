@@ -12,20 +12,6 @@
 
 enum { PIECE = 1 << 16 }; /* numbers read at once */
 
-bool problem_as_utf8(struct arena *arena, size_t n, char **text)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!text[i] || utf8_is_valid(text[i]))
-            continue;
-        char *converted = arena_alloc(arena, 2 * strlen(text[i]) + 1);
-        if (!converted)
-            return false;
-        utf8_from_latin1(text[i], converted);
-        text[i] = converted;
-    }
-    return true;
-}
-
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -161,7 +147,7 @@ static void read_texts(struct problem *problem, const struct place *place,
         if (texts && hdf5_column_read_strings(column, 0, n, PROBLEM_MAX_NAME, &problem->arena,
                                               texts, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        else if (texts && problem_as_utf8(&problem->arena, n, texts)) {
+        else if (texts && utf8_make_valid(&problem->arena, n, texts)) {
             *place->n = n;
             *place->texts = (const char *const *)texts;
         }

@@ -96,8 +96,6 @@ static inline enum status problem_report(const struct problem *problem, struct e
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 
-/* Converts strings that are not UTF-8 from Latin-1; false: no memory. */
-bool problem_as_utf8(struct arena *arena, size_t n, char **text);
 /* Opens all columns, and reads lists of texts; or those of /datasets alone, and checks them. */
 void problem_open_all(struct problem *problem);
 void problem_open_datasets(struct problem *problem);

@@ -22,7 +22,7 @@ static enum status read_texts(const struct hdf5_column *column, uint64_t first, 
 {
     enum status status =
         hdf5_column_read_strings(column, first, n, PROBLEM_MAX_NAME, arena, text, error);
-    if (!status && !problem_as_utf8(arena, n, text))
+    if (!status && !utf8_make_valid(arena, n, text))
         status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", column->path);
     return status;
 }

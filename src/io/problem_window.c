@@ -13,7 +13,7 @@ enum status problem_read_owner_ids(const struct problem *problem,
 {
     enum status status =
         hdf5_column_read_strings(&owners->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
-    return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
+    return status || utf8_make_valid(arena, n, ids) ? status : problem_no_memory(problem, error);
 }
 
 /* The names of datasets and experiments, if some column has them. */
