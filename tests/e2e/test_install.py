@@ -272,7 +272,8 @@ def inside(root, command, code=0, user="0"):
     mounted = 'mount -t proc proc "$0/proc" && exec chroot --userspec="$2" "$0" sh -ec "$1"'
     done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted, str(root), command, f"{user}:{user}"],
                           capture_output=True, text=True, check=False,
-                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"})
+                          env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
+                               "DEBIAN_FRONTEND": "noninteractive"})
     assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
