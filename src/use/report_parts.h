@@ -76,8 +76,6 @@ struct report {
 
 /* report_pick.c: the second pass over the result. */
 enum status report_choose(struct report *report, struct error *error);
-/* The bin of a value on the spread's axis; -1: outside. */
-int report_bin(const struct show_spread *spread, double value);
 
 /* report_rows.c: the third pass, with curves of the gallery. */
 enum status report_rows(struct report *report, struct error *error);

@@ -65,23 +65,12 @@ struct choice {
     double median;
 };
 
-int report_bin(const struct show_spread *spread, double value)
-{
-    if (!(value >= spread->low && value <= spread->high))
-        return -1;
-    double from = spread->is_log ? log(spread->low) : spread->low,
-           to = spread->is_log ? log(spread->high) : spread->high;
-    double place = to > from ? ((spread->is_log ? log(value) : value) - from) / (to - from) : 0.5;
-    int bin = (int)(place * SHOW_N_BIN);
-    return bin < SHOW_N_BIN ? bin : SHOW_N_BIN - 1;
-}
-
 static void add_pairs(struct report *report, const struct fit_record *record)
 {
     int bin[REPORT_N_PAIRED];
     uint64_t *count = report->pair;
     for (size_t j = 0; j < report->n_paired; j++)
-        bin[j] = report_bin(&report->summary.parameter[j], record->parameter[j]);
+        bin[j] = show_bin(&report->summary.parameter[j], record->parameter[j]);
     for (size_t c = 0; c < report->n_paired; c++)
         for (size_t d = c + 1; d < report->n_paired; d++, count += SHOW_N_BIN * SHOW_N_BIN)
             if (bin[c] >= 0 && bin[d] >= 0)

@@ -216,6 +216,8 @@ static void add_fit(struct show_summary *summary, struct sample *sample,
  * cut off the histogram if they would take most of its axis; then likewise numbers that lie more
  * than so many distances of the quartiles beyond these, of which there may be any number. */
 enum { CUT_FROM = 100, FENCE_FROM = 5 };
+/* numbers that differ by less have one bin */
+static const double SAME = 1e-4;
 static const double CUT_PART = 0.01, CUT_AXIS = 3, FENCE = 3;
 
 /* Sorts the numbers. */
@@ -252,6 +254,20 @@ static void cut_at_fences(struct show_spread *spread, const double *sorted, uint
     }
 }
 
+/* To the digits that reports show. */
+static bool is_alike(double a, double b) { return fabs(a - b) <= SAME * fmax(fabs(a), fabs(b)); }
+
+int show_bin(const struct show_spread *spread, double value)
+{
+    double from = on_axis(spread, spread->low), width = on_axis(spread, spread->high) - from;
+    if (!(width > 0))
+        return is_alike(value, spread->low) ? SHOW_N_BIN / 2 : -1;
+    if (!(value >= spread->low && value <= spread->high))
+        return -1;
+    int bin = (int)((on_axis(spread, value) - from) / width * SHOW_N_BIN);
+    return bin < SHOW_N_BIN ? bin : SHOW_N_BIN - 1;
+}
+
 static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t n)
 {
     spread->low = spread->min;
@@ -269,13 +285,12 @@ static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t
     }
     if (n >= FENCE_FROM)
         cut_at_fences(spread, sorted, n);
-    double from = on_axis(spread, spread->low), width = on_axis(spread, spread->high) - from;
+    if (is_alike(spread->low, spread->high))
+        spread->low = spread->high = spread->median;
     for (uint64_t i = 0; i < n; i++) {
-        if (sorted[i] < spread->low || sorted[i] > spread->high)
-            continue;
-        double place = width > 0 ? (on_axis(spread, sorted[i]) - from) / width : 0.5;
-        int bin = (int)(place * SHOW_N_BIN);
-        spread->bin[bin < SHOW_N_BIN ? bin : SHOW_N_BIN - 1]++;
+        int bin = show_bin(spread, sorted[i]);
+        if (bin >= 0)
+            spread->bin[bin]++;
     }
 }
 

@@ -91,6 +91,8 @@ void show_summary_fini(struct show_summary *summary);
 /* All but `error` and what is counted, of the finite ones of n numbers, which it sorts; is_log:
  * a logarithmic axis, if all are above 0. */
 void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
+/* The bin of a value on the spread's axis; -1: outside. */
+int show_bin(const struct show_spread *spread, double value);
 
 /* A parameter with a smaller weight in a direction is not named. */
 #define SHOW_NAMED 0.1

@@ -118,8 +118,25 @@ static void correlation_from_covariance(void **state)
     remove_scratch(folder);
 }
 
+/* Numbers that differ in digits that nobody sees have one bin, in the middle; others have several. */
+static void numbers_that_look_the_same_have_one_bin(void **state)
+{
+    (void)state;
+    double alike[] = {1 - 1e-7, 1, 1 + 2e-7, 1}, apart[] = {1, 1.01, 1.02, 1.03};
+    struct show_spread spread = {.n_at_lower = 0};
+    show_fill_spread(&spread, alike, 4, false);
+    assert_true(spread.low == spread.high && spread.low == spread.median);
+    assert_int_equal(spread.bin[SHOW_N_BIN / 2], 4);
+    assert_int_equal(show_bin(&spread, 1.01), -1);
+    spread = (struct show_spread){.n_at_lower = 0};
+    show_fill_spread(&spread, apart, 4, true);
+    assert_true(spread.low == 1 && spread.high == 1.03);
+    assert_int_equal(spread.bin[0] + spread.bin[SHOW_N_BIN - 1], 2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(summary_of_nine_fits), cmocka_unit_test(correlation_from_covariance)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(summary_of_nine_fits), cmocka_unit_test(correlation_from_covariance),
+                                       cmocka_unit_test(numbers_that_look_the_same_have_one_bin)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
