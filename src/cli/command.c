@@ -204,6 +204,21 @@ void message_hear(void *context, const char *line)
     message_say("%s", line);
 }
 
+enum status print_safely(void (*print)(FILE *file, const void *context), const void *context,
+                         struct error *error)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *file = open_memstream(&text, &n);
+    if (!file)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the summary");
+    print(file, context);
+    if (!fclose(file))
+        terminal_put(stdout, text, n);
+    free(text);
+    return STATUS_OK;
+}
+
 void shell_word(FILE *out, const char *word)
 {
     if (word[0] && !word[strcspn(word, " \t\n'\"\\$`&|;<>()*?[]#~!{}")]) {

@@ -68,6 +68,11 @@ void message_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* message_say as the `tell` callback of a struct build_listener. */
 void message_hear(void *context, const char *line);
 
+/* Prints what `print` writes on standard output. Names in a foreign file must not control the
+ * terminal. */
+enum status print_safely(void (*print)(FILE *file, const void *context), const void *context,
+                         struct error *error);
+
 /* Quotes words for a POSIX shell if needed, so that a printed command can be pasted and a script
  * does what was meant. */
 void shell_word(FILE *out, const char *word);

@@ -141,8 +141,9 @@ static void print_moved(FILE *file, const struct comparison *comparison)
         fprintf(file, "  and %zu more (--json has all)\n", comparison->n_moved - TEXT_N_MOVED);
 }
 
-static void print_text(FILE *file, const struct comparison *comparison)
+static void print_text(FILE *file, const void *context)
 {
+    const struct comparison *comparison = context;
     print_totals(file, comparison);
     print_nested(file, comparison);
     compare_population_text(file, comparison);
@@ -198,8 +199,9 @@ static void put_nested(struct json *json, const struct comparison *comparison)
     json_array_end(json);
 }
 
-static void print_json(FILE *file, const struct comparison *comparison)
+static void print_json(FILE *file, const void *context)
 {
+    const struct comparison *comparison = context;
     struct json json;
     json_begin(&json, file);
     json_object_begin(&json, NULL);
@@ -248,22 +250,6 @@ static enum status write_csv(const struct comparison *comparison,
     return status;
 }
 
-/* Names in a foreign file must not control the terminal. */
-static enum status print_summary(const struct comparison *comparison, bool json,
-                                 struct error *error)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *file = open_memstream(&text, &n);
-    if (!file)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the summary");
-    (json ? print_json : print_text)(file, comparison);
-    if (!fclose(file))
-        terminal_put(stdout, text, n);
-    free(text);
-    return STATUS_OK;
-}
-
 static int compare(void *context)
 {
     const struct compare_options *options = context;
@@ -275,7 +261,7 @@ static int compare(void *context)
     if (!status && options->output)
         status = write_csv(compare_get(work), options, &error);
     if (!status && !(options->output && !strcmp(options->output, "-")))
-        status = print_summary(compare_get(work), options->json, &error);
+        status = print_safely(options->json ? print_json : print_text, compare_get(work), &error);
     compare_free(work);
     return status ? message_usage("compare", &error, options->color) : command_close_output(0);
 }

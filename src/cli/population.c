@@ -102,8 +102,9 @@ static void print_head(FILE *file, const struct population *population)
         fprintf(file, "not converged after %zu passes\n", found->n_pass);
 }
 
-static void print_text(FILE *file, const struct population *population)
+static void print_text(FILE *file, const void *context)
 {
+    const struct population *population = context;
     int width = widest(population);
     print_head(file, population);
     fprintf(file, "\n  %-*s %-5s  %-57s%s\n", width, "", "", "on this scale", "natural units");
@@ -145,8 +146,9 @@ static void put_matrix(struct json *json, const char *key, const struct populati
     json_array_end(json);
 }
 
-static void print_json(FILE *file, const struct population *population)
+static void print_json(FILE *file, const void *context)
 {
+    const struct population *population = context;
     const struct two_stage *found = &population->found;
     struct json json;
     json_begin(&json, file);
@@ -208,22 +210,6 @@ static enum status write_table(const struct population *population,
     return status;
 }
 
-/* Names in a foreign file must not control the terminal. */
-static enum status print_summary(const struct population *population, bool json,
-                                 struct error *error)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *file = open_memstream(&text, &n);
-    if (!file)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the summary");
-    (json ? print_json : print_text)(file, population);
-    if (!fclose(file))
-        terminal_put(stdout, text, n);
-    free(text);
-    return STATUS_OK;
-}
-
 static bool is_standard(const char *path) { return path && !strcmp(path, "-"); }
 
 static int population(void *context)
@@ -237,7 +223,7 @@ static int population(void *context)
     if (!status && call->priors)
         status = write_table(population_get(work), call, true, &error);
     if (!status && !is_standard(call->output) && !is_standard(call->priors))
-        status = print_summary(population_get(work), call->json, &error);
+        status = print_safely(call->json ? print_json : print_text, population_get(work), &error);
     population_free(work);
     return status ? message_usage("population", &error, call->color) : command_close_output(0);
 }

@@ -95,8 +95,8 @@ static void add_option(const struct library *lib, ConversionProperties_t *how, c
     lib->ConversionOption_free(option);
 }
 
-enum status flatten(struct reading *reading, SBMLDocument_t *file, const char *prefix,
-                    const char *text)
+enum status reading_flatten(struct reading *reading, SBMLDocument_t *file, const char *prefix,
+                            const char *text)
 {
     const struct library *lib = &reading->lib;
     struct document *document = reading->document;
@@ -114,12 +114,12 @@ enum status flatten(struct reading *reading, SBMLDocument_t *file, const char *p
     if (how)
         lib->ConversionProperties_free(how);
     if (result == LIBSBML_OPERATION_SUCCESS)
-        return check_errors(reading, file);
+        return reading_check(reading, file);
     if (result == LIBSBML_CONV_CONVERSION_NOT_AVAILABLE)
         return document_fault(document, 0, "package", prefix,
                               "this libSBML was built without the package and cannot put the "
                               "submodels together; Debian's libsbml5 can");
-    if (!check_errors(reading, file))
+    if (!reading_check(reading, file))
         document_fault(document, 0, "package", prefix,
                        "libSBML cannot put the submodels together (error %d)", result);
     return document->error->status;

@@ -31,41 +31,6 @@ enum status document_read(struct document *document, const char *path)
 }
 #else
 
-enum { FLATTENING_FAILED = 1090104 }; /* libSBML's, which only says that others follow */
-
-enum status check_errors(struct reading *reading, SBMLDocument_t *file)
-{
-    const struct library *lib = &reading->lib;
-    unsigned n_error = 0, line = 0;
-    char text[900] = "";
-    for (unsigned i = 0; i < lib->SBMLDocument_getNumErrors(file); i++) {
-        const XMLError_t *at = (const XMLError_t *)lib->SBMLDocument_getError(file, i);
-        /* Without an encoding, or a declaration, XML is UTF-8; packages have a check of their
-         * own. */
-        unsigned id = lib->XMLError_getErrorId(at);
-        if (id == MissingXMLEncoding || id == MissingXMLDecl || id == RequiredPackagePresent ||
-            id == FLATTENING_FAILED || lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR ||
-            n_error++)
-            continue;
-        line = reading->is_flat ? 0 : lib->XMLError_getLine(at);
-        size_t n = 0;
-        for (const char *from = lib->XMLError_getMessage(at); from && *from && n < sizeof text - 1;
-             from++) {
-            bool is_blank = (unsigned char)*from <= ' ';
-            if (!is_blank || (n && text[n - 1] != ' '))
-                text[n++] = is_blank ? ' ' : *from;
-        }
-        while (n && (text[n - 1] == ' ' || text[n - 1] == '.'))
-            n--;
-        text[n] = '\0';
-    }
-    if (n_error > 1)
-        return document_fault(reading->document, line, "", NULL, "libSBML: %s (and %u more)", text,
-                              n_error - 1);
-    return n_error ? document_fault(reading->document, line, "", NULL, "libSBML: %s", text)
-                   : STATUS_OK;
-}
-
 /* A package that is required matters only where it is used; many programs declare all that they
  * know. */
 static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
@@ -87,7 +52,7 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
                        lib->SBMLDocument_getPackageRequired(file, prefix) &&
                        (!(text = lib->writeSBMLToString(file)) || blank_has_element(text, prefix));
         if (is_used && strstr(uri, "/comp/") && !reading->is_flat) {
-            if (!flatten(reading, file, prefix, text)) {
+            if (!reading_flatten(reading, file, prefix, text)) {
                 spaces = lib->SBMLDocument_getNamespaces(file); /* of the flat model: anew */
                 i = -1;
             }
@@ -497,7 +462,7 @@ enum status document_read(struct document *document, const char *path)
     if (!status && !(file = read_file(lib, path)))
         status = document_no_memory(document);
     if (!status)
-        status = check_errors(&reading, file);
+        status = reading_check(&reading, file);
     if (!status) {
         document->level = lib->SBMLDocument_getLevel(file);
         document->version = lib->SBMLDocument_getVersion(file);
@@ -517,7 +482,7 @@ enum status document_read(struct document *document, const char *path)
         for (size_t i = 0; i < sizeof without / sizeof *without; i++)
             lib->SBMLDocument_setConsistencyChecks(file, without[i], 0);
         lib->SBMLDocument_checkConsistency(file);
-        status = check_errors(&reading, file);
+        status = reading_check(&reading, file);
     }
     if (!status) {
         read_model(&reading, lib->SBMLDocument_getModel(file));

@@ -271,6 +271,25 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
         csv_put_number(writer, number[k]);
 }
 
+/* Which measurement it is: row i of the dataset. *e: the experiment of an earlier row, or the
+ * first; becomes that of this row. */
+static void put_place(struct csv_writer *writer, const struct fitted *fitted,
+                      const struct fitted_dataset *dataset, size_t i, size_t *e)
+{
+    const struct problem_block *block = dataset->block;
+    size_t row = block->row[dataset->first] + i;
+    while (block->row[*e + 1] <= row)
+        ++*e;
+    uint32_t observable = block->measured.observable[row];
+    csv_put_text(writer, dataset->id);
+    if (problem_info(fitted->problem)->has_experiments)
+        csv_put_text(writer, block->experiment[*e].id);
+    csv_put_number(writer, block->measured.time[row]);
+    csv_put_text(writer, observable < fitted->model.abi.n_observable
+                             ? fitted->model.abi.observable_name[observable]
+                             : "");
+}
+
 /* The rows of measurements: predictions at the best fits, and residuals. */
 static void put_measurements(struct csv_writer *writer, const struct fitted *fitted,
                              const struct fitted_dataset *dataset, bool residuals)
@@ -281,21 +300,12 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
     const struct measurements measured = measurements_from(&block->measured, first);
     struct residual_kind errors = fitted_errors(fitted, dataset);
     for (size_t i = 0; i < n; i++) {
-        uint32_t observable = measured.observable[i];
-        while (block->row[e + 1] <= first + i)
-            e++;
-        csv_put_text(writer, dataset->id);
-        if (problem_info(fitted->problem)->has_experiments)
-            csv_put_text(writer, block->experiment[e].id);
-        csv_put_number(writer, measured.time[i]);
-        csv_put_text(writer, observable < fitted->model.abi.n_observable
-                                 ? fitted->model.abi.observable_name[observable]
-                                 : "");
+        put_place(writer, fitted, dataset, i, &e);
         csv_put_number(writer, fitted->prediction[i]);
-        if (residuals)
+        if (residuals) {
             put_residual(writer, &errors, &measured, i, fitted->prediction[i], fitted->noise[i]);
-        if (residuals)
             put_censored(writer, fitted, &measured, i);
+        }
         csv_end_row(writer);
     }
 }
@@ -306,7 +316,8 @@ static enum status put_petab(struct petab_export *petab, const struct fitted *fi
                              struct error *error)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
+    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first,
+           e = dataset->first;
     const struct measurements measured = measurements_from(&block->measured, first);
     struct residual_kind errors = fitted_errors(fitted, dataset);
     double squares = 0; /* PEtab's chi2, whatever the distribution */
@@ -421,18 +432,11 @@ static void put_view(struct csv_writer *writer, const struct population_view *vi
 {
     const struct fitted *fitted = view->draw.fitted;
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first], e = dataset->first;
-    const struct measurements measured = measurements_from(&block->measured, first);
+    const struct measurements measured = measurements_from(&block->measured,
+                                                           block->row[dataset->first]);
+    size_t e = dataset->first;
     for (size_t i = 0; i < view->n; i++) {
-        uint32_t observable = measured.observable[i];
-        while (block->row[e + 1] <= first + i)
-            e++;
-        csv_put_text(writer, dataset->id);
-        if (problem_info(fitted->problem)->has_experiments)
-            csv_put_text(writer, block->experiment[e].id);
-        csv_put_number(writer, measured.time[i]);
-        csv_put_text(writer, observable < fitted->model.abi.n_observable
-                                 ? fitted->model.abi.observable_name[observable] : "");
+        put_place(writer, fitted, dataset, i, &e);
         const double number[] = {measured.value[i], view->typical[i], view->individual[i],
                                  view->middle[i], view->weighted[i], view->conditional[i],
                                  view->score[i], view->decorrelated[i]};
