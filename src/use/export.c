@@ -316,8 +316,7 @@ static enum status put_petab(struct petab_export *petab, const struct fitted *fi
                              struct error *error)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first,
-           e = dataset->first;
+    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
     const struct measurements measured = measurements_from(&block->measured, first);
     struct residual_kind errors = fitted_errors(fitted, dataset);
     double squares = 0; /* PEtab's chi2, whatever the distribution */
