@@ -47,6 +47,25 @@ observe angles = sin(9*x) + log10(1 + w^2) + log2(2 + u^2) + (1 + abs(x))^b
 observe chosen = if x > 0.5 and not (y > 2) then only*y else a*z
 """
 STEEP = "parameter k = 2 in [0.1, 9]\nx(0) = 1\nx' = -k*exp(-x)*tanh(x)\nobserve x\n"
+# Doses with a lag and a share, an infusion, and inputs that jump and rise, of which one is stiff.
+DOSED = """parameter ka = 1.5 in [0.01, 50] scale log, CL = 5 in [0.05, 500] scale log, V = 30 in [0.5, 5000] scale log
+parameter F = 0.8 in [0.1, 1], tlag = 0.3 in [0.01, 3] scale log
+gut(0) = 0
+blood(0) = 0
+gut' = -ka*gut
+blood' = ka*gut - CL/V*blood
+bioavailability(gut) = F
+lag(gut) = tlag
+observe conc = blood/V, gut
+"""
+FED = """parameter k = 0.7 in [0.01, 50] scale log, m = 0.4 in [0.05, 500] scale log, e = 2 in [0.5, 4]
+input feed, heat
+x(0) = 1
+y(0) = 0.1
+x' = feed - k*x*heat - m*x^e
+y' = k*x*heat - 40*(y - 0.1*feed)
+observe x, y, flow = feed*x
+"""
 # What goes to the CPU: an event, a pole at which a state falls.
 EVENT = """parameter k = 0.5 in [0.01, 9] scale log
 x(0) = 2
@@ -165,6 +184,19 @@ def test_words_of_models(tmp):
     plugin = build(tmp, "words", WORDS)
     compare(plugin, (12, 0.1, 20, 0.4), 150)
     compare(plugin, (12, 0.1, 20, 0.4), 100, "predictions")
+
+
+def test_doses_and_inputs(tmp):
+    """Their stops are the host's, between which the device goes on: also where the method changes, and for predictions alone."""
+    need_device(tmp)
+    dosed, fed = build(tmp, "dosed", DOSED), build(tmp, "fed", FED)
+    compare(dosed, (8, 0.5, 24, 0.2), 100, "doses")
+    compare(dosed, (8, 0.5, 24, 0.2), 40, "doses", "predictions")
+    compare(fed, (8, 0.5, 24, 0.2), 60)
+    compare(fed, (8, 0.5, 24, 0.2), 60, "doses")
+    if os.environ.get("STIFFIT_SLOW"):
+        for name in ("robertson", "hires", "oregonator"):
+            compare(build(tmp, name), MODELS[name], 100, "doses")
 
 
 def test_what_goes_to_the_cpu(tmp):

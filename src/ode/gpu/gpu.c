@@ -56,7 +56,11 @@ struct gpu_pool {
 struct seat {
     struct evaluation *evaluation; /* NULL: free; its `state` is the seat */
     size_t first_row;              /* the first one that the device answers */
-    int64_t n_rhs, n_jacobian, n_factor; /* of the beginning */
+    struct exchange_calls begun;   /* until then */
+    struct evaluation_course course; /* before it began */
+    /* its own simulation, for what happens at stops; NULL: none has needed it yet */
+    struct lane *lane;
+    bool has_stops;                /* it is in use */
 };
 
 /* Evaluations in the order in which they came. */
@@ -70,7 +74,8 @@ struct gpu_engine {
     struct engine *cpu;
     size_t n_cpu;              /* evaluations in it */
     struct line for_device, for_cpu;
-    struct batch batch;        /* its only seat has the simulation with which evaluations begin */
+    struct batch batch;        /* its only seat has the simulation that something happens to */
+    struct lane *lane;         /* with which evaluations without stops begin */
     size_t n_done, n_left;     /* not yet counted in the pool */
     bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
@@ -84,9 +89,14 @@ struct gpu_engine {
     int32_t *number, *state;   /* MOST_COPIED; n_seat */
 };
 
-static struct lane *lane_of(const struct gpu_engine *own)
+/* With the simulation of a seat. */
+static struct exchange exchange_of(const struct gpu_engine *own, const struct seat *seat)
 {
-    return (struct lane *)own->batch.seat[0];
+    return (struct exchange){.record = &own->record,
+                             .n_column = own->size.n_column,
+                             .has_doses = own->size.has_doses,
+                             .lane = seat->has_stops ? seat->lane : own->lane,
+                             .is_own = seat->has_stops};
 }
 
 static void line_add(struct line *line, struct evaluation *evaluation)
@@ -135,15 +145,17 @@ static const char *refusal(const struct stiffit_model *abi)
     return !abi->lanes->opencl ? "has no functions for a GPU: it is not from model text" : NULL;
 }
 
-/* What the device does not know. The same for the same evaluation. */
+/* What the device does not know: stops whose time depends on states, among others. The same for
+ * the same evaluation. */
 static bool suits_device(const struct gpu_pool *pool, const struct evaluation *evaluation)
 {
+    const struct stiffit_model *abi = pool->abi;
     const struct ode_task *task = evaluation->task;
-    bool is_plain = !ode_has_stops(pool->abi, task) && !pool->abi->n_forcing && !task->n_variant &&
+    bool is_plain = !abi->n_event && !abi->n_switching && !abi->n_forcing && !task->n_variant &&
+                    !(task->n_time && task->time[task->n_time - 1] == INFINITY) &&
                     !evaluation->begin && !evaluation->end && !evaluation->lenient &&
                     !evaluation->adjoint && task->n_time > 0 &&
-                    !(evaluation->noise && pool->abi->noise) &&
-                    evaluation->n_sens <= pool->abi->n_parameter;
+                    !(evaluation->noise && abi->noise) && evaluation->n_sens <= abi->n_parameter;
     for (size_t k = 0; is_plain && k < evaluation->n_sens; k++)
         is_plain = evaluation->sens[k] != ODE_NONE;
     return is_plain;
@@ -152,11 +164,18 @@ static bool suits_device(const struct gpu_pool *pool, const struct evaluation *e
 /* The integrator of the beginning. */
 static bool start(struct batch *batch, int k)
 {
-    return lane_start((struct lane *)batch->seat[k], true);
+    return lane_start((struct lane *)batch->seat[k], !(batch->live >> k & 1));
+}
+
+/* At a stop, it is already in simulation.y. */
+static bool state_at(struct simulation *sim, double t)
+{
+    (void)sim, (void)t;
+    return true;
 }
 
 static const struct integrator beginner = {.name = "gpu", .width = 1, .closest = LANES_CLOSEST,
-                                           .start = start};
+                                           .start = start, .state_at = state_at};
 
 static void pool_free(struct engine_pool *base)
 {
@@ -290,8 +309,10 @@ static bool enlarge_program(struct gpu_pool *pool, const struct record_size *lea
     struct record_size size = {
         .n_column = pool->abi->n_parameter,
         .n_time = round_up(least->n_time, pool->size.n_time ? pool->size.n_time : 8),
-        .n_row = round_up(least->n_row, pool->size.n_row ? pool->size.n_row : 16)};
-    if (pool->program && size.n_time == pool->size.n_time && size.n_row == pool->size.n_row)
+        .n_row = round_up(least->n_row, pool->size.n_row ? pool->size.n_row : 16),
+        .has_doses = least->has_doses || pool->size.has_doses};
+    if (pool->program && size.n_time == pool->size.n_time && size.n_row == pool->size.n_row &&
+        size.has_doses == pool->size.has_doses)
         return true;
     bool unrolls = pool->plan->n <= MOST_UNROLLED;
     char *head = write_part(pool, &size, true), *algebra = write_part(pool, &size, false);
@@ -491,6 +512,16 @@ static bool copy_records(struct gpu_engine *own, bool is_load, size_t n,
                                                        own->copy, 0, NULL, NULL) == 0);
 }
 
+/* The CPU begins the evaluation of a seat again. */
+static void leave_to_cpu(struct gpu_engine *own, struct seat *seat)
+{
+    struct evaluation *evaluation = seat->evaluation;
+    evaluation->state = NULL;
+    evaluation->course = seat->course;
+    seat->evaluation = NULL;
+    line_add(&own->for_cpu, evaluation);
+}
+
 /* The device is lost: the CPU begins everything again. */
 static void lose_device(struct gpu_engine *own)
 {
@@ -498,13 +529,9 @@ static void lose_device(struct gpu_engine *own)
     monitor_enter(&own->pool->monitor);
     own->pool->n_lost++;
     monitor_leave(&own->pool->monitor);
-    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++) {
-        if (own->seat[i].evaluation) {
-            own->seat[i].evaluation->state = NULL;
-            line_add(&own->for_cpu, own->seat[i].evaluation);
-        }
-        own->seat[i].evaluation = NULL;
-    }
+    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++)
+        if (own->seat[i].evaluation)
+            leave_to_cpu(own, &own->seat[i]);
     own->n_busy = 0;
     for (struct evaluation *each; (each = line_take(&own->for_device));)
         line_add(&own->for_cpu, each);
@@ -515,8 +542,11 @@ static void gpu_free(struct engine *base)
 {
     struct gpu_engine *own = (struct gpu_engine *)base;
     release_device(own);
-    if (own->batch.seat[0])
-        lane_free(own->batch.seat[0]);
+    if (own->lane)
+        lane_free(&own->lane->sim);
+    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++)
+        if (own->seat[i].lane)
+            lane_free(&own->seat[i].lane->sim);
     if (own->cpu)
         engine_free(own->cpu);
     free(own->seat);
@@ -534,12 +564,12 @@ static struct engine *gpu_new(struct engine_pool *base, struct error *error)
         return NULL;
     }
     own->pool = pool;
-    own->batch = (struct batch){.integrator = &beginner,
-                                .seat = {lane_new(NULL, pool->abi, &pool->options)}};
+    own->batch = (struct batch){.integrator = &beginner};
+    own->lane = (struct lane *)lane_new(NULL, pool->abi, &pool->options);
     own->seat = calloc(pool->base.capacity, sizeof *own->seat);
     own->number = calloc(MOST_COPIED, sizeof *own->number);
     own->state = calloc(pool->base.capacity, sizeof *own->state);
-    bool good = own->batch.seat[0] && own->seat && own->number && own->state;
+    bool good = own->lane && own->seat && own->number && own->state;
     if (!good)
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
     own->cpu = good ? engine_new(pool->cpu, error) : NULL;
@@ -556,28 +586,51 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     line_add(is_for_device ? &own->for_device : &own->for_cpu, evaluation);
 }
 
+/* What a seat's simulation has called. */
+static struct exchange_calls calls_of(const struct simulation *sim)
+{
+    return (struct exchange_calls){sim->model.n_rhs, sim->model.n_jacobian, sim->n_factor};
+}
+
+/* The simulation for an evaluation in a seat. NULL: no memory. */
+static struct lane *take_lane(struct gpu_engine *own, struct seat *seat,
+                              const struct evaluation *evaluation)
+{
+    const struct gpu_pool *pool = own->pool;
+    seat->has_stops = ode_has_stops(pool->abi, evaluation->task);
+    if (seat->has_stops && !seat->lane)
+        seat->lane = (struct lane *)lane_new(NULL, pool->abi, &pool->options);
+    return exchange_of(own, seat).lane;
+}
+
 /* Begins an evaluation in a free seat. False: it has ended, or is for the CPU. */
 static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *evaluation,
                   double *to, struct line *done)
 {
-    struct simulation *sim = own->batch.seat[0];
-    struct evaluation_course course = evaluation->course;
+    struct lane *lane = take_lane(own, seat, evaluation);
+    struct simulation *sim = &lane->sim;
+    seat->course = evaluation->course;
+    seat->evaluation = evaluation;
+    if (!lane) {
+        leave_to_cpu(own, seat);
+        return false;
+    }
     sim->request = evaluation;
-    bool goes_on = drive_begin(&own->batch);
-    if (!goes_on) {
+    own->batch.seat[0] = sim;
+    if (!drive_begin(&own->batch)) {
+        seat->evaluation = NULL;
         line_add(done, evaluation);
         return false;
     }
-    if (sim->has_stops || sim->forcing || sim->is_watched || sim->blocks.is_pace) {
-        evaluation->course = course;
-        line_add(&own->for_cpu, evaluation);
+    if (sim->forcing || sim->is_watched || sim->blocks.is_pace) {
+        leave_to_cpu(own, seat);
         return false;
     }
-    *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row,
-                          .n_rhs = sim->model.n_rhs,
-                          .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor};
     evaluation->state = seat;
-    exchange_put(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, to);
+    seat->first_row = sim->rows.i_row;
+    seat->begun = calls_of(sim);
+    const struct exchange exchange = exchange_of(own, seat);
+    exchange_put(&exchange, false, to);
     return true;
 }
 
@@ -585,7 +638,8 @@ static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *
 static bool fits(const struct gpu_engine *own, const struct evaluation *evaluation)
 {
     return own->program && evaluation->task->n_time <= own->size.n_time &&
-           evaluation->task->n_row <= own->size.n_row;
+           evaluation->task->n_row <= own->size.n_row &&
+           (own->size.has_doses || !evaluation->task->n_dose);
 }
 
 /* Begins evaluations in free seats, as long as the program has room for them. False: the device
@@ -595,8 +649,9 @@ static bool fill_seats(struct gpu_engine *own, struct line *done)
     size_t n = 0, at = 0, n_input;
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
         const struct ode_task *task = own->for_device.first->task;
-        if (!prepare_device(own,
-                            &(struct record_size){.n_time = task->n_time, .n_row = task->n_row}))
+        const struct record_size least = {
+            .n_time = task->n_time, .n_row = task->n_row, .has_doses = task->n_dose > 0};
+        if (!prepare_device(own, &least))
             return false;
     }
     n_input = record_copied(&own->record.input);
@@ -642,34 +697,28 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
 {
     const struct record *at = &own->record;
     struct evaluation *evaluation = seat->evaluation;
-    const struct exchange exchange = {&own->record, own->size.n_column, lane_of(own)};
+    const struct exchange exchange = exchange_of(own, seat);
+    const struct exchange_rows rows = {evaluation, seat->first_row, evaluation->task->n_row};
     bool is_done = exchange_long(head, at->status) == GPU_DONE &&
-                   exchange_take_answer(&exchange, evaluation, seat->first_row, answer) &&
-                   !exchange_asks_relative(&exchange, evaluation, seat->first_row, answer);
-    seat->evaluation = NULL;
-    evaluation->state = NULL;
+                   exchange_take_answer(&exchange, rows, answer) &&
+                   !exchange_asks_relative(&exchange, rows, answer);
     own->n_busy--;
     *(is_done ? &own->n_done : &own->n_left) += 1;
     if (!is_done) {
-        line_add(&own->for_cpu, evaluation);
+        leave_to_cpu(own, seat);
         return;
     }
-    const struct lanes_method *const *method = lanes_methods;
-    int64_t n_explicit = exchange_long(head, at->n_explicit),
-            n_implicit = exchange_long(head, at->n_implicit);
-    bool is_explicit = exchange_long(head, at->method) == METHOD_EXPLICIT;
-    *(is_explicit ? &n_explicit : &n_implicit) += exchange_long(head, at->n_attempt);
+    const struct exchange_calls calls = exchange_count(at, head);
+    seat->evaluation = NULL;
+    evaluation->state = NULL;
     evaluation->outcome = EVALUATION_OK;
     evaluation->reason[0] = '\0';
     evaluation->t_reached = head[at->t];
     evaluation->n_step = exchange_long(head, at->n_step);
-    evaluation->n_rhs = seat->n_rhs + exchange_long(head, at->n_rhs) +
-                        n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
-                        n_implicit * method[METHOD_IMPLICIT]->n_stage;
-    evaluation->n_jacobian = seat->n_jacobian + exchange_long(head, at->n_jacobian) + n_implicit;
-    evaluation->n_factor = seat->n_factor + n_implicit;
-    evaluation->course = (struct evaluation_course){exchange_long(head, at->is_stiff) != 0,
-                                                    head[at->stiff_from]};
+    evaluation->n_rhs = seat->begun.n_rhs + calls.n_rhs;
+    evaluation->n_jacobian = seat->begun.n_jacobian + calls.n_jacobian;
+    evaluation->n_factor = seat->begun.n_factor + calls.n_factor;
+    evaluation->course = exchange_course(at, head);
     line_add(done, evaluation);
 }
 
@@ -693,47 +742,112 @@ static bool take(struct gpu_engine *own, size_t n, struct line *done)
     return good;
 }
 
-/* record: the beginning of the evaluation's. */
-static void look(struct gpu_engine *own, struct evaluation *evaluation, double *record)
+/* What happens at the stop that the evaluation of a seat has reached. record: its input, and to
+ * where it is put if the device goes on. False: it does not. */
+static bool pass_stop(struct gpu_engine *own, struct seat *seat, const double *record,
+                      const double *answer, double *to, struct line *done)
 {
-    struct evaluation_course course = evaluation->course;
-    own->batch.seat[0]->request = evaluation;
-    (void)drive_begin(&own->batch); /* as before: it is pure */
-    evaluation->course = course;
-    exchange_look(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, record);
+    const struct exchange exchange = exchange_of(own, seat);
+    struct evaluation *evaluation = seat->evaluation;
+    struct simulation *sim = &exchange.lane->sim;
+    size_t i_time = (size_t)exchange_long(record, own->record.i_time);
+    const struct exchange_rows rows = {
+        evaluation, seat->first_row, (size_t)exchange_long(record, own->record.row_of + i_time)};
+    bool goes_on = false, is_done = false, turned = exchange_long(record, own->record.turned);
+    if (exchange_take_answer(&exchange, rows, answer) &&
+        !exchange_asks_relative(&exchange, rows, answer)) {
+        exchange_resume(&exchange, record);
+        own->batch.seat[0] = sim;
+        goes_on = drive_pass_stop(&own->batch) && !sim->is_watched;
+        is_done = own->batch.ended;
+    }
+    if (goes_on) {
+        seat->first_row = sim->rows.i_row;
+        seat->begun = calls_of(sim);
+        exchange_put(&exchange, turned, to);
+        return true;
+    }
+    own->n_busy--;
+    *(is_done ? &own->n_done : &own->n_left) += 1;
+    if (is_done) {
+        seat->evaluation = NULL;
+        evaluation->state = NULL;
+        line_add(done, evaluation);
+    } else {
+        leave_to_cpu(own, seat);
+    }
+    return false;
 }
 
 /* The same for n seats, in own->number. */
-static bool look_at(struct gpu_engine *own, size_t n)
+static bool pass_stops(struct gpu_engine *own, size_t n, struct line *done)
+{
+    size_t n_input = record_copied(&own->record.input),
+           n_answer = record_copied(&own->record.answer), n_on = 0;
+    double *input = malloc((n * n_input + 1) * sizeof *input);
+    bool good = input && copy_records(own, false, n, &own->record.input);
+    if (good)
+        memcpy(input, own->copy, n * n_input * sizeof *input);
+    good = good && copy_records(own, false, n, &own->record.answer);
+    for (size_t i = 0; i < n && good; i++)
+        if (pass_stop(own, &own->seat[own->number[i]], input + i * n_input,
+                      own->copy + i * n_answer, input + n_on * n_input, done))
+            own->number[n_on++] = own->number[i];
+    if (good)
+        memcpy(own->copy, input, n_on * n_input * sizeof *input);
+    free(input);
+    return good && (n_on == 0 || copy_records(own, true, n_on, &own->record.input));
+}
+
+/* record: the input of the evaluation's. */
+static void look(struct gpu_engine *own, const struct seat *seat, double *record)
+{
+    const struct exchange exchange = exchange_of(own, seat);
+    struct evaluation *evaluation = seat->evaluation;
+    if (!exchange.is_own) {
+        exchange.lane->sim.request = evaluation;
+        own->batch.seat[0] = &exchange.lane->sim;
+        (void)drive_begin(&own->batch); /* as before: it is pure */
+        evaluation->course = seat->course;
+    }
+    exchange_look(&exchange, record);
+}
+
+/* The same for n seats, in own->number. */
+static bool look_at(struct gpu_engine *own, size_t n, struct line *done)
 {
     size_t n_input = record_copied(&own->record.input);
+    (void)done;
     own->has_looked = true;
     if (!copy_records(own, false, n, &own->record.input))
         return false;
     for (size_t i = 0; i < n; i++)
-        look(own, own->seat[own->number[i]].evaluation, own->copy + i * n_input);
+        look(own, &own->seat[own->number[i]], own->copy + i * n_input);
     return copy_records(own, true, n, &own->record.input);
 }
 
-/* Does something with the seats of which `is_wanted` is true, some at a time. */
-static bool each_seat(struct gpu_engine *own, bool (*is_wanted)(int32_t state), struct line *done)
+/* What is to be done with seats of these states. False: the device is lost. */
+static bool (*const act[N_GPU_STATUS])(struct gpu_engine *own, size_t n, struct line *done) = {
+    [GPU_UNCERTAIN] = look_at, [GPU_STOPPED] = pass_stops, [GPU_DONE] = take, [GPU_FELL] = take,
+    [GPU_FAILED] = take,       [GPU_SPENT] = take,         [GPU_ODD] = take};
+
+/* Does something with the seats for which it is to be done, some at a time. */
+static bool each_seat(struct gpu_engine *own,
+                      bool (*what)(struct gpu_engine *own, size_t n, struct line *done),
+                      struct line *done)
 {
     size_t n = 0;
     bool good = true;
     for (size_t i = 0; i < own->n_seat && good; i++) {
-        if (own->seat[i].evaluation && is_wanted(own->state[i]))
+        if (own->seat[i].evaluation && act[own->state[i]] == what)
             own->number[n++] = (int32_t)i;
         if (n == MOST_COPIED || (n && i + 1 == own->n_seat)) {
-            good = done ? take(own, n, done) : look_at(own, n);
+            good = what(own, n, done);
             n = 0;
         }
     }
     return good;
 }
-
-static bool has_ended(int32_t state) { return state != GPU_LIVE && state != GPU_UNCERTAIN; }
-
-static bool is_uncertain(int32_t state) { return state == GPU_UNCERTAIN; }
 
 /* False: the device is lost. */
 static bool take_ended(struct gpu_engine *own, struct line *done)
@@ -741,7 +855,8 @@ static bool take_ended(struct gpu_engine *own, struct line *done)
     return own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0,
                                                     own->n_seat * sizeof(int32_t), own->state, 0,
                                                     NULL, NULL) == 0 &&
-           each_seat(own, is_uncertain, NULL) && each_seat(own, has_ended, done);
+           each_seat(own, look_at, done) && each_seat(own, pass_stops, done) &&
+           each_seat(own, take, done);
 }
 
 static bool always(void *context)
