@@ -103,7 +103,11 @@ int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_
 {
     int32_t (*real)(cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,
                     cl_handle *) = real_clEnqueueNDRangeKernel;
-    return fails("SHIM_RUN") ? -36 : real(q, k, n, o, g, l, e, w, f);
+    static cl_handle lost;
+    if (fails("SHIM_RUN"))
+        return -36;
+    lost = !lost && fails("SHIM_QUEUE") ? q : lost;
+    return lost == q ? -36 : real(q, k, n, o, g, l, e, w, f);
 }
 cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int32_t *code)
 {
@@ -187,7 +191,7 @@ def test_words_of_models(tmp):
 
 
 def test_doses_and_inputs(tmp):
-    """Their stops are the host's, between which the device goes on: also where the method changes, and for predictions alone."""
+    """Their stops are the host's, between which the device goes on: where the method changes, and for predictions, too."""
     need_device(tmp)
     dosed, fed = build(tmp, "dosed", DOSED), build(tmp, "fed", FED)
     compare(dosed, (8, 0.5, 24, 0.2), 100, "doses")
@@ -306,6 +310,30 @@ def test_lost_device(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", STIFFIT_GPU_MEMORY=memory)
         assert ("note: the device was lost" in says) == is_lost, (memory, says)
         test_same_bits.assert_same(lanes, gpu, f"{memory} MiB")
+
+
+def test_several_devices(tmp):
+    """Chosen by number or name, or one of them lost. pocl makes two of a CPU."""
+    need_device(tmp)
+    p, two = problem(tmp, "robertson", "0.5:40:4"), {"POCL_DEVICES": "pthread basic"}
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", "--devices=pthread,basic", code=(0, 1, 2), **two)
+    if "--devices pthread" in says:
+        h.skip("the driver does not make two devices")
+    assert re.search("devices: .*basic.*pthread", says) or re.search("devices: .*pthread.*basic", says), says
+    test_same_bits.assert_same(lanes, gpu, "two devices")
+    names = []
+    for number in "01":
+        gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", f"--devices={number}", **two)
+        names += re.findall("device: (pthread|basic)", says)
+    assert sorted(names) == ["basic", "pthread"], names
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", "--devices=0,1", **two, **shim(tmp), SHIM_QUEUE="150")
+    assert "note: the device was lost" in says and "1 of 2 workers" in says, says
+    test_same_bits.assert_same(lanes, gpu, "one of two devices lost")
+    for words, wrong in ((["--engine=gpu", "--devices=0,tesla"], "--devices 0,tesla: not all of these are"),
+                         (["--engine=lanes", "--devices=0"], "--devices is for --engine gpu; this run has lanes")):
+        done = h.stiffit("run", p, "--trust", *words, "-o", tmp / "r.h5", code=(2, 4), env=environment(**two))
+        assert wrong in done.stderr, done.stderr
 
 
 def test_aborting_driver(tmp):

@@ -3,9 +3,9 @@
  *
  *     evaluate_many MODEL ENGINE N_THREAD N N_TIME FIRST LAST SPREAD [predictions] [doses]
  *
- * Times are spread evenly over logarithms. Parameters are the model's starts times 10^(SPREAD u), -1 < u < 1. predictions: without
- * sensitivities. doses: repeated ones into the first state, the first with the first measurement, and an infusion into the last
- * state. Inputs go up and down. Prints a line of JSON.
+ * Times are spread evenly over logarithms. Parameters are the model's starts times 10^(SPREAD u), -1 < u < 1. predictions:
+ * without sensitivities. doses: repeated ones into the first state, the first with the first measurement, and an infusion into
+ * the last state. Inputs go up and down. Prints a line of JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "base/random.h"

@@ -45,8 +45,8 @@ struct record_size {
 #define RECORD_INPUT(ONE, MANY, ROWS, OPEN, CLOSE) \
     ONE(long, n_column) ONE(long, i_time) ONE(long, n_time) ONE(long, flip) ONE(long, turned) \
     ONE(long, fresh) ONE(long, grows) ONE(long, patience_back) ONE(double, t0) ONE(double, h) \
-    ONE(double, t_stop) ONE(double, next_stop) ONE(double, longest) MANY(double, accepted, N_METHOD) \
-    MANY(double, part_of, N_METHOD) \
+    ONE(double, t_stop) ONE(double, next_stop) ONE(double, longest) \
+    MANY(double, accepted, N_METHOD) MANY(double, part_of, N_METHOD) \
     OPEN ONE(double, since) ONE(double, until) ONE(long, infused) \
     MANY(double, minus_rate, n_rate) MANY(double, input_since, n_input) \
     MANY(double, input_value, n_input) MANY(double, input_slope, n_input) CLOSE(outside) \
