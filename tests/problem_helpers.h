@@ -16,9 +16,10 @@ static const char *const model_observables[] = {"A", "B"}, *const model_scales[]
 static const double model_start[] = {1, 2}, model_lower[] = {-10, 0}, model_upper[] = {10, INFINITY};
 
 static const struct problem_expectation expectation = {
-    .model_name = "test", .n_parameter = 2, .n_covariate = 1, .n_observable = 2, .parameter_name = model_parameters,
-    .covariate_name = model_covariates, .observable_name = model_observables, .parameter_start = model_start,
-    .parameter_lower = model_lower, .parameter_upper = model_upper, .parameter_scale = model_scales, .t0 = -1};
+    .model_name = "test", .n_covariate = 1, .n_observable = 2,
+    .parameter = {.n = 2, .name = model_parameters, .start = model_start, .lower = model_lower, .upper = model_upper,
+                  .scale = model_scales},
+    .covariate_name = model_covariates, .observable_name = model_observables, .t0 = -1};
 
 static inline bool make_folder(char folder[64])
 {

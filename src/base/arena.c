@@ -53,14 +53,20 @@ static struct arena_block *go_on(struct arena *arena, size_t bytes)
     return arena->current = block;
 }
 
+static void *fail(struct arena *arena)
+{
+    arena->failed = true;
+    return NULL;
+}
+
 void *arena_alloc(struct arena *arena, size_t bytes)
 {
     struct arena_block *block = arena->current;
     if (bytes > SIZE_MAX - ALIGNMENT)
-        return NULL;
+        return fail(arena);
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if ((!block || block->size - block->used < bytes) && !(block = go_on(arena, bytes)))
-        return NULL;
+        return fail(arena);
     void *piece = block->data + block->used;
     block->used += bytes;
     arena->used += bytes;
@@ -70,7 +76,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 void *arena_calloc(struct arena *arena, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
-        return NULL;
+        return fail(arena);
     void *piece = arena_alloc(arena, count * size);
     if (piece)
         memset(piece, 0, count * size);

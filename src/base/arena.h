@@ -12,6 +12,7 @@ struct arena_block;
 struct arena {
     struct arena_block *first, *current;
     size_t used; /* bytes handed out since the last reset */
+    bool failed; /* memory was out, in any call: for callers that ask once, at the end */
 };
 
 /* `bytes` bytes, aligned to 64, uninitialised; NULL: out of memory. Blocks are kept across

@@ -19,6 +19,7 @@ enum column_presence { COLUMN_NEEDED, COLUMN_ALWAYS, COLUMN_SOMETIMES };
 
 struct column_info {
     const char *name, *meaning;
+    const char *path;     /* in problem files; NULL: in several groups */
     const char *names;    /* of an index: the path of its list in problem files; else NULL */
     const char *what;     /* one of these names */
     enum column_kind kind;
@@ -26,6 +27,8 @@ struct column_info {
     size_t size, offset;  /* of a value; of it in its struct, or of the array of it */
     int64_t least, most;  /* of whole numbers; -1 of an unsigned one is its largest value */
     double none;          /* what an absent column or an empty cell means */
+    size_t width;         /* of tables of parameters: numbers of each */
+    bool by_dataset;      /* likewise: each dataset may have its own */
     bool is_row;          /* a row of /measurements, in memory counted within the experiment */
     int set; /* in the identity: 0: always, otherwise together if any of them has a value */
 };

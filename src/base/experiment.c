@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/experiment.h"
 
+#include "base/arena.h"
+
 #define NAMES_NUMBER(path) NULL
 #define NAMES_WHOLE(path) NULL
 #define NAMES_FLAG(path) NULL
@@ -19,7 +21,7 @@
 #define ROW_ROW true
 /* In files, an index that may be -1 is signed. */
 #define COLUMN(owner, group, field, name_, type, presence_, none_, least_, most_, set_, meaning_) \
-    {.name = name_, .meaning = meaning_, .what = meaning_, \
+    {.name = name_, .path = group "/" name_, .meaning = meaning_, .what = meaning_, \
      .names = NAMES_##type(group "/" name_), \
      .kind = (least_) < 0 ? COLUMN_INT64 : KIND_##type, .presence = COLUMN_##presence_, \
      .size = sizeof(record_##type), .offset = offsetof(struct owner, field), \
@@ -48,3 +50,32 @@ const struct record_info record_info[N_RECORD] = {
 #define MISSING(field, name, type, presence, none, ...) .field = (record_##type)(none),
 const struct dose dose_none = {DOSE_LIST(MISSING)};
 const struct substitute substitute_none = {SUBSTITUTE_LIST(MISSING)};
+
+static void *copy(struct arena *arena, const void *source, size_t bytes)
+{
+    void *target = arena_alloc(arena, bytes ? bytes : 1);
+    if (target && bytes)
+        memcpy(target, source, bytes);
+    return target;
+}
+
+bool experiment_copy(struct experiment *to, const struct experiment *from, size_t n_covariate,
+                     size_t n_input, struct arena *arena)
+{
+    struct input *input = copy(arena, from->input, n_input * sizeof *input);
+    *to = *from;
+    to->id = from->id ? arena_strdup(arena, from->id) : NULL;
+    to->covariate = copy(arena, from->covariate, n_covariate * sizeof *to->covariate);
+    to->dose = copy(arena, from->dose, from->n_dose * sizeof *to->dose);
+    to->call = copy(arena, from->call, from->n_call * sizeof *to->call);
+    to->substitute = copy(arena, from->substitute, from->n_substitute * sizeof *to->substitute);
+    to->input = input;
+    for (size_t i = 0; input && i < n_input; i++) {
+        input[i].time = copy(arena, input[i].time, input[i].n * sizeof *input[i].time);
+        input[i].value = copy(arena, input[i].value, input[i].n * sizeof *input[i].value);
+        if (!input[i].time || !input[i].value)
+            return false;
+    }
+    return (to->id || !from->id) && to->covariate && to->dose && to->call && to->substitute &&
+           input;
+}

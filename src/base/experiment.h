@@ -93,6 +93,25 @@ struct input {
     const double *time, *value;
 };
 
+/* An experiment but for its measurements, in the model's terms: from tables and files through
+ * blocks of datasets and fits to the evaluation. */
+struct experiment {
+    const char *id;             /* "" or NULL where a dataset is one experiment */
+    /* the one at whose steady state it begins, counted within the dataset; or EXPERIMENT_NONE */
+    uint32_t steady;
+    double t0;
+    const double *covariate;    /* n_covariate of the model */
+    size_t n_dose, n_call, n_substitute;
+    const struct dose *dose;    /* in order of their (first) times, none before t0 */
+    const struct event_call *call; /* in order of time, none before t0 */
+    const struct substitute *substitute;
+    const struct input *input;  /* n_input of the model */
+};
+struct arena;
+/* A copy of all that it has. False: out of memory. */
+bool experiment_copy(struct experiment *to, const struct experiment *from, size_t n_covariate,
+                     size_t n_input, struct arena *arena);
+
 /* The PEtab problem that a problem file was made from, with what import was told; or the problems
  * of its n datasets. */
 struct petab_source {

@@ -9,7 +9,8 @@
 #define IS_KIND_UINT32 false
 #define IS_KIND_INT8 false
 #define COLUMN(name_, kind_, least_, most_, meaning_) \
-    [MEASUREMENT_##name_] = {.name = #name_, .meaning = meaning_, .kind = COLUMN_##kind_, \
+    [MEASUREMENT_##name_] = {.name = #name_, .path = "/measurements/" #name_, \
+                             .meaning = meaning_, .kind = COLUMN_##kind_, \
                              .presence = MEASUREMENT_##name_ <= MEASUREMENT_value ? COLUMN_NEEDED \
                                          : MEASUREMENT_##name_ == MEASUREMENT_observable \
                                              ? COLUMN_ALWAYS : COLUMN_SOMETIMES, \
@@ -56,6 +57,12 @@ bool measurements_have(const struct measurements *measured, enum measurement_col
             return true;
     }
     return false;
+}
+
+bool measurements_in_interval(const struct measurements *measured, size_t i)
+{
+    return measured->censored && measured->censored[i] && measured->limit &&
+           isfinite(measured->limit[i]);
 }
 
 struct measurements measurements_from(const struct measurements *measured, size_t first)

@@ -18,6 +18,8 @@
     X(censored, INT8, -1, 1, "0 (no), 1 (the measurement lies below its value) or -1 (above it)") \
     X(side, INT8, -1, 1, "-1 (before all that happens at this time), 1 (after it) or 0 (before " \
       "doses, after everything else)") \
+    X(limit, DOUBLE, 0, 0, \
+      "of a censored measurement: it lies between its value and this; NaN: anywhere on its side") \
     X(line, UINT32, 0, UINT32_MAX, \
       "line of the table that it comes from, from 1; 0: none. Messages alone use it")
 
@@ -46,6 +48,8 @@ void *measurements_cell(const struct measurements *measured, enum measurement_co
 /* Whether any of the n rows from `first` on has a number in a column. */
 bool measurements_have(const struct measurements *measured, enum measurement_column column,
                        size_t first, size_t n);
+/* Whether row i, censored, is only known to lie between its value and a limit, which exists. */
+bool measurements_in_interval(const struct measurements *measured, size_t i);
 /* The same rows from `first` on. */
 struct measurements measurements_from(const struct measurements *measured, size_t first);
 

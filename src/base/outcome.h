@@ -76,9 +76,8 @@ bool outcome_is_success(enum outcome outcome);
       "quotients were used") \
     X(20, lower_start, "this row is the start with the lowest objective, which did not converge " \
       "(raise --max-evaluations)") \
-    X(21, one_sided, "censored data alone limit some combination of parameters, on one side: its " \
-      "optimum is at " \
-      "infinity") \
+    X(21, one_sided, "censored data alone limit some combination of parameters: its optimum is " \
+      "at infinity, or anywhere between two limits") \
     X(22, changed_engine, "lanes failed, or their best point was not confirmed: the fit " \
       "continued from it with CVODES") \
     X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try " \

@@ -1,6 +1,6 @@
-/* Text files under a temporary name, then renamed. Files are compared by device and number, so
- * that symbolic and hard links count; standard output is led away by descriptors, for foreign
- * code shares the C library's `stdout` and its buffer with us.
+/* A file is written under a temporary name and then renamed. Two paths are the same file if device
+ * and inode are, whatever links lead there. Standard output is redirected by its descriptor,
+ * because foreign code shares the C library's `stdout` and its buffer with us.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/output.h"
 
@@ -97,11 +97,11 @@ enum status spare_file(const char *output, const char *input, struct error *erro
 {
     if (!is_same(output, input))
         return STATUS_OK;
-    bool is_link = strcmp(output, input) != 0;
+    bool has_two_names = strcmp(output, input) != 0;
     return error_set(error, STATUS_USAGE,
                      "%s: %s%s%s this command reads: it is kept. Choose another output", output,
-                     is_link ? "is the file " : "is a file that", is_link ? input : "",
-                     is_link ? ", which" : "");
+                     has_two_names ? "is the file " : "is a file that",
+                     has_two_names ? input : "", has_two_names ? ", which" : "");
 }
 
 static const char *file_of(const struct option *option, const void *options)
@@ -200,7 +200,7 @@ enum status output_open(struct output *output, const char *path, bool overwrite,
 
 bool output_failed(const struct output *output) { return ferror(output->file) != 0; }
 
-/* A fault of standard output is met again by the next byte, and told by command_close_output. */
+/* After a failed write the next byte fails, too: it lets command_close_output report the fault. */
 static void finish_standard(struct output *output)
 {
     bool failed = output->kept && (fflush(output->kept) || ferror(output->kept));
@@ -247,18 +247,17 @@ enum status output_finish(struct output *output, struct error *error)
     bool failed = fflush(output->file) || ferror(output->file);
     failed = failed || (output->temporary_path &&
                         (fsync(fileno(output->file)) || !give_name(output)));
-    int number = errno;
+    int cause = errno;
     if (fclose(output->file) && !failed) {
         failed = true;
-        number = errno;
+        cause = errno;
     }
     output->file = NULL;
-    if (failed &&
-        !number) /* a large write failed and left nothing in the buffer, so errno is lost */
+    if (failed && !cause) /* a large write failed earlier and left nothing in the buffer */
         return error_set(error, STATUS_SYSTEM, "%s: cannot be written (is the disk full?)",
                          output->path);
     if (failed)
-        return error_system(error, number, "%s: cannot be written", output->path);
+        return error_system(error, cause, "%s: cannot be written", output->path);
     return output->temporary_path ? move_into_place(output, error) : STATUS_OK;
 }
 

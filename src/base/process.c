@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { STAT_SIZE = 2048 };
+enum { STAT_SIZE = 2048, HUNG_AFTER_S = 60 }; /* the kernel's line has some 300 bytes */
 
-/* The text of a file "stat" from field 3 on, behind the program's name, which may hold anything.
- * NULL: it cannot be read. */
+/* The text of a file "stat" (proc(5)) from field 3 on. Field 2 is the program's name, which may
+ * contain blanks and brackets. NULL: it cannot be read. */
 static const char *read_stat(const char *path, char text[STAT_SIZE])
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -74,7 +75,7 @@ bool process_scan(const char *text, struct process_id *id)
     return n >= 3;
 }
 
-/* FNV-1a */
+/* The FNV-1a hash (Fowler, Noll, Vo) of both texts with their NULs. */
 uint32_t process_place(const struct process_id *id)
 {
     uint32_t hash = 2166136261u;
@@ -100,7 +101,7 @@ bool process_is_gone(const struct process_id *id)
     const char *stat = read_stat(path, text);
     if (!stat)
         return false;
-    bool is_dead = *stat == 'Z' || *stat == 'X';
+    bool is_dead = *stat == 'Z' || *stat == 'X'; /* a zombie, or dead */
     return is_dead || (id->start && number_of(stat, PROCESS_START_TIME) != id->start);
 }
 
@@ -127,4 +128,16 @@ long process_thread(void)
 #else
     return 0;
 #endif
+}
+
+void process_alarm(int seconds)
+{
+    (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = seconds}, NULL);
+}
+
+int process_hang_seconds(void)
+{
+    const char *seconds = getenv("STIFFIT_HANG_SECONDS");
+    int limit = seconds ? atoi(seconds) : 0;
+    return limit > 0 ? limit : HUNG_AFTER_S;
 }

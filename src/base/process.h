@@ -1,5 +1,5 @@
 /* What the kernel says of processes: how much this one has, what another one does, and whether it
- * still lives.
+ * still lives; and how long one may compute without a sign of life.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -48,3 +48,10 @@ struct process_look {
 /* thread: 0 for the whole process. */
 struct process_look process_look(long process, long thread);
 long process_thread(void); /* this thread's number; 0: unknown */
+
+/* Ends this process by SIGVTALRM when it has computed, outside the kernel, for so many seconds from
+ * now on, in all threads together; 0: not any more. */
+void process_alarm(int seconds);
+/* How long a process may compute without a sign of life before it counts as hung, in seconds: 60,
+ * or what the environment says, for tests. */
+int process_hang_seconds(void);

@@ -38,17 +38,33 @@ enum status values_find(const char *text, const char *option, const char *what,
     return values_name(name, option, what, names, n, index, error);
 }
 
+enum status values_once(const struct option_list *list, const char *option, struct error *error)
+{
+    for (size_t i = 1; i < list->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *one = list->item[k], *other = list->item[i];
+            size_t n = strcspn(one, "=");
+            double a, b;
+            if (!one[n] || strncmp(one, other, n + 1) || !strcmp(one, other) ||
+                (option_number(one + n + 1, &a) && option_number(other + n + 1, &b) && a == b))
+                continue;
+            return error_set(error, STATUS_USAGE, "--%s: '%.100s' and '%.100s' contradict", option,
+                             one, other);
+        }
+    return STATUS_OK;
+}
+
 enum status values_set(const struct option_list *list, const char *option, const char *what,
                        const char *const *names, size_t n, double *out, unsigned char *touched,
                        struct error *error)
 {
-    for (size_t i = 0; i < list->n; i++) {
+    enum status status = values_once(list, option, error);
+    for (size_t i = 0; !status && i < list->n; i++) {
         size_t index;
         const char *value;
-        enum status status =
-            values_find(list->item[i], option, what, names, n, &index, &value, error);
+        status = values_find(list->item[i], option, what, names, n, &index, &value, error);
         if (status)
-            return status;
+            break;
         if (!option_number(value, &out[index]))
             return error_set(error, STATUS_USAGE,
                              "--%s: '%.100s': what follows the = is not a number", option,
@@ -56,7 +72,7 @@ enum status values_set(const struct option_list *list, const char *option, const
         if (touched)
             touched[index] = 1;
     }
-    return STATUS_OK;
+    return status;
 }
 
 struct growing {

@@ -9,8 +9,10 @@
 enum status values_find(const char *text, const char *option, const char *what,
                         const char *const *names, size_t n, size_t *index, const char **value,
                         struct error *error);
-/* For each NAME=VALUE of the list: out[index of NAME] = VALUE, a number. `touched` (n bytes, or
- * NULL) marks the names set. */
+/* STATUS_USAGE if the list says two values of one name; numbers may be written in two ways. */
+enum status values_once(const struct option_list *list, const char *option, struct error *error);
+/* After values_once, for each NAME=VALUE of the list: out[index of NAME] = VALUE, a number.
+ * `touched` (n bytes, or NULL) marks the names set. */
 enum status values_set(const struct option_list *list, const char *option, const char *what,
                        const char *const *names, size_t n, double *out, unsigned char *touched,
                        struct error *error);

@@ -265,7 +265,7 @@ const struct command command_model = {
 #include <sys/prctl.h>
 #endif
 
-enum { HANG_S = 60, LOOK_MS = 1000 };
+enum { LOOK_MS = 1000 };
 
 static bool is_crash(int signal_number)
 {
@@ -385,6 +385,13 @@ static int contain(int (*function)(void *context), void *context, const char *wh
         return message_error(&error, color);
     }
     int number = WTERMSIG(wait_status);
+    if (number == SIGVTALRM) {
+        error_set(&error, STATUS_BAD_MODEL,
+                  "%s: the model's code hung (one of its functions computed for %d s) and was "
+                  "killed",
+                  what, process_hang_seconds());
+        return message_error(&error, color);
+    }
     if (!is_crash(number))
         return die_likewise(number);
     error_set(&error, STATUS_BAD_MODEL,
@@ -401,7 +408,5 @@ int contained_run(int (*function)(void *context), void *context, const char *wha
 
 int contained_read(int (*function)(void *context), void *context, const char *what, enum when color)
 {
-    const char *seconds = getenv("STIFFIT_HANG_SECONDS"); /* for tests */
-    int hang_s = seconds ? atoi(seconds) : 0;
-    return contain(function, context, what, color, hang_s > 0 ? hang_s : HANG_S);
+    return contain(function, context, what, color, process_hang_seconds());
 }

@@ -91,9 +91,9 @@ void completion_zsh(FILE *file);
 void completion_fish(FILE *file);
 
 /* Calls function(context) in a child process and returns its exit code. If the child crashes,
- * prints a message with `what` (the files it worked on) and returns 3. If no process can be
- * made, calls the function in this one. Call it before starting threads, HDF5 or plugins: the
- * child is a fork. */
+ * prints a message with `what` (the files it worked on) and returns 3; likewise if a function of
+ * the model computes for a minute (process_alarm). If no process can be made, calls the function
+ * in this one. Call it before starting threads, HDF5 or plugins: the child is a fork. */
 int contained_run(int (*function)(void *context), void *context, const char *what, enum when color);
 /* In such a child: bounds its time on the processor and its memory, for libraries that know no
  * bounds. */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/compare_population.h"
 #include "cli/show.h"
+#include "use/row_filter.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { TEXT_N_MOVED = 40 };
 struct compare_options {
     const struct option_words *words;
     bool json, overwrite, decimal_comma, types_row;
-    const char *output;
+    const char *output, *where;
     enum when color;
 };
 
@@ -30,6 +31,10 @@ static const struct option table[] = {
      .help = "replace an existing file"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "print the summary as JSON instead of text"},
+    OPTION_WHERE(FIELD(where),
+                 "only datasets for which this holds in the first result: comparisons of a "
+                 "column of /fits, of the table of datasets or a parameter with a number or word, "
+                 "joined by and: 'plate == P1'"),
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     OPTION_TYPES_ROW(FIELD(types_row)),
     OPTION_COLOR(FIELD(color)),
@@ -265,7 +270,8 @@ static int compare(void *context)
     struct compare_work *work = NULL;
     struct error error = {.status = STATUS_OK};
     enum status status =
-        compare_read(&work, options->words->positional, options->words->n_positional, &error);
+        compare_read(&work, options->words->positional, options->words->n_positional,
+                     options->where, &error);
     if (!status && options->output)
         status = write_csv(compare_get(work), options, &error);
     if (!status && !(options->output && !strcmp(options->output, "-")))

@@ -23,16 +23,18 @@ static void print_version(void)
 static int no_command(const char *name)
 {
     struct error error;
-    const char *names[16];
+    enum { MOST = 64 };
+    const char *names[MOST];
     char hint[NEAREST_HINT];
     size_t n = 0;
-    for (const struct command *const *command = command_list(); *command && n < 16; command++)
+    for (const struct command *const *command = command_list(); *command && n < MOST; command++)
         names[n++] = (*command)->name;
     error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s", name[0] == '-' ? "option" : "command",
               name, nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
     return message_usage(NULL, &error, WHEN_AUTO);
 }
 
+/* Names with __ are those of processes that `stiffit run` starts. */
 static int run_named(int argc, char **argv)
 {
     const char *name = argv[1];
@@ -44,6 +46,7 @@ static int run_named(int argc, char **argv)
     if (!command)
         return no_command(name);
     int code = command->run(argc - 2, argv + 2);
+    /* negative: `help` or a group of commands does not know its last word */
     return code >= 0 ? code : no_command(argv[argc - 1]);
 }
 

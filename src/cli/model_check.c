@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/outcome.h"
 #include "base/output.h"
+#include "base/process.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "model/check.h"
@@ -82,6 +83,7 @@ static enum status check_on_threads(const struct check_call *call, const struct 
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu threads", *n_thread);
     else
         pool_run(pool, check_one, &checks);
+    process_alarm(0);
     pool_join(pool);
     for (size_t i = 0; !status && i < *n_thread; i++)
         if (checks.error[i].status) {
@@ -241,7 +243,8 @@ static int check(void *context)
         const struct check_options options = {.seed = (uint64_t)call->seed,
                                               .n_point = (size_t)call->n_point, .p = p,
                                               .covariate = p + model.abi.n_parameter,
-                                              .t_span = call->t_span};
+                                              .t_span = call->t_span,
+                                              .alarm_s = process_hang_seconds()};
         status = check_on_threads(call, &model, &options, &report, &n_thread, &error);
     }
     int code = 0;

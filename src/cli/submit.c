@@ -376,7 +376,7 @@ static int run(int argc, char **argv)
     struct option_words words;
     struct error error;
     int n_before = 0;
-    run_options_init(&options.run);
+    options.run = run_options_default;
     while (n_before < argc && strcmp(argv[n_before], "--"))
         n_before++;
     enum status status = option_parse(full_table(), &options, &words, 1, n_before, argv, &error);

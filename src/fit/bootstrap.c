@@ -131,12 +131,9 @@ static struct evaluation **request(const struct fit_problem *problem, int64_t ma
         return NULL;
     memset(column_of, 0xff, problem->n_parameter * sizeof *column_of); /* FIT_NO_COLUMN */
     for (size_t e = 0; e < n; row += problem->task[e++].n_row) {
-        size_t first = problem->substitute ? problem->first_substitute[e] : 0;
-        size_t n_substitute = problem->substitute ? problem->first_substitute[e + 1] - first : 0;
         struct fit_binding binding;
         if (!fit_binding_init(&binding, &problem->model->abi, problem->n_parameter,
-                              problem->to_model, column_of, &problem->task[e], n_substitute,
-                              n_substitute ? problem->substitute + first : NULL, arena))
+                              problem->to_model, column_of, &problem->task[e], arena))
             return NULL;
         double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
         if (!number)

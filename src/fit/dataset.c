@@ -17,56 +17,18 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
     return target;
 }
 
-/* The inputs of experiment e of the block, with their knots. */
-static const struct input *copy_inputs(const struct fit_setting *setting,
-                                       const struct problem_block *block, size_t e,
-                                       struct arena *arena)
-{
-    size_t n_input = setting->model->abi.n_input;
-    struct input *input = copy(arena, block->input + e * n_input, n_input * sizeof *input);
-    for (size_t i = 0; input && i < n_input; i++) {
-        input[i].time = copy(arena, input[i].time, input[i].n * sizeof(double));
-        input[i].value = copy(arena, input[i].value, input[i].n * sizeof(double));
-        if (!input[i].time || !input[i].value)
-            return NULL;
-    }
-    return input;
-}
-
 /* Fills the task of experiment e of the block, and the values of its rows. */
 static bool fill_task(const struct fit_setting *setting, const struct problem_block *block,
                       size_t e, struct arena *arena, struct ode_task *task, struct ode_rows *rows)
 {
-    size_t n_covariate = setting->model->abi.n_covariate, first_dose = block->first_dose[e];
     const struct measurements given = measurements_from(&block->measured, block->row[e]);
-    task->t0 = block->t0[e];
-    task->covariate = copy(arena, block->covariate + e * n_covariate, n_covariate * sizeof(double));
-    task->n_dose = block->first_dose[e + 1] - first_dose;
-    task->dose = copy(arena, block->dose + first_dose, task->n_dose * sizeof *task->dose);
-    task->n_call = block->first_call[e + 1] - block->first_call[e];
-    task->call = copy(arena, block->call + block->first_call[e], task->n_call * sizeof *task->call);
-    task->input = copy_inputs(setting, block, e, arena);
-    size_t n_row = block->row[e + 1] - block->row[e], first = block->first_substitute[e];
-    return task->covariate && task->dose && task->call && task->input &&
-           ode_task_substitute(task, block->first_substitute[e + 1] - first,
-                               block->substitute + first, n_row, arena) &&
+    const struct stiffit_model *abi = &setting->model->abi;
+    size_t n_row = block->row[e + 1] - block->row[e];
+    *task = (struct ode_task){.n_phase = 0};
+    return experiment_copy(&task->experiment, &block->experiment[e], abi->n_covariate,
+                           abi->n_input, arena) &&
+           ode_task_substitute(task, n_row, arena) &&
            ode_task_sort(task, rows, &given, n_row, setting->error, arena);
-}
-
-/* Adds experiment e of the block to the problem, with its first row. */
-static bool add_experiment(struct fit_problem *problem, const struct problem_block *block, size_t e,
-                           struct arena *arena, const char **id, struct substitute *substitute,
-                           size_t *first_substitute)
-{
-    size_t first = block->first_substitute[e],
-           n_substitute = block->first_substitute[e + 1] - first;
-    size_t k = problem->n_experiment++;
-    if (n_substitute)
-        memcpy(substitute + first_substitute[k], block->substitute + first,
-               n_substitute * sizeof *substitute);
-    first_substitute[k + 1] = first_substitute[k] + n_substitute;
-    id[k] = arena_strdup(arena, block->experiment_id[e]);
-    return id[k];
 }
 
 /* Sets the experiments at whose steady states others begin; place: index of each experiment of
@@ -75,20 +37,18 @@ static bool set_rest(struct fit_problem *problem, struct ode_task *all,
                      const struct problem_block *block, size_t first, size_t end,
                      const uint32_t *place, struct arena *arena)
 {
-    uint32_t *rest = block->steady ? arena_alloc(arena, (problem->n_experiment + 1) * sizeof *rest)
-                                   : NULL;
+    uint32_t *rest = arena_alloc(arena, (problem->n_experiment + 1) * sizeof *rest);
     bool any = false;
     problem->preequilibration = NULL;
-    if (block->steady && !rest)
+    if (!rest)
         return false;
-    for (size_t e = first; rest && e < end; e++) {
-        uint32_t source = block->steady[e];
+    for (size_t e = first; e < end; e++) {
+        uint32_t source = block->experiment[e].steady;
         if (place[e - first] == EXPERIMENT_NONE)
             continue;
-        rest[place[e - first]] = source == EXPERIMENT_NONE ? EXPERIMENT_NONE
-                                                           : place[source - first];
+        rest[place[e - first]] = source == EXPERIMENT_NONE ? EXPERIMENT_NONE : place[source];
         any = any || source != EXPERIMENT_NONE;
-        if (source != EXPERIMENT_NONE && !ode_task_add_steady(&all[place[source - first]], arena))
+        if (source != EXPERIMENT_NONE && !ode_task_add_steady(&all[place[source]], arena))
             return false;
     }
     problem->preequilibration = any ? rest : NULL;
@@ -98,8 +58,8 @@ static bool set_rest(struct fit_problem *problem, struct ode_task *all,
 /* Whether others with rows begin at its steady state. */
 static bool is_wanted(const struct problem_block *block, size_t first, size_t end, size_t source)
 {
-    for (size_t e = first; block->steady && e < end; e++)
-        if (block->steady[e] == source && block->row[e + 1] > block->row[e])
+    for (size_t e = first; e < end; e++)
+        if (block->experiment[e].steady == source - first && block->row[e + 1] > block->row[e])
             return true;
     return false;
 }
@@ -112,27 +72,22 @@ static bool fill_experiments(struct fit_problem *problem, const struct fit_setti
     size_t first = block->first_experiment[row], end = block->first_experiment[row + 1],
            n = end - first, n_row = 0;
     size_t n_given = block->row[end] - block->row[first];
-    size_t n_substitute = block->first_substitute[end] - block->first_substitute[first];
     struct measurements all = {.time = NULL};
     struct ode_task *tasks = arena_calloc(arena, n, sizeof *tasks);
-    const char **id = arena_calloc(arena, n, sizeof(char *));
-    struct substitute *substitute = arena_alloc(arena, (n_substitute + 1) * sizeof *substitute);
-    size_t *first_substitute = arena_calloc(arena, n + 1, sizeof *first_substitute);
     uint32_t *place = arena_alloc(arena, (n + 1) * sizeof *place);
-    if (!place)
+    if (!tasks || !place)
         return false;
     problem->n_experiment = 0;
     for (size_t e = first; e < end; e++) {
         struct ode_rows rows;
         struct ode_task *task = &tasks[problem->n_experiment];
-        if (!tasks || !id || !substitute || !first_substitute ||
-            !fill_task(setting, block, e, arena, task, &rows))
+        if (!fill_task(setting, block, e, arena, task, &rows))
             return false;
         place[e - first] = EXPERIMENT_NONE;
         if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end) &&
             !is_wanted(block, first, end, e))
             continue;
-        place[e - first] = (uint32_t)problem->n_experiment;
+        place[e - first] = (uint32_t)problem->n_experiment++;
         if (n == 1) {
             all = rows.measured;
         } else {
@@ -146,13 +101,8 @@ static bool fill_experiments(struct fit_problem *problem, const struct fit_setti
             measurements_copy(&all, n_row, &rows.measured, 0, task->n_row);
         }
         n_row += task->n_row;
-        if (!add_experiment(problem, block, e, arena, id, substitute, first_substitute))
-            return false;
     }
     problem->task = tasks;
-    problem->experiment_id = id;
-    problem->first_substitute = first_substitute;
-    problem->substitute = n_substitute ? substitute : NULL;
     problem->measured = all;
     problem->notes = n_row < n_given ? NOTE_missing_values : 0;
     return set_rest(problem, tasks, block, first, end, place, arena);

@@ -93,7 +93,7 @@ bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *as
         double r, weight, value;
         if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
             continue;
-        censored->curvature[i] = fit_loss_censored(-objective->measured.censored[i] * r).curvature;
+        censored->curvature[i] = fit_objective_censored(objective, &answer, i, r).curvature;
         censored->factor[i] =
             fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight;
         for (size_t j = 0; j < n; j++)

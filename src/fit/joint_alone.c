@@ -69,15 +69,13 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
                      struct arena *arena)
 {
     struct joint_block *block = &joint->block[i];
-    struct fit_options own = *options;
+    struct fit_options own = fit_work_half(options, &block->used);
     struct fit_record record;
     size_t n = joint->n_parameter;
     double *found = joint->pilots.found + pilot_of(joint, joint->ranks.first + i) * n;
     own.certify = own.statistics = false;
-    own.max_evaluations = (options->max_evaluations - block->used.n_evaluation) / 2;
     if (own.max_evaluations > MOST_EVALUATIONS)
         own.max_evaluations = MOST_EVALUATIONS;
-    own.max_total_steps = (options->max_total_steps - block->used.n_step) / 2;
     bool is_good = fit_alone(joint, problem, &own, host, arena, &record);
     for (size_t k = 0; k < n; k++)
         found[k] =
@@ -139,7 +137,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
            *p = arena_calloc(arena, n + 1, sizeof *p);
     uint8_t *fixed = arena_calloc(arena, n + 1, 1);
     if (work->n == 0 || !start || !fixed || !p ||
-        options.max_evaluations - work->asker->used.n_evaluation < 2)
+        fit_work_left(&options, &work->asker->used).n_evaluation < 2)
         return;
     memcpy(start, problem->start, n * sizeof *start);
     memcpy(fixed, problem->fixed, n);
@@ -156,11 +154,10 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     own.start = start;
     own.fixed = fixed;
     own.seeks_pulses = false;
+    options = fit_work_half(&options, &work->asker->used);
     options.certify = options.statistics = false;
     options.optimizer = OPTIMIZER_trf;
     options.f_tolerance = fmax(options.f_tolerance, LOOSE);
-    options.max_evaluations = (options.max_evaluations - work->asker->used.n_evaluation) / 2;
-    options.max_total_steps = (options.max_total_steps - work->asker->used.n_step) / 2;
     bool is_good = fit_alone(joint, &own, &options, host, arena, &record)
                    && (!is_sampled || record.objective < best->f - LOOSE * best->misfit);
     fit_work_add(&work->asker->used, &record);

@@ -297,7 +297,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
-    while (options->max_evaluations - work->asker->used.n_evaluation > 1 &&
+    while (fit_work_left(options, &work->asker->used).n_evaluation > 1 &&
            fit_leap_find(&leap, work->asker, &work->at)) {
         for (size_t k = 0; k < work->n; k++)
             work->move[k] = leap.theta[work->order[k]];

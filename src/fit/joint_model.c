@@ -42,7 +42,7 @@ double joint_promise_free(struct joint *joint, enum joint_which which)
            (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
 }
 
-/* The units of changes of the objective, at the best point. */
+/* What the stopping tests compare changes of the objective with, at the best point. */
 static void measure(struct joint *joint)
 {
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
@@ -70,7 +70,7 @@ void joint_take(struct joint *joint)
     joint_take_trials(joint);
 }
 
-/* Steps over kinks are kept short by a damping of their own. */
+/* With kinks, a damping of their own keeps the steps short (joint_kinks.c): no reach does. */
 static void free_reaches(struct joint *joint)
 {
     joint->search.model.reach.part = 1;

@@ -329,7 +329,7 @@ static bool has_budget(const struct fit_search *search)
     struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        facts.any |= options->max_evaluations - block->used.n_evaluation < KEPT
+        facts.any |= fit_work_left(options, &block->used).n_evaluation < KEPT
                      || 2 * block->used.n_step > options->max_total_steps
                      || (block->is_made && block->gradient != GRADIENT_forward);
     }

@@ -52,13 +52,17 @@ double fit_loss_second(const struct fit_loss *loss, double r);
  * if there is none; expected: the value for CURVATURE_EXPECTED. */
 double fit_loss_root(enum fit_curvature curvature, double kink, double weight, double expected);
 
-/* -log Phi(z), the loss of a measurement that is only known to lie beyond a limit; hazard =
- * phi(z) / Phi(z), its negative slope; curvature = hazard (z + hazard), in (0, 1). Free of
- * cancellation for any finite z. */
+/* The loss of a measurement that is only known to lie below a limit or within an interval: -log
+ * of P = Phi(z) - Phi(z - width), where width > 0; INFINITY: Phi(z). hazard is its negative slope
+ * if both ends move by the same. The ends also move away from a place `about`, each in proportion
+ * to its distance, when the standard deviation changes: `spread` is the slope by that. curvature,
+ * in (0, 1), mixed and spread_curvature are the second derivatives by both movements, a positive
+ * semidefinite matrix because the normal density is log-concave (Prekopa 1973). A limit has no
+ * spread: `about` is z. Free of cancellation for any finite z. */
 struct censored_terms {
-    double loss, hazard, curvature;
+    double loss, hazard, curvature, about, spread, mixed, spread_curvature;
 };
-struct censored_terms fit_loss_censored(double z);
+struct censored_terms fit_loss_censored(double z, double width);
 
 /* The quantile at u in (0, 1) of the distribution with density exp(-rho(x)) / constant, for s =
  * 1. Laplace's kink is not rounded. Symmetric: u and 1 - u give opposite numbers, up to

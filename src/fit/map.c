@@ -64,9 +64,9 @@ static void set_number(struct fit_binding *binding, size_t i, const struct subst
 }
 
 static void fill_numbers(struct fit_binding *binding, const struct stiffit_model *model,
-                         size_t n_parameter, const uint32_t *to_model, const struct ode_task *task,
-                         size_t n_substitute, const struct substitute *substitute)
+                         size_t n_parameter, const uint32_t *to_model, const struct ode_task *task)
 {
+    const struct substitute *substitute = task->experiment.substitute;
     size_t n = binding->n_model, n_all = binding->n_part * n;
     for (size_t i = 0; i < n_all; i++)
         binding->from[i] = i < n ? EXPERIMENT_NUMBER : SAME;
@@ -75,7 +75,7 @@ static void fill_numbers(struct fit_binding *binding, const struct stiffit_model
     for (size_t i = 0; i < n_parameter; i++)
         if (to_model[i] != FIT_NO_MODEL)
             binding->from[to_model[i]] = (uint32_t)i;
-    for (size_t s = 0; s < n_substitute; s++)
+    for (size_t s = 0; s < task->experiment.n_substitute; s++)
         if (substitute[s].row == EXPERIMENT_NONE)
             set_number(binding, part_of(task, substitute[s].time) * n + substitute[s].parameter,
                        &substitute[s]);
@@ -122,8 +122,7 @@ static size_t find_pairs(const struct fit_binding *binding, const uint32_t *colu
 
 bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model,
                       size_t n_parameter, const uint32_t *to_model, const uint32_t *column_of,
-                      const struct ode_task *task, size_t n_substitute,
-                      const struct substitute *substitute, struct arena *arena)
+                      const struct ode_task *task, struct arena *arena)
 {
     size_t n = model->n_parameter, n_part = 1 + task->n_phase, n_own = ode_task_n_own(task),
            n_all = n_part * n;
@@ -133,7 +132,7 @@ bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *m
     struct pair *pair = arena_alloc(arena, (n_all + n_own) * sizeof *pair);
     if (!binding->from || !binding->number || !pair)
         return false;
-    fill_numbers(binding, model, n_parameter, to_model, task, n_substitute, substitute);
+    fill_numbers(binding, model, n_parameter, to_model, task);
     size_t n_sens = binding->n_sens = find_pairs(binding, column_of, task, pair);
     binding->sens = arena_alloc(arena, (n_part * n_sens + 1) * sizeof *binding->sens);
     binding->column = arena_alloc(arena, (n_sens + 1) * sizeof *binding->column);
@@ -272,17 +271,22 @@ static bool fill_bindings(struct fit_map *map, const struct fit_problem *problem
     map->binding = arena_calloc(arena, map->n_binding, sizeof *map->binding);
     for (size_t f = 0; map->binding && f < map->n_binding; f++) {
         struct fit_binding *binding = &map->binding[f];
-        size_t first = problem->substitute ? problem->first_substitute[f] : 0;
         if (!fit_binding_init(binding, &problem->model->abi, map->n_parameter, problem->to_model,
-                              theta_of, &problem->task[f],
-                              problem->substitute ? problem->first_substitute[f + 1] - first : 0,
-                              problem->substitute ? problem->substitute + first : NULL, arena))
+                              theta_of, &problem->task[f], arena))
             return false;
         drop_columns(binding, map->n_free);
         binding->offset = map->n_of_model;
         map->n_of_model += fit_binding_n_number(binding);
     }
     return map->binding != NULL;
+}
+
+static bool has_substitutes(const struct fit_problem *problem)
+{
+    bool any = false;
+    for (size_t e = 0; e < problem->n_experiment; e++)
+        any = any || problem->task[e].experiment.n_substitute;
+    return any;
 }
 
 enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts,
@@ -292,7 +296,7 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     memset(map, 0, sizeof *map);
     map->n_model = problem->model->abi.n_parameter;
     map->n_parameter = n;
-    map->n_binding = problem->substitute || problem->varies ? problem->n_experiment : 1;
+    map->n_binding = has_substitutes(problem) || problem->varies ? problem->n_experiment : 1;
     for (size_t i = 0; i < n; i++)
         map->n_free += is_free(problem, i);
     uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order),

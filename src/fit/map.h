@@ -33,8 +33,7 @@ struct fit_binding {
  * (ode_task_substitute). Arrays from `arena`. False: out of memory. */
 bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model,
                       size_t n_parameter, const uint32_t *to_model, const uint32_t *column_of,
-                      const struct ode_task *task, size_t n_substitute,
-                      const struct substitute *substitute, struct arena *arena);
+                      const struct ode_task *task, struct arena *arena);
 /* Its numbers are evaluation.p, followed by evaluation.own. */
 static inline size_t fit_binding_n_number(const struct fit_binding *binding)
 {

@@ -149,6 +149,17 @@ void mixed_clear_columns(const struct mixed *mixed, double *estimates)
         estimates[s + k] = factor[mixed->row[k] + mixed->column[k] * r];
 }
 
+uint64_t mixed_zero_columns(const struct mixed *mixed, const double *estimates)
+{
+    uint64_t zeros = 0, others = 0;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        uint64_t bit = mixed_bit(mixed->column[k - mixed->progress.s]);
+        zeros |= estimates[k] == 0 ? bit : 0;
+        others |= estimates[k] != 0 ? bit : 0;
+    }
+    return zeros & ~others;
+}
+
 /* The map of all estimates. */
 static bool make_map(struct mixed *mixed)
 {
@@ -222,21 +233,26 @@ void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
     ARRAY(mixed->search.model.scale, m);
 }
 
+/* How many numbers the shape of so many random effects may have, or of fewer of them. */
+static size_t most_shape(size_t n_effect)
+{
+    return shape_size(n_effect < SHAPE_MOST ? n_effect : SHAPE_MOST);
+}
+
 struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
 {
     size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
     struct mixed_block *block =
         calloc(1, sizeof *block
-                      + (2 * n_effect + shape_size(n_effect) + 2 * r + n_number) * sizeof(double));
+                      + (2 * n_effect + most_shape(n_effect) + 2 * r + n_number) * sizeof(double));
     if (!block)
         return NULL;
     double *next = (double *)(block + 1);
     block->n_effect = n_effect;
     block->mode = next;
     block->found = next += n_effect;
-    block->shape = shape_at(n_effect, next += n_effect);
-    shape_reset(&block->shape, n_effect);
-    block->mean = next += shape_size(n_effect);
+    block->shape = next += n_effect;
+    block->mean = next += most_shape(n_effect);
     block->deviation = next += r;
     block->number = next + r;
     return block;
@@ -252,7 +268,7 @@ bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct m
     if (!to || cursor->is_bad || n > RULE_MOST)
         return false;
     ARRAY(to->mode, n);
-    ARRAY(to->shape.centre, shape_size(n));
+    ARRAY(to->shape, most_shape(n));
     FIELD(to->level);
     FIELD(to->value);
     return true;

@@ -64,6 +64,9 @@ struct mixed_progress {
     size_t start, n_end, end;
     double end_f[MIXED_ENDS];
     double uncorrelated_f;    /* of the end behind these: the best one without correlations */
+    /* Columns of the factor, a bit each, without whose random effects the datasets' levels are
+     * chosen: these columns are held at 0; and those that have come back in this stage. */
+    uint64_t left_out, returned;
 };
 
 struct mixed {
@@ -93,6 +96,7 @@ struct mixed {
     struct rule rule;
     bool holds;               /* the pass stays at the modes that are known; */
     bool chooses;             /* datasets choose their levels of the rule */
+    uint64_t probed;          /* columns of those left out that the pass integrates over */
     bool is_current;          /* the latest pass was at the best estimates */
     struct mixed_result result; /* once the fit has ended */
     bool has_result;
@@ -108,7 +112,7 @@ static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; 
 struct mixed_block {
     size_t n_effect;          /* random effects: r, and q for each experiment */
     double *mode, *found;     /* n_effect: their mode at the best estimates; at the latest */
-    struct shape shape;       /* of the integrand, in the search */
+    double *shape;            /* of the integrand, in the search: numbers for shape_at */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
@@ -144,6 +148,12 @@ void mixed_first_factor(const struct mixed *mixed, double *estimates);
 /* Takes what is below a diagonal entry of 0 to later columns, which leaves the covariance: then the
  * others' entries are functions of it. */
 void mixed_clear_columns(const struct mixed *mixed, double *estimates);
+/* The columns of the factor that are 0, a bit each: their random effects move nothing. */
+uint64_t mixed_zero_columns(const struct mixed *mixed, const double *estimates);
+static inline uint64_t mixed_bit(size_t column)
+{
+    return column < 64 ? UINT64_C(1) << column : 0;
+}
 /* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 /* Whether the last stage of the exact likelihood gives the observed information of the

@@ -25,6 +25,8 @@ enum { SHOWS_SHAPE = 1 };
  * stage of the search has at most so many points. */
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
+/* A pass that tries random effects which are left out has at most so many times the points. */
+enum { PROBE_TIMES = 5 };
 /* The last pass takes the finest level in SAMPLE of the datasets, or in DEEP of them if there
  * are more than MANY_VARIABLES; of more than FEW_DATASETS, whose errors' sum is large, it also
  * takes the level above that in DEEP of them. */
@@ -320,7 +322,7 @@ struct sums {
     double *gradient, *information; /* m, s x s: with the random effects held */
     double *pull;                   /* r: derivatives by the random effects; */
     double *pulled;                 /* r x r: deviates times G^-1 pull */
-    struct shape_moments deviates;
+    struct shape_moments deviates;  /* of the rule's variables */
     struct louis louis;             /* for n_score estimates, or none, */
     size_t n_score;
     double *score, *score_products; /* their scores, and the products of these */
@@ -328,7 +330,7 @@ struct sums {
 
 static bool make_sums(struct sums *sums, const struct effects *local)
 {
-    size_t r = local->r, s = local->s, m = local->m;
+    size_t r = local->r, s = local->s, m = local->m, v = local->n_variable;
     double *next;
     bool observes = mixed_observes(local->mixed) && local->mixed->progress.level >= MIXED_FINER;
     size_t n = sums->n_score = observes ? r + m - s : 0;
@@ -338,7 +340,7 @@ static bool make_sums(struct sums *sums, const struct effects *local)
         return false;
     if (n > 0)
         louis_init(&sums->louis, local->factor);
-    sums->n = 2 + m + s * s + 2 * r + 2 * r * r + (r <= SHAPE_MOST ? r * r * r : 0) + n + n * n;
+    sums->n = 2 + m + s * s + r + r * r + v + v * v + (v <= SHAPE_MOST ? v * v * v : 0) + n + n * n;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
         return false;
     next = sums->number;
@@ -349,8 +351,8 @@ static bool make_sums(struct sums *sums, const struct effects *local)
     sums->pull = next += s * s;
     sums->pulled = next += r;
     sums->deviates.first = next += r * r;
-    sums->deviates.second = next += r;
-    sums->deviates.third = next + r * r;
+    sums->deviates.second = next += v;
+    sums->deviates.third = next + v * v;
     sums->score = next = sums->number + sums->n - n - n * n;
     sums->score_products = next + n;
     return true;
@@ -363,17 +365,17 @@ static void clear_sums(struct sums *sums)
     memset(sums->number, 0, sums->n * sizeof *sums->number);
 }
 
-/* Adds what moments a weight gives. */
-static void add_moments(struct shape_moments *moments, size_t r, const double *u, double weight)
+/* Adds what moments of v variables a weight gives. */
+static void add_moments(struct shape_moments *moments, size_t v, const double *u, double weight)
 {
     *moments->weight += weight;
-    for (size_t a = 0; a < r; a++) {
+    for (size_t a = 0; a < v; a++) {
         moments->first[a] += weight * u[a];
-        for (size_t b = 0; b < r; b++) {
+        for (size_t b = 0; b < v; b++) {
             double by = weight * u[a] * u[b];
-            moments->second[b + a * r] += by;
-            for (size_t c = 0; r <= SHAPE_MOST && c < r; c++)
-                moments->third[c + (b + a * r) * r] += by * u[c];
+            moments->second[b + a * v] += by;
+            for (size_t c = 0; v <= SHAPE_MOST && c < v; c++)
+                moments->third[c + (b + a * v) * v] += by * u[c];
         }
     }
 }
@@ -409,7 +411,7 @@ static void add_point(struct sums *sums, const struct effects *local, const doub
         sums->most = logarithm;
     }
     double weight = exp(logarithm - sums->most);
-    add_moments(&sums->deviates, r, deviate, weight);
+    add_moments(&sums->deviates, local->n_variable, deviate, weight);
     add_scores(sums, there->b, weight);
     *sums->squares += weight * weight;
     for (size_t k = 0; k < s; k++)
@@ -425,8 +427,8 @@ static void add_point(struct sums *sums, const struct effects *local, const doub
     matrix_solve_lower(r, local->cholesky, solved);
     for (size_t a = 0; a < r; a++) {
         sums->pull[a] += weight * pull[a];
-        for (size_t e = 0; e < r; e++)
-            sums->pulled[e + a * r] += weight * deviate[e] * solved[a];
+        for (size_t e = 0; e < local->n_variable; e++)
+            sums->pulled[local->variable[e] + a * r] += weight * deviate[e] * solved[a];
     }
 }
 
@@ -435,17 +437,23 @@ static enum asked add_points(struct effects *local, unsigned level, struct sums 
 {
     const struct joint *joint = local->work->joint;
     const struct rule *rule = &local->mixed->rule;
-    size_t r = local->r, n = rule_size(rule, r, level);
+    size_t r = local->r, v = local->n_variable, shaped = local->n_shaped;
     uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
     double t[RULE_MOST], u[RULE_MOST], *b = local->there.b;
-    const struct shape *shape = &local->block->shape;
-    double part = shape_part(shape, r, rule_reach(rule, r, level));
+    const struct shape shape = shape_at(shaped, local->block->shape);
+    size_t n = rule_size(rule, v, level);
+    double reach = rule_reach(rule, v, level);
+    double part = v > RULE_PRODUCT_MOST ? 0 : shape_part(&shape, shaped, reach);
     enum asked asked = ASKED_OK;
     clear_sums(sums);
     for (size_t k = 0; k < n && asked != ASKED_END; k++) {
-        double logarithm = rule_point(rule, r, level, dataset, k, t);
-        logarithm += shape_map(shape, r, part, t, u) + 0.5 * matrix_squares(r, u);
-        memcpy(b, u, r * sizeof *b);
+        double logarithm = rule_point(rule, v, level, dataset, k, t);
+        double change = shape_map(&shape, shaped, part, t, u);
+        memcpy(u + shaped, t + shaped, (v - shaped) * sizeof *u);
+        logarithm += change + 0.5 * matrix_squares(v, u);
+        memset(b, 0, r * sizeof *b);
+        for (size_t a = 0; a < v; a++)
+            b[local->variable[a]] = u[a];
         matrix_solve_upper(r, local->cholesky, b);
         for (size_t a = 0; a < r; a++)
             b[a] += local->here.b[a];
@@ -458,13 +466,37 @@ static enum asked add_points(struct effects *local, unsigned level, struct sums 
     return *sums->deviates.weight > 0 ? ASKED_OK : ASKED_FAILED;
 }
 
-/* How many levels of the rule above the dataset's own. */
+/* How many levels of the rule above the dataset's own, which is for n_shaped variables. */
 static unsigned above(const struct effects *local, enum mixed_level level)
 {
     static const unsigned products[] = {0, 1, 2, 3}, of_many[] = {0, 1, 1, 2},
         lattices[] = {0, 0, 1, 2};
-    return local->r > RULE_PRODUCT_MOST ? lattices[level] : local->r > MANY_VARIABLES
-        ? of_many[level] : products[level];
+    return local->n_shaped > RULE_PRODUCT_MOST ? lattices[level]
+           : local->n_shaped > MANY_VARIABLES  ? of_many[level]
+                                               : products[level];
+}
+
+/* The level of the pass. With variables that are tried it follows from the number of points. */
+static unsigned level_at(const struct effects *local, enum mixed_level stage)
+{
+    const struct rule *rule = &local->mixed->rule;
+    size_t v = local->n_variable;
+    unsigned own = local->block->level + above(local, stage), level = 0;
+    size_t most = PROBE_TIMES * rule_size(rule, local->n_shaped, own);
+    if (v == local->n_shaped)
+        return own;
+    while (level + 1 < RULE_LEVELS && rule_size(rule, v, level + 1) <= most)
+        level++;
+    return level;
+}
+
+/* How many columns of the factor the rule integrates over. */
+static size_t count_columns(const struct mixed *mixed)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < mixed->progress.r + mixed->progress.q; c++)
+        n += !(mixed->progress.left_out & mixed_bit(c));
+    return n;
 }
 
 /* The last pass has finer levels in some of the datasets, which are chosen at random. */
@@ -477,7 +509,8 @@ static void sample(const struct effects *local)
     double x = n * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
     const struct mixed_progress *progress = &local->mixed->progress;
     bool is_last = joint->pass == JOINT_TELL && progress->phase == MIXED_EXACT;
-    block->is_sampled = is_last && x < (progress->r + progress->q > MANY_VARIABLES ? DEEP : SAMPLE);
+    bool are_many = count_columns(local->mixed) > MANY_VARIABLES;
+    block->is_sampled = is_last && x < (are_many ? DEEP : SAMPLE);
     block->is_deep = is_last && n > FEW_DATASETS && x < DEEP
                      && block->level + above(local, MIXED_FINEST) + 1 < RULE_LEVELS;
 }
@@ -493,20 +526,21 @@ static enum asked choose_level(struct effects *local, struct sums *sums)
 {
     const struct rule *rule = &local->mixed->rule;
     struct mixed_block *block = local->block;
+    size_t v = local->n_variable;
     double before, n = (double)local->work->joint->part.n_all;
     double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
-    bool has_shape = shape_size(local->r) > 0;
-    shape_reset(&block->shape, local->r);
+    bool has_shape = shape_size(v) > 0;
+    struct shape shape = shape_at(v, block->shape);
+    shape_reset(&shape, v);
     enum asked asked = has_shape ? add_points(local, SHOWS_SHAPE, sums) : ASKED_FAILED;
     for (unsigned level = 0; asked != ASKED_END; level++) {
         before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
         if (asked == ASKED_OK && has_shape && (level == 0 || level > SHOWS_SHAPE))
-            shape_fit(&block->shape, local->r, &sums->deviates, local->index);
+            shape_fit(&shape, v, &sums->deviates, local->index);
         asked = add_points(local, level, sums);
         bool is_last = level + 1 + above(local, MIXED_FINEST) >= RULE_LEVELS
-                       || rule_size(rule, local->r, level + above(local,
-                                                                  MIXED_FINER)) > MANY_POINTS / 2;
-        bool are_few = !is_last && rule_size(rule, local->r, level + 1) <= FEW_POINTS;
+                       || rule_size(rule, v, level + above(local, MIXED_FINER)) > MANY_POINTS / 2;
+        bool are_few = !is_last && rule_size(rule, v, level + 1) <= FEW_POINTS;
         block->level = level;
         if (is_last || (asked == ASKED_OK
                         && fabs(value_of(local, sums) - before) <= (are_few ? little : CHANGE)))
@@ -532,16 +566,23 @@ static void put_gradient(const struct effects *local, const struct around *aroun
     }
 }
 
-/* Mean and covariance of b, which is the mode + G^-T u, in place of the moments of u. */
-static void take_effects(const struct effects *local, struct shape_moments *moments)
+/* Mean (r) and covariance (r x r) of b, which is the mode + G^-T u, from the moments of the rule's
+ * variables u; the others are standard normal. */
+static void take_effects(const struct effects *local, const struct shape_moments *moments,
+                         double *mean, double *second)
 {
-    size_t r = local->r;
-    double *mean = moments->first, *second = moments->second, weight = *moments->weight;
+    size_t r = local->r, v = local->n_variable;
+    memset(mean, 0, r * sizeof *mean);
+    memset(second, 0, r * r * sizeof *second);
     for (size_t a = 0; a < r; a++)
-        mean[a] /= weight;
-    for (size_t a = 0; a < r; a++)
-        for (size_t b = 0; b < r; b++)
-            second[b + a * r] = second[b + a * r] / weight - mean[a] * mean[b];
+        second[a + a * r] = 1;
+    for (size_t a = 0; a < v; a++)
+        mean[local->variable[a]] = moments->first[a] / *moments->weight;
+    for (size_t a = 0; a < v; a++)
+        for (size_t b = 0; b < v; b++) {
+            size_t c = local->variable[a], d = local->variable[b];
+            second[d + c * r] = moments->second[b + a * v] / *moments->weight - mean[c] * mean[d];
+        }
     matrix_solve_upper(r, local->cholesky, mean);
     for (size_t a = 0; a < r; a++)
         mean[a] += local->here.b[a];
@@ -590,10 +631,10 @@ static enum asked put_sample(struct effects *local, const struct around *around)
     const struct mixed *mixed = local->mixed;
     struct mixed_block *block = local->block;
     struct sums sums;
-    size_t s = local->s;
-    unsigned level = block->level + above(local, block->is_sampled ? MIXED_FINEST
-                                          : mixed->progress.level);
-    if (!make_sums(&sums, local)) {
+    size_t r = local->r, s = local->s;
+    double *mean, *second;
+    unsigned level = level_at(local, block->is_sampled ? MIXED_FINEST : mixed->progress.level);
+    if (!make_sums(&sums, local) || !ARENA_DOUBLES(local->arena, {&mean, r, 1}, {&second, r, r})) {
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
@@ -608,10 +649,10 @@ static enum asked put_sample(struct effects *local, const struct around *around)
     block->beyond = block->is_deep ? block->beyond - block->number[0] : 0;
     block->effective = weight * weight / *sums.squares;
     put_gradient(local, around, &sums);
-    take_effects(local, &sums.deviates);
-    describe(local, sums.deviates.first, sums.deviates.second);
+    take_effects(local, &sums.deviates, mean, second);
+    describe(local, mean, second);
     if (sums.n_score > 0) {
-        put_observed(local, &sums, sums.deviates.first, sums.deviates.second);
+        put_observed(local, &sums, mean, second);
         return ASKED_OK;
     }
     for (size_t k = 0; k < s * s; k++)

@@ -53,6 +53,20 @@ static void set_factor(struct effects *local)
         local->factor[local->row[k] + local->column[k] * r] = local->at[local->estimate[k]];
 }
 
+static void set_variables(struct effects *local)
+{
+    const struct mixed_progress *progress = &local->mixed->progress;
+    uint64_t left_out = progress->left_out, now[2] = {~left_out, left_out & local->mixed->probed};
+    size_t r = progress->r, n = 0;
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t a = 0; a < local->r; a++)
+            if (now[k] & mixed_bit(a < r ? a : r + (a - r) % progress->q))
+                local->variable[n++] = a;
+        local->n_shaped = k == 0 ? n : local->n_shaped;
+    }
+    local->n_variable = n;
+}
+
 bool effects_make(struct effects *local, struct joint_work *work, struct arena *arena)
 {
     const struct mixed *mixed = work->joint->mixed;
@@ -61,12 +75,13 @@ bool effects_make(struct effects *local, struct joint_work *work, struct arena *
            n = progress->n_factor + n_occasion, m = s + n,
            n_moved = progress->q * work->asker->problem->n_experiment > 0
                          ? work->asker->problem->n_experiment : 0;
-    uint32_t *indices = arena_calloc(arena, 2 * r + 3 * n + 1, sizeof *indices);
+    uint32_t *indices = arena_calloc(arena, 3 * (r + n) + 1, sizeof *indices);
     *local = (struct effects){.work = work, .arena = arena, .mixed = mixed,
                             .block = work->block->mixed, .r = r, .s = s, .m = m,
                             .at = mixed->at, .index = indices, .random = indices + r,
                             .row = indices + 2 * r, .column = indices + 2 * r + n,
-                            .estimate = indices + 2 * r + 2 * n};
+                            .estimate = indices + 2 * r + 2 * n,
+                            .variable = indices + 2 * r + 3 * n};
     if (!indices || !make_place(&local->here, r, s, arena)
         || !make_place(&local->there, r, s, arena)
         || !ARENA_DOUBLES(arena, {&local->factor, r, r}, {&local->hessian, r, r},
@@ -77,6 +92,7 @@ bool effects_make(struct effects *local, struct joint_work *work, struct arena *
         return false;
     work->at.by_experiment = n_moved ? local->by_experiment : NULL;
     set_factor(local);
+    set_variables(local);
     return true;
 }
 

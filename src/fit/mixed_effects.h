@@ -25,6 +25,10 @@ struct effects {
     size_t r, s, m;     /* random effects; parameters above the block; estimates */
     const double *at;   /* the estimates of the fit */
     uint32_t *random;   /* r: the parameters that they move */
+    /* The n_variable random effects that the rule integrates over; the others do nothing. The
+     * first n_shaped of them are those that the dataset's shape and level are chosen for. */
+    uint32_t *variable;
+    size_t n_variable, n_shaped;
     uint32_t *row, *column, *estimate; /* m - s: of the factor's entries, and the fit's estimates */
     double *factor;     /* r x r: of the population */
     double *gradient, *matrix; /* m, and a packed lower triangle: by these estimates */

@@ -42,9 +42,19 @@ static enum asked begin_curvature(struct mixed *mixed)
     return ASKED_OK;
 }
 
-/* The least curvature of estimate k. That by a standard deviation vanishes where this is 0, and the
- * expected information, 2 M^2 L^2 with the information M of the mean in each dataset, says nothing
- * there: it is that of a small one. */
+/* The diagonal entry in the column of the factor's entry k. */
+static double diagonal_above(const struct mixed *mixed, size_t k)
+{
+    const double *entry = mixed->point.theta + mixed->progress.s;
+    size_t column = mixed->column[k - mixed->progress.s], j = 0;
+    while (mixed->row[j] != column || mixed->column[j] != column)
+        j++;
+    return entry[j];
+}
+
+/* The least curvature of estimate k. That by a standard deviation L, or by what is below it in its
+ * column, vanishes where this is 0, and the expected information, 2 (M L / (1 + M L^2))^2 with the
+ * information M of the mean in each dataset, says nothing there: it is that of a small one. */
 static double least_curvature(const struct mixed *mixed, size_t k)
 {
     size_t s = mixed->progress.s, m = mixed->m;
@@ -53,7 +63,10 @@ static double least_curvature(const struct mixed *mixed, size_t k)
     size_t a = mixed->row[k - s], mean = mixed->random[a];
     double by_mean = mixed->curvature[mean + mean * m], n = mixed->n_dataset;
     double small = SMALL * mixed_first_deviation(mixed, mixed->point.theta, a);
-    return 2 * by_mean * by_mean / n * small * small;
+    if (diagonal_above(mixed, k) >= small)
+        return 0;
+    double by_one = by_mean / n * small / (1 + by_mean / n * small * small);
+    return 2 * n * by_one * by_one;
 }
 
 /* The triangle of the curvature, of which a part is added to the diagonal until it has one. */
@@ -234,23 +247,114 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
     return asked;
 }
 
-/* Whether a variance of 0 is a saddle: tries a small one. */
+/* A column of the factor and its negative give the same covariance. So where its diagonal entry is
+ * at its bound, 0, and the others are not 0, a slope that would lead below the bound leads away
+ * from it once their signs are changed. */
+static enum asked turn_columns(struct mixed *mixed, bool *has_changed)
+{
+    size_t s = mixed->progress.s, m = mixed->m;
+    enum asked asked = ASKED_OK;
+    for (size_t k = s; k < m && asked != ASKED_END; k++) {
+        double slope = mixed->point.gradient[k], curvature = mixed->curvature[k + k * m];
+        size_t c = mixed->column[k - s];
+        bool is_zero = mixed->row[k - s] == c && mixed->point.theta[k] == 0;
+        if (!is_zero || !(slope > 0) || !(slope * slope > 2 * GAIN * curvature))
+            continue;
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+        for (size_t j = s; j < m; j++)
+            mixed->trial[j] = mixed->column[j - s] == c && mixed->trial[j] != 0
+                                  ? -mixed->trial[j] : mixed->trial[j];
+        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        if (asked != ASKED_OK || !(mixed->sum[1 + k] < 0))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        *has_changed = true;
+    }
+    return asked;
+}
+
+/* Starts a stage of the exact likelihood at the best estimates, without the random effects of these
+ * columns of the factor: an integral over variables that move nothing needs more points to be as
+ * accurate. Datasets choose their levels if the variables or the stage's first level are new. */
+static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint64_t left_out)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum asked asked = ASKED_OK;
+    mixed->chooses = level == MIXED_OWN || left_out != progress->left_out;
+    mixed->is_current = false;
+    progress->phase = MIXED_EXACT;
+    progress->left_out = left_out;
+    progress->level = mixed->chooses ? MIXED_OWN : level;
+    if (mixed->chooses)
+        asked = mixed_run_at_best(mixed, JOINT_MIXED);
+    mixed->chooses = false;
+    progress->level = level;
+    if (asked == ASKED_OK && level != MIXED_OWN)
+        asked = mixed_run_at_best(mixed, JOINT_MIXED);
+    if (asked != ASKED_OK)
+        return asked;
+    mixed_keep_found(mixed);
+    if (level == MIXED_OWN)
+        return begin_curvature(mixed);
+    return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
+}
+
+/* Random effects whose variances have become 0 are left out, once in a stage. */
+static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    mixed_clear_columns(mixed, mixed->trial);
+    uint64_t zeros = mixed_zero_columns(mixed, mixed->trial) & ~progress->returned;
+    if (progress->phase != MIXED_EXACT || (zeros & ~progress->left_out) == 0)
+        return ASKED_OK;
+    *has_changed = true;
+    memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
+    return begin_points(mixed, progress->level, zeros | progress->left_out);
+}
+
+/* Tries a small variance where it is 0, entry k. Both values are by the same points. */
+static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
+{
+    size_t a = mixed->row[k - mixed->progress.s], m = mixed->m;
+    double before = mixed->point.f;
+    enum asked asked = ASKED_OK;
+    mixed->probed = mixed->progress.left_out & mixed_bit(a);
+    memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+    if (mixed->probed) {
+        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        before = mixed->sum[0];
+    }
+    mixed->trial[k] = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
+    if (asked == ASKED_OK)
+        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    mixed->probed = 0;
+    *gain = asked == ASKED_OK ? before - mixed->sum[0] : -INFINITY;
+    return asked;
+}
+
+/* Whether a variance of 0 is a saddle. One whose random effects were left out brings them back. */
 static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
 {
-    size_t s = mixed->progress.s;
+    struct mixed_progress *progress = &mixed->progress;
+    size_t s = progress->s;
     enum asked asked = ASKED_OK;
     for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
         size_t a = mixed->row[k - s];
+        double gain;
         if (a != mixed->column[k - s] || mixed->point.theta[k] != 0)
             continue;
-        memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-        mixed->trial[k] = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
-        if (asked != ASKED_OK || !(mixed->sum[0] < mixed->point.f - GAIN))
+        asked = try_variance(mixed, k, &gain);
+        if (!(gain > GAIN))
             continue;
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
         take(mixed, mixed->sum[0]);
         *has_changed = true;
+        if (progress->left_out & mixed_bit(a)) {
+            progress->returned |= mixed_bit(a);
+            asked = begin_points(mixed, progress->level, progress->left_out & ~mixed_bit(a));
+        }
     }
     return asked;
 }
@@ -264,30 +368,6 @@ static void set_tolerance(struct mixed *mixed)
     double n = fmax(1, (double)joint->asker.objective.n_row), last = is_newton ? NEWTON : LAST;
     mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
                                  * (is_last ? last : OTHERS) / (0.5 * n);
-}
-
-/* Steps at one likelihood, from the best estimates, whose numbers are known. */
-static enum outcome search_on(struct mixed *mixed, bool is_under_way)
-{
-    struct fit_search *search = &mixed->search;
-    enum outcome outcome;
-    bool has_changed;
-    set_tolerance(mixed);
-    do {
-        if (!is_under_way) {
-            stopping_init(&search->stopping, &mixed->asker);
-            trust_model_forget(&search->model);
-        }
-        is_under_way = has_changed = false;
-        outcome = fit_search_run(search, true);
-        if (mixed->joint->end.is_cut)
-            return mixed->joint->asker.outcome;
-        if (outcome == OUTCOME_converged
-            && (take_zeros(mixed, &has_changed) == ASKED_END
-                || leave_zeros(mixed, &has_changed) == ASKED_END))
-            return mixed->joint->asker.outcome;
-    } while (has_changed && search->n_iteration < 1000);
-    return outcome;
 }
 
 /* With few datasets the likelihood may have several maxima, of which one may lie in a submodel:
@@ -326,16 +406,44 @@ static bool is_uncorrelated(const struct mixed *mixed, size_t number)
            (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
 }
 
-/* Correlations are held at 0 or let go. */
-static void hold_correlations(struct mixed *mixed)
+/* Correlations are held at 0 for starts without them, and columns that are left out. */
+static void hold_estimates(struct mixed *mixed)
 {
-    bool holds = is_uncorrelated(mixed, mixed->progress.start);
     struct fit_map *map = &mixed->asker.map;
-    for (size_t k = mixed->progress.s; k < mixed->m; k++)
-        if (!is_diagonal(mixed, k)) {
-            map->lower[k] = holds ? 0 : -INFINITY;
-            map->upper[k] = holds ? 0 : INFINITY;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        bool is_out = mixed->progress.left_out & mixed_bit(mixed->column[k - mixed->progress.s]);
+        bool holds = is_out || (!is_diagonal(mixed, k)
+                                && is_uncorrelated(mixed, mixed->progress.start));
+        map->lower[k] = holds || is_diagonal(mixed, k) ? 0 : -INFINITY;
+        map->upper[k] = holds ? 0 : INFINITY;
+    }
+}
+
+/* Steps at one likelihood, from the best estimates, whose numbers are known. */
+static enum outcome search_on(struct mixed *mixed, bool is_under_way)
+{
+    struct fit_search *search = &mixed->search;
+    enum outcome outcome;
+    bool has_changed;
+    set_tolerance(mixed);
+    do {
+        hold_estimates(mixed);
+        if (!is_under_way) {
+            stopping_init(&search->stopping, &mixed->asker);
+            trust_model_forget(&search->model);
         }
+        is_under_way = has_changed = false;
+        outcome = fit_search_run(search, true);
+        if (mixed->joint->end.is_cut)
+            return mixed->joint->asker.outcome;
+        if (outcome == OUTCOME_converged
+            && (take_zeros(mixed, &has_changed) == ASKED_END
+                || turn_columns(mixed, &has_changed) == ASKED_END
+                || leave_zeros(mixed, &has_changed) == ASKED_END
+                || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)))
+            return mixed->joint->asker.outcome;
+    } while (has_changed && search->n_iteration < 1000);
+    return outcome;
 }
 
 /* Sets independent guessed deviations; false: a variance was not 0 before. */
@@ -470,6 +578,8 @@ static enum asked go_to_end(struct mixed *mixed, size_t end)
     if (!memcmp(mixed->trial, mixed->point.theta, mixed->m * sizeof(double)))
         return ASKED_OK;
     mixed->chooses = mixed->progress.phase == MIXED_EXACT;
+    mixed->progress.returned = 0;
+    mixed->progress.left_out = mixed->chooses ? mixed_zero_columns(mixed, mixed->trial) : 0;
     enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
     mixed->chooses = false;
     if (asked != ASKED_OK)
@@ -503,7 +613,6 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
     enum asked asked = ASKED_OK;
     do {
         if (asked == ASKED_OK) {
-            hold_correlations(mixed);
             latest = search_on(mixed, is_under_way);
             if (mixed->joint->end.is_cut)
                 return mixed->joint->asker.outcome;
@@ -520,7 +629,7 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
             asked = go_to_trial(mixed);
     } while (asked != ASKED_END && outcome_is_success(outcome)
              && progress->start < count_starts(mixed));
-    hold_correlations(mixed);
+    hold_estimates(mixed);
     if (asked != ASKED_END)
         asked = return_to_end(mixed, 0);
     while (progress->n_end > 1 && progress->end_f[progress->n_end - 1] > progress->end_f[0] + NEAR)
@@ -528,21 +637,12 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
-/* At the best estimates, where datasets choose their levels, or take finer ones. */
-static enum asked begin_points(struct mixed *mixed, enum mixed_level level)
+/* A stage of the exact likelihood, without the random effects whose variances are 0. */
+static enum asked begin_stage(struct mixed *mixed, enum mixed_level level)
 {
-    mixed->progress.phase = MIXED_EXACT;
-    mixed->progress.level = level;
-    mixed->is_current = false;
-    mixed->chooses = level == MIXED_OWN;
-    enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
-    mixed->chooses = false;
-    if (asked != ASKED_OK)
-        return asked;
-    mixed_keep_found(mixed);
-    if (level == MIXED_OWN)
-        return begin_curvature(mixed);
-    return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
+    mixed->progress.returned = 0;
+    mixed_clear_columns(mixed, mixed->point.theta);
+    return begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta));
 }
 
 /* The value of the latest end by finer levels: those of the search are too rough to compare ends
@@ -568,8 +668,10 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
     for (; progress->end < progress->n_end; progress->end++) {
         size_t end = progress->end;
         if (!is_under_way)
-            asked = end == 0 ? begin_points(mixed, MIXED_OWN) : go_to_end(mixed, end);
+            asked = end == 0 ? begin_stage(mixed, MIXED_OWN) : go_to_end(mixed, end);
         if (asked == ASKED_END)
+            return mixed->joint->asker.outcome;
+        if (asked == ASKED_FAILED && begin_stage(mixed, MIXED_OWN) != ASKED_OK)
             return mixed->joint->asker.outcome;
         latest = asked == ASKED_OK ? search_on(mixed, is_under_way) : OUTCOME_stalled;
         is_under_way = false;
@@ -597,7 +699,7 @@ static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
     enum mixed_level level = is_under_way ? mixed->progress.level : MIXED_OWN;
     enum outcome outcome;
     for (;; level = MIXED_FINER) {
-        if (level != MIXED_OWN && !is_under_way && begin_points(mixed, level) != ASKED_OK)
+        if (level != MIXED_OWN && !is_under_way && begin_stage(mixed, level) != ASKED_OK)
             return joint->asker.outcome;
         if (level == MIXED_OWN)
             outcome = search_ends(mixed, is_under_way);
@@ -619,7 +721,7 @@ static enum outcome evaluate(struct mixed *mixed)
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
     if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
-        asked = begin_points(mixed, MIXED_OWN);
+        asked = begin_stage(mixed, MIXED_OWN);
     if (asked == ASKED_OK)
         asked = mixed_conclude(mixed, OUTCOME_evaluated);
     return asked == ASKED_OK ? OUTCOME_evaluated : mixed->joint->asker.outcome;

@@ -47,15 +47,35 @@ double fit_objective_sigma(const struct fit_objective *objective, const struct f
     return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
 }
 
-/* side: 1 below the value, -1 above it. With z = -side r: f = -log Phi(z), f' = side h r',
- * curvature h (z + h) in r. */
-static struct row censored_row(double r, double slope, double sigma, int side, bool modelled)
+struct censored_terms fit_objective_censored(const struct fit_objective *objective,
+                                             const struct fit_answer *answer, size_t i, double r)
 {
-    struct censored_terms terms = fit_loss_censored(-side * r);
+    double y = objective->measured.value[i],
+           limit = objective->measured.limit ? objective->measured.limit[i] : NAN,
+           width = fabs(y - limit);
+    if (fit_objective_loss(objective, i)->is_log)
+        width = limit > 0 ? fabs(log1p((limit - y) / y)) : INFINITY;
+    width /= fit_objective_sigma(objective, answer, i);
+    return fit_loss_censored(-objective->measured.censored[i] * r, isnan(limit) ? INFINITY : width);
+}
+
+/* side: 1 if the value is the upper end of what is possible, -1 if it is the lower one. The ends
+ * move by -side slope m' - about s'/s, and apart by -s'/s; the rows are a Cholesky factor of the
+ * curvature by these. */
+static struct row censored_row(struct censored_terms terms, double slope, double sigma, int side,
+                               bool modelled)
+{
     double root = sqrt(fmax(terms.curvature, 0));
     struct row row = {.f = terms.loss, .weight = root * slope};
     row.residual = root > 0 ? side * (terms.hazard / root) : 0;
-    row.cross = modelled ? -root * r / sigma : 0;
+    if (!modelled || !(root > 0))
+        return row;
+    double mixed = terms.mixed / root, rest = terms.spread_curvature - mixed * mixed,
+           spread_root = sqrt(fmax(rest, 0));
+    row.cross = side * (root * terms.about + mixed) / sigma;
+    row.noise_weight = spread_root / sigma;
+    row.noise_residual =
+        spread_root > 0 ? -(terms.spread + mixed * terms.hazard / root) / spread_root : 0;
     return row;
 }
 
@@ -74,7 +94,8 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
     }
     int side = objective->measured.censored ? objective->measured.censored[i] : 0;
     if (side)
-        return censored_row(r, slope, sigma, side, modelled);
+        return censored_row(fit_objective_censored(objective, answer, i, r), slope, sigma, side,
+                            modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
     double root = fit_loss_root(curvature, loss->has_kink ? loss->tuning : 0, terms.weight,
                                 loss->location_information);
@@ -463,11 +484,10 @@ struct excess {
 };
 
 /* f = rho(r) + log s with r' = slope m' - r/s s': what the derivatives of r itself add if s is
- * modelled. */
-static struct excess by_noise(double slope_of_rho, double r, double slope, double sigma)
+ * modelled. by_scale: rho'(r) r. */
+static struct excess by_noise(double slope_of_rho, double by_scale, double slope, double sigma)
 {
-    return (struct excess){0, -slope_of_rho * slope / sigma,
-                           2 * slope_of_rho * r / (sigma * sigma)};
+    return (struct excess){0, -slope_of_rho * slope / sigma, 2 * by_scale / (sigma * sigma)};
 }
 
 static struct excess excess_at(const struct fit_objective *objective,
@@ -480,13 +500,17 @@ static struct excess excess_at(const struct fit_objective *objective,
     double r, root, value, sigma = fit_objective_sigma(objective, answer, i);
     bool censored = !fit_objective_plain(objective, answer, i, &r, &root, &value);
     double slope = loss->is_log ? root / answer->prediction[i] : root;
-    if (censored) { /* its row already has the second derivative by r */
-        int side = objective->measured.censored[i];
-        double hazard = fit_loss_censored(-side * r).hazard;
-        return modelled ? by_noise(side * hazard, r, slope, sigma) : (struct excess){0};
+    if (censored && !modelled) /* its row already has the second derivative by r */
+        return (struct excess){0};
+    if (censored) { /* and those by its ends */
+        struct censored_terms terms = fit_objective_censored(objective, answer, i, r);
+        return by_noise(objective->measured.censored[i] * terms.hazard,
+                        terms.spread - terms.hazard * terms.about, slope, sigma);
     }
     double bend = fit_loss_second(loss, r), rho_slope = fit_loss_at(loss, r).weight * r;
-    struct excess excess = modelled ? by_noise(rho_slope, r, slope, sigma) : (struct excess){0};
+    struct excess excess = {0};
+    if (modelled)
+        excess = by_noise(rho_slope, rho_slope * r, slope, sigma);
     excess.mm = (bend - loss->location_information) * slope * slope;
     if (modelled) {
         excess.ms -= bend * r * slope / sigma;

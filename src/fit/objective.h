@@ -1,5 +1,5 @@
 /* Computes the objective from predictions: a loss for every measurement (fit/loss.h), the
- * probability of the known side for censored ones, and priors. Everything else uses its value,
+ * probability of what is known for censored ones, and priors. Everything else uses its value,
  * gradient and rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
@@ -17,7 +17,7 @@ struct fit_prior_term {
 
 struct fit_objective {
     size_t n_row;
-    /* n_row; sigma, observable (the first one) and censored (none) may be NULL */
+    /* n_row; sigma, observable (the first one), censored and limit (none) may be NULL */
     struct measurements measured;
     bool has_noise;         /* the model has a noise function */
     bool is_plain;          /* fit_objective_is_plain; false is always right, and slower */
@@ -59,7 +59,8 @@ bool fit_objective_has_kinks(const struct fit_objective *objective);
 
 /* The sum over rows of rho(r), where r = (prediction - value)/s, or log(prediction/value)/s for
  * log-normal errors; for a likelihood + log(s) + the loss's constant (log-normal: + log(value)).
- * A censored row adds -log of the probability of its known side. The priors are added. Not
+ * A censored row adds -log of the probability of its known side, which ends at the row's limit
+ * if it has one. The priors are added. Not
  * finite after an overflow, or if a log-normal prediction is not positive: the caller checks. */
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer);
 /* After fit_objective_value: gradient[j] = d objective / d theta_j, n of them. */
@@ -78,7 +79,7 @@ void fit_objective_add_priors(const struct fit_objective *objective,
  * gradient. A'A is a curvature, never negative: Fisher's information for normal errors,
  * iteratively reweighted squares for the other losses (rows sqrt(rho'/r) m'/s), the observed
  * information of censored rows. A modelled standard deviation adds a row with its expected
- * information, except for censored rows, whose one row holds both; these rows come first, the
+ * information (censored rows: what their one row cannot hold); these rows come first, the
  * priors' rows last. Call this after fit_objective_value. The above is CURVATURE_ABOVE. With
  * CURVATURE_KINKS Laplace's second derivative is large at its kinks and almost zero elsewhere.
  * With CURVATURE_EXPECTED A'A is the information for standard errors, expected under the loss's
@@ -115,6 +116,10 @@ double fit_objective_sigma(const struct fit_objective *objective, const struct f
  * it). False: the row is censored. */
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer,
                          size_t i, double *r, double *weight, double *value);
+
+/* The loss of censored row i at its plain residual r. */
+struct censored_terms fit_objective_censored(const struct fit_objective *objective,
+                                             const struct fit_answer *answer, size_t i, double r);
 
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective,

@@ -90,7 +90,7 @@ static int64_t deadline_after(double seconds)
 static enum asked check_budgets(struct fit_asker *asker, size_t n, int64_t most_steps)
 {
     const struct fit_options *options = asker->options;
-    if (options->max_evaluations - asker->used.n_evaluation < (int64_t)n)
+    if (fit_work_left(options, &asker->used).n_evaluation < (int64_t)n)
         return fit_asker_end(asker, OUTCOME_budget,
                              "the budget of %" PRId64
                              " evaluations is used up (--max-evaluations)%s",
@@ -129,9 +129,8 @@ const char *fit_name_experiment(const struct fit_problem *problem, const struct 
                                 char name[FIT_NAME_SIZE])
 {
     name[0] = '\0';
-    if (problem->n_experiment > 1 && problem->experiment_id)
-        snprintf(name, FIT_NAME_SIZE,
-                 "experiment %.60s: ", problem->experiment_id[task - problem->task]);
+    if (problem->n_experiment > 1 && task->experiment.id)
+        snprintf(name, FIT_NAME_SIZE, "experiment %.60s: ", task->experiment.id);
     return name;
 }
 

@@ -169,7 +169,7 @@ static double log_above(const struct fit_prior *prior, double x)
 {
     switch (prior->kind) {
     case PRIOR_NORMAL:
-    case PRIOR_LOG_NORMAL: return isinf(x) ? -INFINITY : -fit_loss_censored(-x).loss;
+    case PRIOR_LOG_NORMAL: return isinf(x) ? -INFINITY : -fit_loss_censored(-x, INFINITY).loss;
     case PRIOR_LAPLACE: case PRIOR_LOG_LAPLACE: return log(0.5) - x;
     case PRIOR_CAUCHY: return log(atan2(1, x) / acos(-1.0));
     case PRIOR_RAYLEIGH: return -0.5 * x / prior->scale * (x / prior->scale);

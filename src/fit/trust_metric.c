@@ -1,5 +1,5 @@
-/* The trust region's metric, in which lengths have no units: the first radius, columns of zeros,
- * and what the lengths of columns alone tell of the decrease.
+/* The trust region's metric, in which lengths have no units; predicted decreases that need no
+ * factorisation; and how radius and reach follow the ratio of actual to predicted decrease.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
@@ -7,16 +7,17 @@
 
 #include <math.h>
 
-/* The reach's first part of the longest valid step. A slow growth of it leads badly determined
- * parameters, which must go far, along curved valleys: single fits of a reaction network took a
- * half more evaluations, and more of an oscillator's took many hundreds. */
+/* The reach's first part of the longest valid step. It must then grow fast: with a slow growth,
+ * badly determined parameters, which must go far, crept along curved valleys, and fits of a
+ * reaction network took half as many evaluations again. */
 static const double FIRST_PART = 0.125;
 
+/* The parameter's own size on the optimiser's scale: a factor of e where that is logarithmic. */
 static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
 {
     enum parameter_scale scale = model->asker->map.scale[j];
     return scale == SCALE_LOG     ? 1
-           : scale == SCALE_LOG10 ? 0.4342944819032518
+           : scale == SCALE_LOG10 ? 0.4342944819032518 /* log10(e) */
                                   : fabs(point->theta[j]);
 }
 
@@ -74,11 +75,13 @@ double trust_model_promise_steepest(struct trust_model *model, const struct fit_
     return part * (slope - 0.5 * part * curvature);
 }
 
+/* The numbers are MINPACK's (More, Garbow, Hillstrom 1980, lmder), but the first one. */
 double trust_radius_part(double slope, double decrease)
 {
+    static const double UNKNOWN = 0.25, LEAST = 0.1, MOST = 0.5;
     if (!isfinite(decrease))
-        return 0.25;
-    return decrease < 0 ? fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease))) : 0.5;
+        return UNKNOWN;
+    return decrease < 0 ? fmin(MOST, fmax(LEAST, 0.5 * slope / (slope + decrease))) : MOST;
 }
 
 struct trust_reach trust_reach_begin(bool is_near)

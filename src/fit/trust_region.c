@@ -358,7 +358,7 @@ static enum asked land(struct fit_search *search)
 static bool has_budget(const struct fit_search *search)
 {
     const struct fit_asker *asker = search->asker;
-    return asker->options->max_evaluations - asker->used.n_evaluation >= KEPT
+    return fit_work_left(asker->options, &asker->used).n_evaluation >= KEPT
            && 2 * asker->used.n_step <= asker->options->max_total_steps;
 }
 

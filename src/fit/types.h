@@ -22,11 +22,7 @@ enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 struct fit_problem {
     const struct model *model;
     size_t n_experiment;
-    const struct ode_task *task;  /* n_experiment, each with rows */
-    const char *const *experiment_id; /* n_experiment, for messages; NULL: there is one */
-    /* n_experiment + 1: those of experiment e are [first_substitute[e], ...[e + 1]) */
-    const size_t *first_substitute;
-    const struct substitute *substitute; /* NULL: there are none */
+    const struct ode_task *task;  /* n_experiment, each with rows; `steady` as in the dataset */
     const uint32_t *preequilibration; /* n_experiment: the one at whose steady state (its last
                                        * time) it begins, which itself begins as the model does;
                                        * or EXPERIMENT_NONE. NULL: all are that */
@@ -84,7 +80,8 @@ struct fit_options {
     int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */
     double confidence;          /* of its intervals and of profiles */
-    int64_t max_evaluations;    /* of the objective, per fit; each evaluates all experiments */
+    /* of the objective, per fit; each evaluates all experiments. 0, the default: none yet */
+    int64_t max_evaluations;
     int64_t max_steps;          /* integrator steps per evaluation of one experiment */
     int64_t max_total_steps;    /* integrator steps per fit, for each of its experiments */
     double max_seconds;         /* of computing per fit; infinity = none */
@@ -96,8 +93,8 @@ struct fit_options {
 
 #define FIT_OPTIONS_DEFAULT \
     {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \
-     .confidence = 0.95, .max_evaluations = 1000, .max_steps = 100000, \
-     .max_total_steps = 10000000, .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
+     .confidence = 0.95, .max_steps = 100000, .max_total_steps = 10000000, \
+     .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
 
 enum { FIT_SHARES = 16 };
 

@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/arena.h"
 #include "base/experiment.h"
 #include "base/option.h"
+#include "base/parameters.h"
 #include "base/terminal.h"
 #include "model/plugin.h"
 
@@ -34,19 +36,14 @@ enum status import_tables(const struct import_options *options, const struct mod
 /* Whether the model gives the rate or the duration that the dose leaves to it. */
 bool import_has_infusion(const struct model *model, const struct dose *dose);
 
-/* The parameters of the new file, n_parameter each, in the model's order. The words are
- * constants. */
+/* The parameters of the new file, in the model's order. Words but those of levels are constants. */
 struct import_parameters {
-    double *start, *lower, *upper;
-    const char **scale;
-    unsigned char *fixed;
-    double *from_model;          /* n_parameter x N_FROM_MODEL (problem_adopt.h) */
-    char **level;                /* n_level words of /parameters/level; NULL: the table has none */
-    size_t n_level;
+    /* all columns; level NULL: the table has none */
+    struct parameters is;
+    void *block;         /* its arrays */
+    struct arena levels; /* their words */
     /* the table has priors; the arrays then include the model's for parameters without one */
     bool has_prior;
-    const char **prior, **prior_on;
-    double *prior_number[4];     /* location, scale, lower, upper; NaN: none */
 };
 /* The parameters of `model` (the model itself, or widened by those that substitute others),
  * changed by the table --parameters and then by the other options. Zero-initialise. */

@@ -257,10 +257,6 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)
         return fault(nonmem, SS, error, "a record with this EVID gives no dose");
-    if (number[CENS] != 0 && !isnan(number[LIMIT]))
-        return fault(nonmem, LIMIT, error,
-                     "censoring to the interval between LIMIT and DV is not supported; with "
-                     "LIMIT left out, CENS means all values below DV (or above it)");
     if (!is_dose && (number[AMT] != 0 || number[RATE] != 0))
         return fault(nonmem, number[AMT] != 0 ? AMT : RATE, error,
                      "a record with this EVID gives no dose");
@@ -270,6 +266,12 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
                      "must be the number or the name of a state; states cannot be switched off");
     if (number[CENS] != 0 && fabs(number[CENS]) != 1)
         return fault(nonmem, CENS, error, "must be 0, 1 or -1");
+    bool is_measured = record->evid == 0 && number[MDV] == 0;
+    if (is_measured && number[CENS] != 0 && number[CENS] * (number[LIMIT] - number[DV]) >= 0)
+        return fault(nonmem, LIMIT, error,
+                     number[CENS] > 0 ? "must be below DV, which the measurement is below (CENS 1)"
+                                      : "must be above DV, which the measurement is above (CENS "
+                                        "-1)");
     return STATUS_OK;
 }
 
@@ -383,6 +385,7 @@ static enum status add_measurement(struct nonmem *nonmem, const struct record *r
     *row.time = record->number[TIME];
     *row.value = record->number[DV];
     *row.censored = (int8_t)record->number[CENS];
+    *row.limit = *row.censored ? record->number[LIMIT] : (double)NAN;
     /* The input has the value of this record until its time, that of the next one from then on. */
     bool is_backward = abi->n_input > 0 && !nonmem->options->locf;
     *row.side = nonmem->dosed ? 1 : is_backward ? -1 : 0;

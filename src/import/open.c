@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/id_table.h"
 #include "base/words.h"
+#include "import/notes.h"
 #include "import/well.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 /* A file's lines of fields. */
 struct line {
     char **field;
+    size_t n_field;     /* given */
     size_t n, n_filled; /* up to the last field that is not empty; those that are not */
     uint64_t number;
 };
@@ -24,6 +26,8 @@ struct sheet {
     struct line *line;
     size_t n, room;
     char delimiter;
+    /* lines that belong to no block, and rows of grids without fields for all columns */
+    struct csv_lines beside, cut;
 };
 
 /* The table that is made of a sheet. */
@@ -96,7 +100,7 @@ static bool add_line(struct sheet *sheet, const struct csv_reader *reader)
         return false;
     char *to = (char *)(field + n);
     struct line *line = &sheet->line[sheet->n++];
-    *line = (struct line){.field = field, .number = csv_line(reader)};
+    *line = (struct line){.field = field, .n_field = n, .number = csv_line(reader)};
     for (size_t i = 0; i < n; i++) {
         field[i] = to;
         to = stpcpy(to, csv_field(reader, i)) + 1;
@@ -156,6 +160,27 @@ static size_t time_column(const struct line *line)
     return CSV_NO_COLUMN;
 }
 
+static void count_line(struct csv_lines *lines, const struct line *line)
+{
+    if (line->n_filled > 0 && lines->n++ == 0)
+        lines->first = line->number;
+}
+
+/* Whether a line below the names of a block has no field behind the last of them. */
+static enum status check_width(const struct sheet *sheet, const struct line *line,
+                               const struct line *head, struct error *error)
+{
+    if (line->n <= head->n)
+        return STATUS_OK;
+    size_t j = head->n;
+    while (!*line->field[j])
+        j++;
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "%s:%" PRIu64 ": field %zu, '%.100s', lies behind the last of the %zu columns "
+                     "that line %" PRIu64 " names",
+                     sheet->path, line->number, j + 1, line->field[j], head->n, head->number);
+}
+
 /* A field: `before`, an underscore and the text, or without `before` the text. */
 static void put(const struct list *list, const char *before, const char *text, char end)
 {
@@ -197,17 +222,22 @@ struct layout {
     size_t n, room;
 };
 
-static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *at,
-                      const char *title)
+static enum status take_grid(struct layout *layout, struct sheet *sheet, size_t *at,
+                             const char *title, struct error *error)
 {
     const struct line *head = &sheet->line[*at];
     const char *corner = head->field[0], *plate = *corner ? title : "";
     uint32_t name = id_table_add(&layout->name, *corner ? corner : *title ? title : "layout");
     bool good = name != ID_NO_MEMORY;
+    enum status status = STATUS_OK;
     for (++*at; good && *at < sheet->n && sheet->line[*at].n > 0 &&
                 is_letters(sheet->line[*at].field[0]);
          ++*at) {
         const struct line *line = &sheet->line[*at];
+        if ((status = check_width(sheet, line, head, error)))
+            return status;
+        if (line->n_field < head->n)
+            count_line(&sheet->cut, line);
         for (size_t j = 1; good && j < head->n; j++) {
             char well[NAME_BYTES];
             snprintf(well, sizeof well, "%.3000s%s%s%zu", plate, *plate ? "_" : "",
@@ -220,22 +250,25 @@ static bool take_grid(struct layout *layout, const struct sheet *sheet, size_t *
                 layout->cell[layout->n++] = cell;
         }
     }
-    return good;
+    return good ? STATUS_OK : no_memory(sheet, error);
 }
 
-static bool take_grids(struct layout *layout, const struct sheet *sheet)
+static enum status take_grids(struct layout *layout, struct sheet *sheet, struct error *error)
 {
     const char *title = "";
-    bool good = true;
-    for (size_t i = 0; good && i < sheet->n;) {
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < sheet->n;) {
         if (is_grid(sheet, i)) {
-            good = take_grid(layout, sheet, &i, title);
+            status = take_grid(layout, sheet, &i, title, error);
             continue;
         }
-        title = is_title(&sheet->line[i]) ? title_of(&sheet->line[i]) : title;
+        if (is_title(&sheet->line[i]))
+            title = title_of(&sheet->line[i]);
+        else
+            count_line(&sheet->beside, &sheet->line[i]);
         i++;
     }
-    return good;
+    return status;
 }
 
 /* The cell of each well and name, and each well's last line. */
@@ -258,16 +291,17 @@ static enum status tabulate(const struct layout *layout, const struct sheet *she
     return STATUS_OK;
 }
 
-static enum status write_layout(const struct sheet *sheet, struct list *list, struct error *error)
+static enum status write_layout(struct sheet *sheet, struct list *list, struct error *error)
 {
     struct layout layout = {.cell = NULL};
     const char d = sheet->delimiter;
-    bool good = take_grids(&layout, sheet);
+    enum status status = take_grids(&layout, sheet, error);
     const size_t n = layout.name.n;
     const struct cell **at = calloc((size_t)layout.well.n * n + 1, sizeof *at);
     uint64_t *line = calloc((size_t)layout.well.n + 1, sizeof *line);
-    good = good && at && line;
-    enum status status = good ? tabulate(&layout, sheet, at, line, error) : STATUS_OK;
+    bool good = at && line;
+    if (good && !status)
+        status = tabulate(&layout, sheet, at, line, error);
     put(list, "", "dataset", n ? d : '\n');
     for (size_t c = 0; c < n; c++)
         put(list, "", layout.name.id[c], c + 1 < n ? d : '\n');
@@ -298,43 +332,103 @@ static bool has_most_wells(const struct line *head, size_t time)
     return 2 * n_well > n_named;
 }
 
-/* false: no memory. */
-static bool write_wells(const struct sheet *sheet, const struct stiffit_model *abi,
-                        struct list *list)
+/* A block of times: its line of names, and what they are of. */
+struct block {
+    const struct line *head; /* NULL: no block has begun */
+    size_t time;             /* column */
+    bool wells_only;
+    const char *observable, *plate;
+    struct id_table left_out; /* names that are no wells, said once in a sheet */
+};
+
+/* Begins a block: says which columns are not used. false: no memory. */
+static bool begin_block(struct block *block, const struct sheet *sheet, const struct line *line,
+                        const struct import_options *options)
 {
-    const struct line *head = NULL;
-    const char *observable = abi->observable_name[0], *plate = "";
+    bool good = true;
+    block->head = line;
+    block->time = time_column(line);
+    block->wells_only = has_most_wells(line, block->time);
+    for (size_t j = 0; good && j < line->n; j++) {
+        const char *name = line->field[j];
+        uint32_t n = block->left_out.n;
+        if (j == block->time || !*name || !block->wells_only || well_of(name))
+            continue;
+        good = id_table_add(&block->left_out, name) != ID_NO_MEMORY;
+        if (block->left_out.n > n)
+            import_say_unused_column(options, sheet->path, name, ": the others are wells");
+    }
+    return good;
+}
+
+/* The measurements of a row. */
+static enum status write_row(const struct sheet *sheet, const struct block *block,
+                             const struct line *line, struct list *list, struct error *error)
+{
     const char d = sheet->delimiter;
-    size_t time = 0;
-    bool wells_only = false, good = true;
+    const struct line *head = block->head;
+    enum status status = check_width(sheet, line, head, error);
+    if (!status && line->n_filled > 0 && line->n_field < head->n)
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s:%" PRIu64 ": there are %zu fields where line %" PRIu64 " names "
+                           "%zu columns",
+                           sheet->path, line->number, line->n_field, head->number, head->n);
+    for (size_t j = 0; !status && j < head->n && j < line->n; j++) {
+        const char *name = head->field[j],
+                   *time = block->time < line->n ? line->field[block->time] : "";
+        if (j == block->time || !*name || (block->wells_only && !well_of(name)) ||
+            !*line->field[j])
+            continue;
+        if (!put_from(list, line->number, block->plate, name, d) ||
+            !put_from(list, line->number, "", time, d) ||
+            !put_from(list, line->number, "", block->observable, d) ||
+            !put_from(list, line->number, "", line->field[j], '\n'))
+            status = no_memory(sheet, error);
+    }
+    return status;
+}
+
+static enum status write_wells(struct sheet *sheet, const struct stiffit_model *abi,
+                               const struct import_options *options, struct list *list,
+                               struct error *error)
+{
+    struct block block = {.observable = abi->observable_name[0], .plate = ""};
+    const char d = sheet->delimiter;
+    enum status status = STATUS_OK;
     fprintf(list->file, "dataset%ctime%cobservable%cvalue\n", d, d, d);
-    for (size_t i = 0; i < sheet->n; i++) {
+    for (size_t i = 0; !status && i < sheet->n; i++) {
         const struct line *line = &sheet->line[i];
         if (is_title(line)) {
             const char *title = title_of(line);
             bool is_observable =
                 words_find(title, abi->observable_name, abi->n_observable) >= 0;
-            observable = is_observable ? title : observable;
-            plate = is_observable ? plate : title;
-            head = NULL;
+            block.observable = is_observable ? title : block.observable;
+            block.plate = is_observable ? block.plate : title;
+            block.head = NULL;
         } else if (time_column(line) != CSV_NO_COLUMN) {
-            head = line;
-            time = time_column(line);
-            wells_only = has_most_wells(head, time);
-        }
-        if (!head || head == line)
-            continue;
-        for (size_t j = 0; good && j < head->n && j < line->n; j++) {
-            const char *name = head->field[j], *at = time < line->n ? line->field[time] : "";
-            if (j == time || !*name || (wells_only && !well_of(name)) || !*line->field[j])
-                continue;
-            good = put_from(list, line->number, plate, name, d) &&
-                   put_from(list, line->number, "", at, d) &&
-                   put_from(list, line->number, "", observable, d) &&
-                   put_from(list, line->number, "", line->field[j], '\n');
+            status = begin_block(&block, sheet, line, options) ? STATUS_OK
+                                                               : no_memory(sheet, error);
+        } else if (block.head) {
+            status = write_row(sheet, &block, line, list, error);
+        } else {
+            count_line(&sheet->beside, line);
         }
     }
-    return good;
+    id_table_fini(&block.left_out);
+    return status;
+}
+
+static void say_lines(const struct sheet *sheet, const struct import_options *options)
+{
+    const struct { const struct csv_lines *lines; const char *what;
+    } notes[] = {{&sheet->beside, "beside the blocks not used"},
+                 {&sheet->cut, "of a grid with fewer fields than columns: the wells behind them "
+                               "have none"}};
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (notes[i].lines->n)
+            options->say("note: %.300s: %llu line%s %s, the first is line %llu", sheet->path,
+                         (unsigned long long)notes[i].lines->n, plural(notes[i].lines->n),
+                         notes[i].what, (unsigned long long)notes[i].lines->first);
 }
 
 /* Whether the sheet has grids, or titles and several lines of names. */
@@ -360,26 +454,29 @@ static enum status check_wells(const struct sheet *sheet, const struct stiffit_m
                       words_find(title_of(line), abi->observable_name, abi->n_observable) >= 0);
         if (time_column(line) != CSV_NO_COLUMN && !any && !is_known)
             return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s: the model has %u observables: above each block of wells a line "
-                             "with the name of its observable is needed, such as '%s'",
-                             sheet->path, abi->n_observable, abi->observable_name[0]);
+                             "%s:%" PRIu64 ": the model has %u observables: above each block of "
+                             "wells a line with the name of its observable is needed, such as '%s'",
+                             sheet->path, line->number, abi->n_observable,
+                             abi->observable_name[0]);
     }
     return STATUS_OK;
 }
 
 /* The sheet as a list, which has its lines' numbers. */
-static enum status open_list(struct csv_reader **reader, const struct sheet *sheet,
+static enum status open_list(struct csv_reader **reader, struct sheet *sheet,
                              const struct csv_reader *lines, enum import_form form,
+                             const struct import_options *options,
                              const struct stiffit_model *abi, struct error *error)
 {
     char *text = NULL;
     size_t n = 0;
     struct list list = {open_memstream(&text, &n), sheet->delimiter, NULL, 0, 0};
-    enum status status = STATUS_OK;
-    if (!list.file || (form == FORM_WELLS && !write_wells(sheet, abi, &list)))
-        status = no_memory(sheet, error);
-    else if (form == FORM_LAYOUT)
-        status = write_layout(sheet, &list, error);
+    enum status status = list.file ? STATUS_OK : no_memory(sheet, error);
+    if (!status)
+        status = form == FORM_LAYOUT ? write_layout(sheet, &list, error)
+                                     : write_wells(sheet, abi, options, &list, error);
+    if (!status)
+        say_lines(sheet, options);
     if (list.file && fclose(list.file) != 0 && !status)
         status = no_memory(sheet, error);
     if (!status)
@@ -394,6 +491,7 @@ static enum status open_list(struct csv_reader **reader, const struct sheet *she
 
 /* A file that may have blocks. */
 static enum status open_text(struct csv_reader **reader, const char *path, enum import_form form,
+                             const struct import_options *options,
                              const struct stiffit_model *abi, bool *is_list, struct error *error)
 {
     struct csv_reader *lines = NULL;
@@ -410,7 +508,7 @@ static enum status open_text(struct csv_reader **reader, const char *path, enum 
     if (*is_list && !status && form == FORM_WELLS)
         status = check_wells(&sheet, abi, error);
     if (*is_list && !status)
-        status = open_list(reader, &sheet, lines, form, abi, error);
+        status = open_list(reader, &sheet, lines, form, options, abi, error);
     else if (!*is_list && status != STATUS_NO_MEMORY) /* says itself what is wrong */
         status = csv_open_text(reader, path, text, n, error);
     csv_close(lines);
@@ -437,7 +535,7 @@ enum status import_open(struct csv_reader **reader, const char *path, enum impor
     *reader = NULL;
     enum status status = form == FORM_TABLE
                              ? csv_open(reader, path, error)
-                             : open_text(reader, path, form, abi, &changed, error);
+                             : open_text(reader, path, form, options, abi, &changed, error);
     if (is_changed)
         *is_changed = changed;
     if (!status)

@@ -50,10 +50,13 @@ enum status import_own_begin(struct import_own *own, size_t n_dataset, struct er
     return own->value ? STATUS_OK : no_memory(own, error);
 }
 
-/* A plate called 007 is not the number 7. */
+/* A plate called 007 is not the number 7, and a bar code of 17 digits is none that a double has. */
 static bool is_code(const char *field)
 {
-    return field[0] == '0' && isdigit((unsigned char)field[1]);
+    double number;
+    bool is_whole = field[0] && strspn(field, "0123456789") == strlen(field);
+    return (field[0] == '0' && isdigit((unsigned char)field[1])) ||
+           (is_whole && csv_parse_double(field, &number) && number > OWN_MAX_WHOLE);
 }
 
 enum status import_own_take(struct import_own *own, size_t column, size_t dataset,

@@ -18,30 +18,35 @@ static const char *const prior_words[] = {"none", "normal", "log-normal", "lapla
 static const char *const on_words[] = {"natural", "optimizer"};
 #define COUNT(words) (sizeof(words) / sizeof *(words))
 
-enum {
-    NAME,
-    START,
-    LOWER,
-    UPPER,
-    SCALE,
-    FIXED,
-    LEVEL,
-    PRIOR,
-    PRIOR_ON,
-    LOCATION,
-    WIDTH,
-    FROM,
-    TO,
-    N_TABLE_COLUMN
-};
-static const char *const column_name[N_TABLE_COLUMN] =
-    {"parameter", "start",    "lower",          "upper",       "scale",       "fixed",      "level",
-     "prior",     "prior_on", "prior_location", "prior_scale", "prior_lower", "prior_upper"};
+/* The columns that the table may have; that of names is `parameter`. */
+#define COLUMNS (PARAMETER_ALL & ~(PARAMETER_BIT(unit) | PARAMETER_BIT(from_model)))
+
+static const char *column_name(int c)
+{
+    return c == PARAMETER_name ? "parameter" : parameter_columns[c].name;
+}
 
 struct table {
     struct csv_reader *reader;
-    size_t column[N_TABLE_COLUMN];
+    size_t column[N_PARAMETER_COLUMN];
 };
+
+/* Cells of the new parameters. */
+static double *number_of(const struct import_parameters *parameters, int column, size_t i)
+{
+    return parameters_cell(&parameters->is, (enum parameter_column)column, i);
+}
+
+static const char **text_of(const struct import_parameters *parameters,
+                            enum parameter_column column, size_t i)
+{
+    return parameters_cell(&parameters->is, column, i);
+}
+
+static uint8_t *fixed_of(const struct import_parameters *parameters)
+{
+    return parameters_cell(&parameters->is, PARAMETER_fixed, 0);
+}
 
 /* The word as it is in the list; NULL: it is not. */
 static const char *find_word(const char *word, const char *const *words, size_t n)
@@ -56,41 +61,43 @@ static enum status set_scales(struct import_parameters *parameters,
                               const struct import_options *options, const struct stiffit_model *abi,
                               struct error *error)
 {
-    for (size_t i = 0; i < options->scale.n; i++) {
+    enum status status = values_once(&options->scale, "scale", error);
+    for (size_t i = 0; !status && i < options->scale.n; i++) {
         size_t index;
         const char *word;
-        enum status status =
-            values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name,
-                        abi->n_parameter, &index, &word, error);
+        status = values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name,
+                             abi->n_parameter, &index, &word, error);
         if (status)
             return status;
-        parameters->scale[index] = find_word(word, scale_words, COUNT(scale_words));
-        if (!parameters->scale[index])
+        const char *scale = find_word(word, scale_words, COUNT(scale_words));
+        parameters_set_text(&parameters->is, PARAMETER_scale, index, scale);
+        if (!scale)
             return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10",
                              word);
     }
-    return STATUS_OK;
+    return status;
 }
 
 static enum status set_fixed(struct import_parameters *parameters,
                              const struct import_options *options, const struct stiffit_model *abi,
                              struct error *error)
 {
-    for (size_t i = 0; i < options->fix.n; i++) {
+    enum status status = values_once(&options->fix, "fix", error);
+    for (size_t i = 0; !status && i < options->fix.n; i++) {
         const struct option_list one = {.item = options->fix.item + i, .n = 1};
         size_t index;
-        enum status status =
+        status =
             strchr(options->fix.item[i], '=')
                 ? values_set(&one, "fix", "parameter", abi->parameter_name, abi->n_parameter,
-                             parameters->start, parameters->fixed, error)
+                             number_of(parameters, PARAMETER_start, 0), fixed_of(parameters), error)
                 : values_name(options->fix.item[i], "fix", "parameter", abi->parameter_name,
                               abi->n_parameter, &index, error);
         if (status)
             return status;
         if (!strchr(options->fix.item[i], '='))
-            parameters->fixed[index] = 1;
+            fixed_of(parameters)[index] = 1;
     }
-    return STATUS_OK;
+    return status;
 }
 
 enum status import_parameters_check(const struct import_parameters *parameters,
@@ -99,21 +106,21 @@ enum status import_parameters_check(const struct import_parameters *parameters,
 {
     for (size_t i = 0; i < abi->n_parameter; i++) {
         const char *name = abi->parameter_name[i];
-        if (parameters->lower[i] > parameters->upper[i])
+        if (parameters->is.lower[i] > parameters->is.upper[i])
             return error_set(error, STATUS_USAGE,
                              "parameter '%s': lower bound %.17g above upper bound %.17g", name,
-                             parameters->lower[i], parameters->upper[i]);
-        if (per_dataset && isnan(parameters->start[i]))
+                             parameters->is.lower[i], parameters->is.upper[i]);
+        if (per_dataset && isnan(parameters->is.start[i]))
             continue;
-        if (!isfinite(parameters->start[i]))
+        if (!isfinite(parameters->is.start[i]))
             return error_set(error, STATUS_USAGE,
                              "parameter '%s' has no start: give it with --start %s=VALUE", name,
                              name);
-        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) &&
-            !(parameters->lower[i] > 0) && !parameters->fixed[i])
+        if (strcmp(parameters->is.scale[i], "lin") && !(parameters->is.start[i] > 0) &&
+            !(parameters->is.lower[i] > 0) && !parameters->is.fixed[i])
             return error_set(error, STATUS_USAGE,
                              "parameter '%s': its start %.17g must be above 0 on scale %s", name,
-                             parameters->start[i], parameters->scale[i]);
+                             parameters->is.start[i], parameters->is.scale[i]);
     }
     return STATUS_OK;
 }
@@ -123,18 +130,24 @@ static enum status find_columns(struct table *table, const struct import_options
 {
     const char *path = options->parameters;
     const struct csv_reader *reader = table->reader;
-    for (int k = 0; k < N_TABLE_COLUMN; k++)
-        table->column[k] = csv_find_column(reader, column_name[k]);
-    if (table->column[NAME] == CSV_NO_COLUMN)
-        table->column[NAME] = csv_find_column(reader, "name");
-    if (table->column[NAME] == CSV_NO_COLUMN)
-        return csv_need_column(reader, column_name[NAME], &table->column[NAME], error);
+    const char *known[N_PARAMETER_COLUMN];
+    size_t n_known = 0;
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++) {
+        const bool is_known = COLUMNS >> c & 1;
+        table->column[c] = is_known ? csv_find_column(reader, column_name(c)) : CSV_NO_COLUMN;
+        if (is_known)
+            known[n_known++] = column_name(c);
+    }
+    if (table->column[PARAMETER_name] == CSV_NO_COLUMN)
+        table->column[PARAMETER_name] = csv_find_column(reader, "name");
+    if (table->column[PARAMETER_name] == CSV_NO_COLUMN)
+        return csv_need_column(reader, column_name(PARAMETER_name), &table->column[PARAMETER_name],
+                               error);
     for (size_t j = 0; j < csv_n_column(reader); j++) {
         bool used = false;
-        for (int k = 0; k < N_TABLE_COLUMN; k++)
-            used = used || table->column[k] == j;
-        const char *near =
-            used ? NULL : nearest_name(csv_column_name(reader, j), column_name, N_TABLE_COLUMN);
+        for (int c = 0; c < N_PARAMETER_COLUMN; c++)
+            used = used || table->column[c] == j;
+        const char *near = used ? NULL : nearest_name(csv_column_name(reader, j), known, n_known);
         if (near) /* a prior with a misspelt name must not be ignored */
             return error_set(error, STATUS_BAD_PROBLEM,
                              "%s: unknown column '%.100s'; did you mean '%s'?", path,
@@ -178,27 +191,27 @@ static enum status take_word(const struct table *table, int which, const char *c
 static enum status take_prior(const struct table *table, struct import_parameters *parameters,
                               size_t i, struct error *error)
 {
-    static const int columns[] = {LOCATION, WIDTH, FROM, TO};
-    const char *kind = NULL;
-    const char *on = NULL;
-    double number[4] = {NAN, NAN, NAN, NAN};
+    const char *kind = NULL, *on = NULL;
+    double number[N_PRIOR_NUMBER] = {NAN, NAN, NAN, NAN};
     bool is_more = false;
-    enum status status = take_word(table, PRIOR, prior_words, COUNT(prior_words), &kind, error);
+    enum status status =
+        take_word(table, PARAMETER_prior, prior_words, COUNT(prior_words), &kind, error);
     if (!status)
-        status = take_word(table, PRIOR_ON, on_words, COUNT(on_words), &on, error);
-    for (int k = 0; k < 4 && !status; k++) {
-        status = take_number(table, columns[k], &number[k], error);
+        status = take_word(table, PARAMETER_prior_on, on_words, COUNT(on_words), &on, error);
+    for (int k = 0; k < N_PRIOR_NUMBER && !status; k++) {
+        status = take_number(table, PARAMETER_PRIORS + k, &number[k], error);
         is_more = is_more || !isnan(number[k]);
     }
     if (!status && !kind && (on || is_more))
-        return csv_fault(table->reader, table->column[NAME], error,
+        return csv_fault(table->reader, table->column[PARAMETER_name], error,
                          "its prior needs a kind, in a column 'prior'");
     if (status || !kind)
         return status;
-    parameters->prior[i] = kind;
-    parameters->prior_on[i] = on ? on : on_words[0];
-    for (int k = 0; k < 4; k++)
-        parameters->prior_number[k][i] = number[k];
+    parameters_set_text(&parameters->is, PARAMETER_prior, i, kind);
+    parameters_set_text(&parameters->is, PARAMETER_prior_on, i, on ? on : on_words[0]);
+    for (int k = 0; k < N_PRIOR_NUMBER; k++)
+        parameters_set(&parameters->is, (enum parameter_column)(PARAMETER_PRIORS + k), i,
+                       number[k]);
     return STATUS_OK;
 }
 
@@ -206,52 +219,42 @@ static enum status take_prior(const struct table *table, struct import_parameter
 static enum status take_level(const struct table *table, struct import_parameters *parameters,
                               size_t i, struct error *error)
 {
-    const char *word = parameters->level ? csv_field(table->reader, table->column[LEVEL]) : "";
+    const char *word =
+        parameters->is.level ? csv_field(table->reader, table->column[PARAMETER_level]) : "";
     if (!*word)
         return STATUS_OK;
-    free(parameters->level[i]);
-    parameters->level[i] = strdup(word);
-    return parameters->level[i] ? STATUS_OK
-                                : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
-}
-
-/* All are "dataset" at first. */
-static enum status begin_levels(struct import_parameters *parameters, size_t n, struct error *error)
-{
-    parameters->level = calloc(n + 1, sizeof *parameters->level);
-    bool is_good = parameters->level != NULL;
-    for (parameters->n_level = 0; is_good && parameters->n_level < n; parameters->n_level++)
-        is_good = (parameters->level[parameters->n_level] = strdup("dataset")) != NULL;
-    return is_good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
+    const char *kept = *text_of(parameters, PARAMETER_level, i) = arena_strdup(&parameters->levels,
+                                                                               word);
+    return kept ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
 }
 
 static enum status take_row(const struct table *table, struct import_parameters *parameters,
                             const struct stiffit_model *abi, unsigned char *seen,
                             struct error *error)
 {
-    const char *name = csv_field(table->reader, table->column[NAME]);
+    const size_t name_column = table->column[PARAMETER_name];
+    const char *name = csv_field(table->reader, name_column);
     char hint[NEAREST_HINT];
     double fixed = 0;
     int i = words_find(name, abi->parameter_name, abi->n_parameter);
     if (i < 0)
-        return csv_fault(table->reader, table->column[NAME], error,
+        return csv_fault(table->reader, name_column, error,
                          "the model has no parameter '%.100s'%s", name,
                          nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name,
                                       abi->n_parameter));
     if (seen[i]++)
-        return csv_fault(table->reader, table->column[NAME], error,
-                         "parameter '%.100s' appears twice", name);
-    enum status status = take_number(table, START, &parameters->start[i], error);
+        return csv_fault(table->reader, name_column, error, "parameter '%.100s' appears twice",
+                         name);
+    enum status status = STATUS_OK;
+    for (int c = 0; c < PARAMETER_prior && !status; c++)
+        if (COLUMNS >> c & 1 && parameter_columns[c].kind == COLUMN_DOUBLE)
+            status = take_number(table, c, number_of(parameters, c, (size_t)i), error);
     if (!status)
-        status = take_number(table, LOWER, &parameters->lower[i], error);
+        status = take_number(table, PARAMETER_fixed, &fixed, error);
     if (!status)
-        status = take_number(table, UPPER, &parameters->upper[i], error);
-    if (!status)
-        status = take_number(table, FIXED, &fixed, error);
-    if (!status)
-        status =
-            take_word(table, SCALE, scale_words, COUNT(scale_words), &parameters->scale[i], error);
-    parameters->fixed[i] = fixed != 0;
+        status = take_word(table, PARAMETER_scale, scale_words, COUNT(scale_words),
+                           text_of(parameters, PARAMETER_scale, (size_t)i), error);
+    fixed_of(parameters)[i] = fixed != 0;
     if (!status)
         status = take_level(table, parameters, (size_t)i, error);
     return status ? status : take_prior(table, parameters, (size_t)i, error);
@@ -269,10 +272,10 @@ static enum status read_table(struct import_parameters *parameters,
                                           "out of memory for %u parameters", abi->n_parameter);
     if (!status)
         status = find_columns(&table, options, error);
-    if (!status && table.column[LEVEL] != CSV_NO_COLUMN)
-        status = begin_levels(parameters, abi->n_parameter, error);
-    for (int k = PRIOR; k < N_TABLE_COLUMN && !status; k++)
-        parameters->has_prior = parameters->has_prior || table.column[k] != CSV_NO_COLUMN;
+    if (!status && table.column[PARAMETER_level] == CSV_NO_COLUMN)
+        parameters->is.level = NULL;
+    for (int c = PARAMETER_prior; c < N_PARAMETER_COLUMN && !status; c++)
+        parameters->has_prior = parameters->has_prior || table.column[c] != CSV_NO_COLUMN;
     while (!status) {
         status = csv_next(table.reader, &more, error);
         if (status || !more)
@@ -290,13 +293,13 @@ static enum status check_kept_priors(const struct import_parameters *parameters,
 {
     for (size_t i = 0; parameters->has_prior && abi->parameter_prior && i < abi->n_parameter; i++) {
         const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
-        bool is_kept = parameters->prior[i] == abi->parameter_prior[i];
-        if (is_kept && !strcmp(parameters->prior_on[i], "optimizer") &&
-            strcmp(parameters->scale[i], scale))
+        bool is_kept = parameters->is.prior[i] == abi->parameter_prior[i];
+        if (is_kept && !strcmp(parameters->is.prior_on[i], "optimizer") &&
+            strcmp(parameters->is.scale[i], scale))
             return error_set(error, STATUS_USAGE,
                              "parameter '%s': the model's prior refers to scale %s, but the scale "
                              "here is %s: keep the scale, or give the parameter a new prior",
-                             abi->parameter_name[i], scale, parameters->scale[i]);
+                             abi->parameter_name[i], scale, parameters->is.scale[i]);
     }
     return STATUS_OK;
 }
@@ -304,31 +307,24 @@ static enum status check_kept_priors(const struct import_parameters *parameters,
 static enum status take_model(struct import_parameters *parameters, const struct stiffit_model *abi,
                               struct error *error)
 {
-    const double *const prior_number[] = {abi->parameter_prior_location, abi->parameter_prior_scale,
-                                          abi->parameter_prior_lower, abi->parameter_prior_upper};
+    const struct parameters model = parameters_of_model(abi, PARAMETER_ALL);
+    struct parameters *is = &parameters->is;
     size_t n = abi->n_parameter;
-    parameters->start = malloc((7 + N_FROM_MODEL) * n * sizeof(double));
-    parameters->scale = malloc(3 * n * sizeof(char *));
-    parameters->fixed = calloc(n, 1);
-    if (!parameters->start || !parameters->scale || !parameters->fixed)
+    if (!(parameters->block = calloc(parameters_bytes(n), 1)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
-    parameters->lower = parameters->start + n;
-    parameters->upper = parameters->lower + n;
-    parameters->prior = parameters->scale + n;
-    parameters->prior_on = parameters->prior + n;
-    for (size_t k = 0; k < 4; k++)
-        parameters->prior_number[k] = parameters->upper + (k + 1) * n;
-    parameters->from_model = parameters->prior_number[3] + n;
+    *is = parameters_place(n, parameters->block);
     for (size_t i = 0; i < n; i++) {
-        parameters->start[i] = parameters->lower[i] = parameters->upper[i] = NAN;
-        parameters->scale[i] = NULL;
-        parameters->prior[i] = abi->parameter_prior ? abi->parameter_prior[i] : prior_words[0];
-        parameters->prior_on[i] = abi->parameter_prior && abi->parameter_prior_on
-                                      ? abi->parameter_prior_on[i]
-                                      : on_words[0];
-        for (size_t k = 0; k < 4; k++)
-            parameters->prior_number[k][i] =
-                abi->parameter_prior && prior_number[k] ? prior_number[k][i] : (double)NAN;
+        for (int c = PARAMETER_start; c <= PARAMETER_upper; c++)
+            parameters_set(is, (enum parameter_column)c, i, NAN);
+        parameters_set_text(is, PARAMETER_name, i, model.name[i]);
+        parameters_set_text(is, PARAMETER_level, i, "dataset");
+        parameters_set_text(is, PARAMETER_prior, i, model.prior ? model.prior[i] : prior_words[0]);
+        parameters_set_text(is, PARAMETER_prior_on, i,
+                            model.prior && model.prior_on ? model.prior_on[i] : on_words[0]);
+        for (int c = PARAMETER_PRIORS; c < N_PARAMETER_COLUMN; c++) {
+            const double *number = parameters_cell(&model, (enum parameter_column)c, i);
+            *number_of(parameters, c, i) = model.prior && number ? *number : (double)NAN;
+        }
     }
     return STATUS_OK;
 }
@@ -343,9 +339,11 @@ static void fill_from_model(struct import_parameters *parameters, const struct s
         const double model[3] = {abi->parameter_start ? abi->parameter_start[i] : (double)NAN,
                                  abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY,
                                  abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY};
-        double *from_model = parameters->from_model + i * N_FROM_MODEL;
-        double *const value[3] = {parameters->start + i, parameters->lower + i,
-                                  parameters->upper + i};
+        double *from_model = number_of(parameters, PARAMETER_from_model, i);
+        const char **own_scale = text_of(parameters, PARAMETER_scale, i);
+        double *const value[3] = {number_of(parameters, PARAMETER_start, i),
+                                  number_of(parameters, PARAMETER_lower, i),
+                                  number_of(parameters, PARAMETER_upper, i)};
         bool is_own =
             words_find(abi->parameter_name[i], itself->parameter_name, itself->n_parameter) < 0;
         for (int k = 0; k < 3; k++) {
@@ -354,8 +352,8 @@ static void fill_from_model(struct import_parameters *parameters, const struct s
         }
         const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
         from_model[FROM_MODEL_SCALE] =
-            parameters->scale[i] || is_own ? (double)NAN : problem_scale_number(scale);
-        parameters->scale[i] = parameters->scale[i] ? parameters->scale[i] : scale;
+            *own_scale || is_own ? (double)NAN : problem_scale_number(scale);
+        *own_scale = *own_scale ? *own_scale : scale;
     }
 }
 
@@ -368,22 +366,25 @@ enum status import_parameters_choose(struct import_parameters *parameters,
     enum status status = take_model(parameters, abi, error);
     if (!status && options->parameters)
         status = read_table(parameters, options, abi, error);
+    if (!options->parameters)
+        parameters->is.level = NULL;
     if (status)
         return status;
-    const struct { const struct option_list *list; const char *option; double *out; } changes[] = {
-        {&options->start, "start", parameters->start},
-        {&options->lower, "lower", parameters->lower},
-        {&options->upper, "upper", parameters->upper}};
+    const struct { const struct option_list *list; enum parameter_column column; } changes[] = {
+        {&options->start, PARAMETER_start},
+        {&options->lower, PARAMETER_lower},
+        {&options->upper, PARAMETER_upper}};
     for (size_t k = 0; !status && k < sizeof changes / sizeof *changes; k++)
-        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name,
-                            abi->n_parameter, changes[k].out, NULL, error);
+        status = values_set(changes[k].list, parameter_columns[changes[k].column].name, "parameter",
+                            abi->parameter_name, abi->n_parameter,
+                            number_of(parameters, changes[k].column, 0), NULL, error);
     if (!status)
         status = set_scales(parameters, options, abi, error);
     if (!status)
         status = set_fixed(parameters, options, abi, error);
     fill_from_model(parameters, abi, &itself->abi);
     if (!options->measurements)
-        memset(parameters->fixed, 1, abi->n_parameter);
+        memset(fixed_of(parameters), 1, abi->n_parameter);
     if (!status)
         status = check_kept_priors(parameters, abi, error);
     return status ? status
@@ -392,11 +393,7 @@ enum status import_parameters_choose(struct import_parameters *parameters,
 
 void import_parameters_fini(struct import_parameters *parameters)
 {
-    free(parameters->start);
-    free(parameters->scale);
-    free(parameters->fixed);
-    for (size_t i = 0; i < parameters->n_level; i++)
-        free(parameters->level[i]);
-    free(parameters->level);
+    free(parameters->block);
+    arena_fini(&parameters->levels);
     memset(parameters, 0, sizeof *parameters);
 }

@@ -42,22 +42,26 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
             uint32_t e = order[k], source = subjects->steady ? subjects->steady[e] : ID_NONE;
             struct problem_dataset dataset = {
                 .id = k == first[d] ? owners->dataset.id[d] : NULL,
-                .experiment_id = import_experiment_id(owners, e),
-                .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
-                .t0 = subjects->t0[e],
-                .covariate = subjects->covariate + e * subjects->n_covariate,
-                .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
-                .fixed = subjects->has_fixed ? subjects->fixed + d * subjects->n_parameter : NULL,
+                .experiment =
+                    {.id = import_experiment_id(owners, e),
+                     .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
+                     .t0 = subjects->t0[e],
+                     .covariate = subjects->covariate + e * subjects->n_covariate,
+                     .input = happenings->input + e * model->abi.n_input,
+                     .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
+                     .substitute = substitutes->sorted + substitutes->first[e]},
+                .parameters = {.start = subjects->has_start
+                                            ? subjects->start + d * subjects->n_parameter : NULL,
+                               .fixed = subjects->has_fixed
+                                            ? subjects->fixed + d * subjects->n_parameter : NULL},
                 .own = subjects->own.value
                            ? subjects->own.value + d * subjects->own.column.n
                            : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
-                .measured = measurements_from(&rows->measured, contents->first[e]),
-                .input = happenings->input + e * model->abi.n_input,
-                .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
-                .substitute = substitutes->sorted + substitutes->first[e]};
-            dataset.dose = import_happenings_of(happenings, RECORD_DOSE, e, &dataset.n_dose);
-            dataset.call = import_happenings_of(happenings, RECORD_CALL, e, &dataset.n_call);
+                .measured = measurements_from(&rows->measured, contents->first[e])};
+            struct experiment *is = &dataset.experiment;
+            is->dose = import_happenings_of(happenings, RECORD_DOSE, e, &is->n_dose);
+            is->call = import_happenings_of(happenings, RECORD_CALL, e, &is->n_call);
             status = problem_writer_add(writer, &dataset, error);
         }
     free(order);
@@ -76,12 +80,12 @@ static enum status choose_errors(const struct import_options *options,
                          abi->n_observable);
     for (uint32_t k = 0; *words && k < abi->n_observable; k++)
         (*words)[k] = error_kind_default;
-    for (size_t i = 0; i < options->error.n; i++) {
+    enum status status = values_once(&options->error, "error", error);
+    for (size_t i = 0; !status && i < options->error.n; i++) {
         size_t index;
         const char *word;
-        enum status status =
-            values_find(options->error.item[i], "error", "observable", abi->observable_name,
-                        abi->n_observable, &index, &word, error);
+        status = values_find(options->error.item[i], "error", "observable", abi->observable_name,
+                             abi->n_observable, &index, &word, error);
         if (status)
             return status;
         int kind = error_kind_of(word);
@@ -90,7 +94,7 @@ static enum status choose_errors(const struct import_options *options,
                              "--error: '%.100s' is not one of " ERROR_WORDS ", default", word);
         (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
     }
-    return STATUS_OK;
+    return status;
 }
 
 /* Reads the written file as a run does, before it gets its name: what a run would complain about is
@@ -156,22 +160,9 @@ static enum status write_problem(const struct import_options *options, const cha
     struct problem_writer *writer = NULL;
     const char *written;
     struct problem_header header = {
-        .parameters =
-            {.n = abi->n_parameter,
-             .name = abi->parameter_name,
-             .start = subjects->has_start ? NULL : parameters->start,
-             .lower = parameters->lower,
-             .upper = parameters->upper,
-             .start_per_dataset = subjects->has_start,
-             .fixed_per_dataset = subjects->has_fixed,
-             .scale = parameters->scale,
-             .fixed = parameters->fixed,
-             .level = (const char *const *)parameters->level,
-             .from_model = parameters->from_model,
-             .prior = parameters->has_prior ? parameters->prior : NULL,
-             .prior_on = parameters->prior_on,
-             .prior_number = {parameters->prior_number[0], parameters->prior_number[1],
-                              parameters->prior_number[2], parameters->prior_number[3]}},
+        .parameters = parameters->is,
+        .by_dataset = (subjects->has_start ? PARAMETER_BIT(start) : 0) |
+                      (subjects->has_fixed ? PARAMETER_BIT(fixed) : 0),
         .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name,
         .column = subjects->own.column,
@@ -190,6 +181,9 @@ static enum status write_problem(const struct import_options *options, const cha
         .n_substituted = model->abi.n_parameter,
         .substituted_name = model->abi.parameter_name,
         .line_file = line_file(options->measurements)};
+    header.parameters.unit = NULL;
+    if (!parameters->has_prior)
+        header.parameters.prior = NULL;
     enum status status =
         plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
@@ -258,7 +252,7 @@ static enum status read_contents(struct contents *contents, const struct import_
         parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
     if (!status && !options->nonmem)
         status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide,
-                                      parameters->start, parameters->fixed, error);
+                                      parameters->is.start, parameters->is.fixed, error);
     const double *t0 = contents->subjects.t0;
     if (!status)
         status = import_substitutes_sort(substitutes, options->substitutes, t0,
@@ -301,7 +295,7 @@ enum status import_tables(const struct import_options *asked, const struct model
     bool id_found = false;
     struct import_options with = *asked, *options = &with;
     with.id_found = &id_found;
-    struct import_parameters parameters = {.start = NULL};
+    struct import_parameters parameters = {.block = NULL};
     struct contents contents = {.first = NULL};
     const char **error_words = NULL;
     enum status status = choose_errors(options, &model->abi, &error_words, error);

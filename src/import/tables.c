@@ -18,7 +18,7 @@ struct measurement_columns {
     struct import_owner_columns owner;
     size_t of[N_MEASUREMENT];
     uint32_t n_observable;
-    /* `of` with an observable's value, sigma and censored; free it */
+    /* `of` with an observable's value, sigma, censored and limit; free it */
     size_t (*wide)[N_MEASUREMENT];
     /* with --datasets-in-columns the owner of each column, or ID_NONE; NULL: without; free it */
     uint32_t *well;
@@ -41,14 +41,15 @@ static enum status refuse_nonmem(const struct csv_reader *reader, const char *pa
 }
 
 /* Without a column 'value', a column named like an observable tells the wide form: "y",
- * "sigma_y", "censored_y". */
+ * "sigma_y", "censored_y", "limit_y". */
 static enum status find_wide(const struct csv_reader *reader, const struct model *model,
                              struct measurement_columns *columns, struct error *error)
 {
     static const struct { int column; const char *prefix;
     } parts[] = {{MEASUREMENT_value, ""},
                  {MEASUREMENT_sigma, "sigma_"},
-                 {MEASUREMENT_censored, "censored_"}};
+                 {MEASUREMENT_censored, "censored_"},
+                 {MEASUREMENT_limit, "limit_"}};
     uint32_t n_observable = model->abi.n_observable, n_found = 0;
     char name[NAME_BYTES + 20];
     if (csv_find_column(reader, "value") != CSV_NO_COLUMN)
@@ -247,6 +248,15 @@ static void check_row(const struct csv_reader *reader, const size_t of[N_MEASURE
     if (*row->sigma <= 0 || isinf(*row->sigma))
         import_faults_add(faults, reader, of[MEASUREMENT_sigma],
                           "sigma must be above 0 (leave it empty if it is not known)");
+    if (*row->limit == *row->value)
+        import_faults_add(faults, reader, of[MEASUREMENT_limit],
+                          "the limit is the value: a value that is known is not censored");
+    if (*row->censored * (*row->limit - *row->value) > 0)
+        import_faults_add(faults, reader, of[MEASUREMENT_limit],
+                          *row->censored > 0 ? "the limit is above the value, but the measurement "
+                                               "lies below it (censored 1)"
+                                             : "the limit is below the value, but the measurement "
+                                               "lies above it (censored -1)");
 }
 
 static enum status check_value(const struct csv_reader *reader, size_t column, struct error *error)
@@ -330,6 +340,8 @@ static enum status read_measurement(const struct csv_reader *reader, const size_
         return status;
     if (observable != UINT32_MAX)
         *row.observable = observable;
+    if (!*row.censored)
+        *row.limit = NAN; /* some programs give each row one */
     check_row(reader, of, &row, &rows->faults);
     import_rows_end(rows, owner);
     return STATUS_OK;
@@ -384,6 +396,37 @@ static enum status read_row(const struct csv_reader *reader,
     return status;
 }
 
+/* Ids that mean one well, "A1" and "A01", are two datasets: that is said. */
+static enum status say_twins(const struct id_table *dataset, const struct import_options *options,
+                             struct error *error)
+{
+    struct id_table seen = {.n = 0};
+    uint32_t *first = malloc((dataset->n + 1) * sizeof *first);
+    uint32_t n = 0, one = 0, other = 0;
+    bool good = first != NULL;
+    for (uint32_t d = 0; good && d < dataset->n; d++) {
+        char *name = well_plain_name(dataset->id[d]);
+        uint32_t at = name ? id_table_add(&seen, name) : ID_NO_MEMORY;
+        free(name);
+        good = at != ID_NO_MEMORY;
+        if (good && at == d - n) {
+            first[at] = d;
+        } else if (good && n++ == 0) {
+            one = first[at];
+            other = d;
+        }
+    }
+    if (good && n)
+        options->say("note: %.300s: '%.100s' and '%.100s' are two datasets, though they name one "
+                     "well%s",
+                     options->measurements, dataset->id[one], dataset->id[other],
+                     n > 1 ? "; and others" : "");
+    free(first);
+    id_table_fini(&seen);
+    return good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets",
+                                        dataset->n);
+}
+
 enum status import_measurements(struct import_rows *rows, const struct import_options *options,
                                 const struct model *model, struct error *error)
 {
@@ -430,7 +473,7 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM,
                            "%s: there are no measurements below its header", path);
-    return status;
+    return status ? status : say_twins(&rows->owners.dataset, options, error);
 }
 
 enum status import_sort(struct import_rows *rows, size_t **first, struct error *error)

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,22 @@ static inline const char *well_of(const char *name)
                    digits - letters <= 2 && is_behind
                ? letters
                : NULL;
+}
+
+/* The name with its well written in one way, "A01" as "A1"; other names as they are. NULL: no
+ * memory. */
+static inline char *well_plain_name(const char *name)
+{
+    const char *well = well_of(name);
+    char *plain = strdup(name), *at = plain ? plain + strlen(plain) : NULL;
+    if (!plain || !well)
+        return plain;
+    const char *digits = well + strcspn(well, "0123456789");
+    at = plain + (well - name);
+    for (; well < digits; well++)
+        *at++ = (char)toupper((unsigned char)*well);
+    strcpy(at, digits + (digits[0] == '0' && digits[1]));
+    return plain;
 }
 
 /* Whether a name means the dataset: the same well ("A1" is "A01") of the same plate, or of any

@@ -21,13 +21,14 @@ struct csv_reader {
     char *path;
     char delimiter;      /* 0 before the header is read */
     bool is_ragged;      /* rows may leave out empty fields at their ends */
-    uint64_t line, next_line, latin1_line;
+    uint64_t line, next_line, latin1_line; /* latin1_line: the first one; 0: none */
     struct csv_lines comments;
     char first;          /* the row's first character */
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
+    /* the row below a comment that turned out to be the header: it is read next; row NULL: none */
     struct held {
-        char *row;       /* read already: the next row; NULL: none */
+        char *row;
         size_t n_row;
         uint64_t line, next_line;
     } held;
@@ -41,12 +42,15 @@ struct csv_reader {
     } *sorted;           /* n_column: by name whatever its case, then by name */
     const char *const *missing; /* n_missing items, each one or more words */
     size_t n_missing;
-    size_t *joined;      /* n_joined columns whose fields make the last one */
+    char *text;          /* of a table in memory */
+    /* csv_join: n_joined columns whose fields, with `between` between them, make the last one */
+    size_t *joined;
     size_t n_joined;
-    char *joined_text, *text; /* text: of a table in memory */
+    char *joined_text;
     char between;
+    /* csv_set_origin: the line of each field of the n_row rows; NULL: the rows are the file's */
     struct origin {
-        uint64_t *line; /* of each field of the n_row rows; NULL: the rows are the file's */
+        uint64_t *line;
         size_t row, n_row;
     } origin;
     struct decimals {

@@ -73,6 +73,9 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
  * threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record,
                  struct error *error);
+/* The same by dataset and task, of a journal that has an identity. */
+bool journal_get_task(struct journal_reader *reader, uint64_t dataset, uint32_t task,
+                      struct fit_record *record, struct error *error);
 /* What journal_keep has kept of this type; free() it. NULL: there is none, it cannot be read, or
  * out of memory. */
 unsigned char *journal_kept(struct journal_reader *reader, enum frame_type type, uint32_t *number,

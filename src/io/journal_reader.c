@@ -599,6 +599,12 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
     return true;
 }
 
+bool journal_get_task(struct journal_reader *reader, uint64_t dataset, uint32_t task,
+                      struct fit_record *record, struct error *error)
+{
+    return journal_get(reader, identity_fit(&reader->identity, dataset, task), record, error);
+}
+
 unsigned char *journal_kept(struct journal_reader *reader, enum frame_type type, uint32_t *number,
                             size_t *n)
 {

@@ -144,6 +144,11 @@ enum status own_reader_column(const struct own_reader *reader, size_t column, ui
     for (size_t i = 0; !status && i < n; i++) {
         struct own_value *value = &out[i * stride];
         *value = (struct own_value){is_text ? (double)NAN : number[i], is_text ? text[i] : NULL};
+        if (file->class == HDF5_INTEGER && fabs(number[i]) > OWN_MAX_WHOLE)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: %s row %" PRIu64 ": whole numbers beyond 2^53 would be rounded; "
+                             "store the column as strings",
+                             file->file->path, file->path, first + i);
         if (!is_text || !text[i] || utf8_is_valid(text[i]))
             continue;
         char *converted = arena_alloc(arena, 2 * strlen(text[i]) + 1);

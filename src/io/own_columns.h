@@ -12,6 +12,8 @@ enum {
     OWN_MAX_NAME = 200,
     OWN_MAX_TEXT = 1 << 16
 };
+/* Larger whole numbers, such as bar codes, are texts: a double would round them. */
+#define OWN_MAX_WHOLE 0x1p53
 
 /* Makes a name one that a column of a file can have, but for its length. */
 void own_name_as_link(char *name);

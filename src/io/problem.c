@@ -19,7 +19,7 @@ static void open_attribute(struct problem *problem, const char *group, const cha
     struct error fault = {0};
     if (hdf5_attribute_text(&problem->file, group, name, &text, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
-    *kept = text ? problem_strdup(problem, text) : NULL;
+    *kept = text ? arena_strdup(&problem->arena, text) : NULL;
     free(text);
 }
 
@@ -34,7 +34,7 @@ static void read_plugin_bytes(struct problem *problem)
                    "/model/plugin: must be one row of at least 1 and at most %d bytes",
                    PROBLEM_MAX_PLUGIN);
     } else {
-        unsigned char *bytes = problem_alloc(problem, column.n_row, 1);
+        unsigned char *bytes = arena_calloc(&problem->arena, column.n_row, 1);
         if (bytes && hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         problem->info.model.bytes = bytes;
@@ -90,37 +90,36 @@ static void open_model(struct problem *problem)
     }
 }
 
+static void check_length(struct problem *problem, enum parameter_column column)
+{
+    const struct problem_table *table = &problem->table[column];
+    if (table->text && problem->info.parameter_name && table->n != problem->info.n_parameter)
+        faults_add(&problem->faults, "%s: has %zu entries for %zu parameters",
+                   parameter_columns[column].path, table->n, problem->info.n_parameter);
+}
+
 static void open_parameters(struct problem *problem)
 {
     static const char *const scales[] = {"lin", "log", "log10"};
     struct problem_info *info = &problem->info;
-    size_t n_scale;
-    problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter,
-                       &info->parameter_name);
-    problem_read_values(problem, "/parameters/scale", PROBLEM_MAX_PARAMETER, &n_scale,
-                        &info->parameter_scale);
-    for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
-        const char *scale = info->parameter_scale[i];
-        if (words_find(scale, scales, 3) < 0)
+    const struct problem_table *table = problem->table;
+    problem_open_tables(problem);
+    info->parameter_name = problem->level_name = table[PARAMETER_name].text;
+    info->n_parameter = table[PARAMETER_name].n;
+    info->parameter_scale = table[PARAMETER_scale].text;
+    info->parameter_level = table[PARAMETER_level].text;
+    info->n_level = table[PARAMETER_level].n;
+    for (size_t i = 0; i < table[PARAMETER_scale].n; i++)
+        if (words_find(info->parameter_scale[i], scales, 3) < 0)
             faults_add(&problem->faults,
                        "/parameters/scale row %zu: \"%.40s\" is not a scale; use lin, log or log10",
-                       i, scale);
-    }
-    problem->n_scale = info->parameter_scale ? n_scale : 0;
-    problem_read_values(problem, "/parameters/level", PROBLEM_MAX_PARAMETER, &info->n_level,
-                        &info->parameter_level);
-    if (info->parameter_level && info->parameter_name && info->n_level != info->n_parameter)
-        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters",
-                   info->n_level, info->n_parameter);
-    problem->level_name = info->parameter_name;
-    problem_open_tables(problem);
+                       i, info->parameter_scale[i]);
+    check_length(problem, PARAMETER_level);
     problem_open_adopted(problem);
     problem_open_priors(problem);
     if (info->parameter_name && info->n_parameter == 0)
         faults_add(&problem->faults, "/parameters/name: is empty");
-    if (info->parameter_scale && info->parameter_name && n_scale != info->n_parameter)
-        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters",
-                   n_scale, info->n_parameter);
+    check_length(problem, PARAMETER_scale);
 }
 
 static void check_levels(struct problem *problem)
@@ -187,7 +186,7 @@ static enum status read_contents(struct problem *problem, struct error *error)
     problem_read_options(problem);
     if (problem->info.parameter_name)
         problem_settle_tables(problem, problem->info.n_parameter);
-    return faults_report(&problem->faults, problem->file.path, error);
+    return problem_report(problem, error);
 }
 
 static enum status read_ids_alone(struct problem *problem, struct error *error)
@@ -198,7 +197,7 @@ static enum status read_ids_alone(struct problem *problem, struct error *error)
     problem_open_datasets(problem);
     problem->info.n_dataset = problem->owners[0].n;
     problem_open_columns(problem);
-    return faults_report(&problem->faults, problem->file.path, error);
+    return problem_report(problem, error);
 }
 
 static enum status open_and_read(struct problem **opened, const char *path,
@@ -235,7 +234,7 @@ void problem_close(struct problem *problem)
 {
     if (!problem)
         return;
-    for (int i = 0; i < N_TABLE; i++)
+    for (int i = 0; i < N_PARAMETER_COLUMN; i++)
         hdf5_column_close(&problem->table[i].column);
     problem_close_streams(problem);
     own_reader_close(&problem->owners[0].own);

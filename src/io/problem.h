@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/error_kind.h"
+#include "base/parameters.h"
 #include "io/own_columns.h"
 #include "io/problem_block.h"
 #include "io/problem_model.h"
@@ -45,21 +46,16 @@ struct problem_info {
  * defaults. */
 struct problem_expectation {
     const char *model_name;
-    size_t n_parameter, n_covariate, n_observable, n_state, n_input, n_event;
-    const char *const *parameter_name,
-        *const *covariate_name, *const *observable_name, *const *state_name, *const *input_name;
+    struct parameters parameter; /* names, and defaults where the model has them */
+    size_t n_covariate, n_observable, n_state, n_input, n_event;
+    const char *const *covariate_name, *const *observable_name, *const *state_name,
+        *const *input_name;
     /* n_state, as in stiffit/model.h; NULL: the model has no rates and durations of doses */
     const uint8_t *infusion_kind;
     const char *const *event_name;
     /* as in stiffit/model.h; bits other than those of use_of_rows: states depend on it */
     const uint8_t *parameter_use;
     unsigned use_of_rows;
-    const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
-    const char *const *parameter_scale;                                /* NULL: lin */
-    /* as in stiffit/model.h, checked; NULL: none */
-    const char *const *parameter_prior, *const *parameter_prior_on;
-    /* location, scale, lower, upper; or NULL */
-    const double *parameter_prior_number[4];
     double t0;
     bool has_noise;         /* the model has a noise function: no row needs a sigma */
     const char *const *observable_error; /* as in stiffit/model.h, checked; NULL: all "default" */
@@ -145,6 +141,7 @@ uint64_t problem_n_fixed(const struct problem *problem, size_t parameter);
 /* For engines (ode_options.n_none). */
 size_t problem_n_none(const struct problem *problem);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
+bool problem_has_limits(const struct problem *problem);     /* /measurements/limit is there */
 /* The error distribution of each observable of the MODEL: the file's word, otherwise the
  * model's, otherwise the expectation's. An observable that is not in the file has the
  * distribution of the file's first one. */

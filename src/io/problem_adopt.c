@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int table_of[] = {[FROM_MODEL_START] = TABLE_START, [FROM_MODEL_LOWER] = TABLE_LOWER,
-                               [FROM_MODEL_UPPER] = TABLE_UPPER};
+static const int table_of[] = {[FROM_MODEL_START] = PARAMETER_start,
+                               [FROM_MODEL_LOWER] = PARAMETER_lower,
+                               [FROM_MODEL_UPPER] = PARAMETER_upper};
 
 double problem_scale_number(const char *scale)
 {
@@ -20,10 +21,10 @@ double problem_scale_number(const char *scale)
 /* A deleted table was not the user's choice. */
 static bool is_from_model(const struct problem *problem, size_t i, int which)
 {
-    double imported = problem->adopted.from_model[i * N_FROM_MODEL + (size_t)which];
+    double imported = problem->table[PARAMETER_from_model].vector[i * N_FROM_MODEL + (size_t)which];
+    const char *const *scale = problem->table[PARAMETER_scale].text;
     if (which == FROM_MODEL_SCALE)
-        return problem->file_scale ? problem_scale_number(problem->file_scale[i]) == imported
-                                   : !isnan(imported);
+        return scale ? problem_scale_number(scale[i]) == imported : !isnan(imported);
     const double *vector = problem->table[table_of[which]].vector;
     return vector ? vector[i] == imported : !isnan(imported);
 }
@@ -38,25 +39,19 @@ static bool is_all_from_model(const struct problem *problem, size_t i)
 
 void problem_open_adopted(struct problem *problem)
 {
-    static const char path[] = "/parameters/from_model";
-    struct hdf5_column column;
-    struct error fault = {0};
-    size_t n = problem->info.n_parameter;
-    problem->file_scale = problem->info.parameter_scale;
-    if (!problem->info.parameter_name || !problem_open_column(problem, path, &column))
+    struct problem_table *table = &problem->table[PARAMETER_from_model];
+    const struct hdf5_column *column = &table->column;
+    const size_t n = problem->info.n_parameter;
+    if (!problem->info.parameter_name || !column->dataset)
         return;
-    double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
-    if (!from_model || (column.n_row == n && column.width == 1))
-        ; /* an earlier version stored the bits without the numbers: the file's values are used */
-    else if (column.n_row != n || column.width != N_FROM_MODEL)
+    /* An earlier version stored the bits without the numbers: the file's values are used. */
+    if (column->n_row == n && column->width == 1)
+        return;
+    problem->adopted.is_on = column->n_row == n && table->vector;
+    if (column->n_row != n || column->width != N_FROM_MODEL)
         faults_add(&problem->faults,
                    "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)",
-                   path, n, N_FROM_MODEL);
-    else if (hdf5_column_read_double(&column, 0, n, from_model, &fault))
-        faults_add_error(&problem->faults, problem->file.path, &fault);
-    else
-        problem->adopted.from_model = from_model;
-    hdf5_column_close(&column);
+                   column->path, n, N_FROM_MODEL);
 }
 
 static void say(struct problem *problem, const char *text)
@@ -84,7 +79,7 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
     size_t n = 0;
     for (size_t i = 0; i < info->n_parameter; i++) {
         bool is_there =
-            words_find(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
+            words_find(info->parameter_name[i], model->parameter.name, model->parameter.n) >= 0;
         if (!is_there && is_all_from_model(problem, i)) {
             say_name(problem, "no parameter ", info->parameter_name[i]);
             continue;
@@ -92,51 +87,56 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
         from[n] = i;
         name[n++] = info->parameter_name[i];
     }
-    for (size_t j = 0; j < model->n_parameter; j++) {
-        if (words_find(model->parameter_name[j], info->parameter_name, info->n_parameter) >= 0)
+    for (size_t j = 0; j < model->parameter.n; j++) {
+        if (words_find(model->parameter.name[j], info->parameter_name, info->n_parameter) >= 0)
             continue;
-        say_name(problem, "new parameter ", model->parameter_name[j]);
+        say_name(problem, "new parameter ", model->parameter.name[j]);
         from[n] = SIZE_MAX;
-        name[n++] = model->parameter_name[j];
+        name[n++] = model->parameter.name[j];
     }
     return n;
+}
+
+/* The zeros of new ones are replaced below. */
+static bool move_table(struct problem *problem, enum parameter_column column, size_t n,
+                       const size_t *from)
+{
+    struct problem_table *table = &problem->table[column];
+    const double *old = table->vector;
+    const size_t width = parameter_columns[column].width;
+    const char **text = NULL;
+    if (!old && (column != PARAMETER_scale || !table->text))
+        return true;
+    if (old &&
+        !(table->vector = arena_calloc(&problem->arena, n + 1, width * sizeof *table->vector)))
+        return false;
+    if (!old && !(text = arena_calloc(&problem->arena, n + 1, sizeof *text)))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (text)
+            text[i] = from[i] == SIZE_MAX ? "lin" : table->text[from[i]];
+        else if (from[i] != SIZE_MAX)
+            memcpy(table->vector + i * width, old + from[i] * width, width * sizeof *old);
+    }
+    table->text = text ? text : table->text;
+    table->n = n;
+    return true;
 }
 
 /* Extends the file's tables to the new list; new entries come from the model. */
 static void move_tables(struct problem *problem, size_t n, const char *const *name,
                         const size_t *from)
 {
-    const char **scale = problem_alloc(problem, n + 1, sizeof *scale),
-               **copy = problem_alloc(problem, n + 1, sizeof *copy);
-    double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
-    if (problem->faults.no_memory)
+    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
+    if (problem->arena.failed)
         return;
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = problem_strdup(problem, name[i]); /* the model may be closed first */
-        if (from[i] != SIZE_MAX) /* the zeros of a new one are replaced below */
-            memcpy(from_model + i * N_FROM_MODEL,
-                   problem->adopted.from_model + from[i] * N_FROM_MODEL,
-                   N_FROM_MODEL * sizeof *from_model);
-        scale[i] =
-            from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
-    }
-    for (int k = 0; k < N_TABLE; k++) {
-        struct problem_table *table = &problem->table[k];
-        double *old = table->vector;
-        if (!old)
-            continue;
-        if (!(table->vector = problem_alloc(problem, n + 1, sizeof *table->vector)))
+    for (size_t i = 0; i < n; i++)
+        copy[i] = arena_strdup(&problem->arena, name[i]); /* the model may be closed first */
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++)
+        if (!move_table(problem, (enum parameter_column)c, n, from))
             return;
-        for (size_t i = 0; i < n; i++)
-            table->vector[i] = from[i] == SIZE_MAX ? 0 : old[from[i]];
-    }
     problem->info.parameter_name = copy;
     problem->info.n_parameter = n;
-    problem->adopted.from_model = from_model;
-    if (problem->file_scale) {
-        problem->file_scale = scale;
-        problem->n_scale = n;
-    }
     problem->adopted.has_other_parameters = true;
 }
 
@@ -157,19 +157,20 @@ static void adopt_values(struct problem *problem, const struct problem_expectati
                          size_t n_old)
 {
     size_t n = problem->info.n_parameter;
-    const char **scale = problem_alloc(problem, n + 1, sizeof *scale);
-    if (problem->faults.no_memory)
+    struct problem_table *file_scale = &problem->table[PARAMETER_scale];
+    const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
+    if (problem->arena.failed)
         return;
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
         int j =
-            words_find(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
+            words_find(problem->info.parameter_name[i], model->parameter.name, model->parameter.n);
         double lower =
-            j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
+            j >= 0 && model->parameter.lower ? model->parameter.lower[j] : -(double)INFINITY;
         double upper =
-            j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
-        const char *of_model = j >= 0 && model->parameter_scale ? model->parameter_scale[j] : "lin";
-        scale[i] = problem->file_scale ? problem->file_scale[i] : of_model;
+            j >= 0 && model->parameter.upper ? model->parameter.upper[j] : (double)INFINITY;
+        const char *of_model = j >= 0 && model->parameter.scale ? model->parameter.scale[j] : "lin";
+        scale[i] = file_scale->text ? file_scale->text[i] : of_model;
         if (j >= 0 && is_from_model(problem, i, FROM_MODEL_SCALE) &&
             strcmp(scale[i], of_model) != 0) {
             snprintf(text, sizeof text, "scale of %.60s %s (was %s)",
@@ -177,27 +178,27 @@ static void adopt_values(struct problem *problem, const struct problem_expectati
             scale[i] = of_model;
             say(problem, text);
         }
-        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_START) && model->parameter_start)
-            adopt_number(problem, TABLE_START, i, model->parameter_start[j], "start");
+        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_START) && model->parameter.start)
+            adopt_number(problem, PARAMETER_start, i, model->parameter.start[j], "start");
         if (j >= 0 && is_from_model(problem, i, FROM_MODEL_LOWER))
-            adopt_number(problem, TABLE_LOWER, i, lower, "lower");
+            adopt_number(problem, PARAMETER_lower, i, lower, "lower");
         if (j >= 0 && is_from_model(problem, i, FROM_MODEL_UPPER))
-            adopt_number(problem, TABLE_UPPER, i, upper, "upper");
+            adopt_number(problem, PARAMETER_upper, i, upper, "upper");
         if (i >= n_old && problem->adopted.has_other_parameters)
             *end = '\0'; /* already listed as new */
     }
-    if (problem->file_scale)
-        problem->file_scale = scale;
+    if (file_scale->text)
+        file_scale->text = scale;
 }
 
 void problem_adopt(struct problem *problem, const struct problem_expectation *model)
 {
-    if (!problem->adopted.from_model || problem->matched)
+    if (!problem->adopted.is_on || problem->matched)
         return;
-    size_t n_file = problem->info.n_parameter, most = n_file + model->n_parameter + 1, n_old = 0;
-    const char **name = problem_alloc(problem, most, sizeof *name);
-    size_t *from = problem_alloc(problem, most, sizeof *from);
-    if (problem->faults.no_memory)
+    size_t n_file = problem->info.n_parameter, most = n_file + model->parameter.n + 1, n_old = 0;
+    const char **name = arena_calloc(&problem->arena, most, sizeof *name);
+    size_t *from = arena_calloc(&problem->arena, most, sizeof *from);
+    if (problem->arena.failed)
         return;
     size_t n = list_parameters(problem, model, name, from);
     bool is_same = n == n_file;
@@ -208,7 +209,7 @@ void problem_adopt(struct problem *problem, const struct problem_expectation *mo
     /* Tables by dataset and priors belong to the old parameters: with others they are faults, as
      * always. */
     bool is_fixed_list = problem->info.parameter_prior != NULL;
-    for (int k = 0; k < N_TABLE; k++)
+    for (int k = 0; k < N_PARAMETER_COLUMN; k++)
         is_fixed_list = is_fixed_list || problem->table[k].per_dataset;
     if (!is_same && is_fixed_list)
         problem->adopted.changes[0] = '\0';

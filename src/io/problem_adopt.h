@@ -2,17 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/error.h"
+#include "base/parameters.h"
 
 #include <stdbool.h>
 
-/* Columns of /parameters/from_model: the number of the model at the import, or NaN if the import
- * chose another. A scale is 0 (lin), 1 (log) or 2 (log10). A number of the file that differs
- * from its column was edited after the import, and is kept. */
-enum { FROM_MODEL_START, FROM_MODEL_LOWER, FROM_MODEL_UPPER, FROM_MODEL_SCALE, N_FROM_MODEL };
-
 struct problem_adopted {
-    const double *from_model;  /* n_parameter of the file x N_FROM_MODEL; NULL: nothing is */
+    bool is_on;                /* the file has the numbers of /parameters/from_model */
     bool has_other_parameters;
     char changes[600];         /* what differs, in words */
 };

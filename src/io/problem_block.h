@@ -7,10 +7,9 @@
 
 /* The n selected datasets among [first, end), and their experiments: those of dataset d of the
  * block are [first_experiment[d], first_experiment[d + 1]), in the file's order. A dataset of a
- * file without /experiments is one experiment, so that t0[d] is that of dataset d. Rows of
- * experiment e are [row[e], row[e + 1]), in the file's order, those of doses, events and
- * substitutes alike; input i of the model has its knots in input[e * n_input + i]. Valid until
- * the next read into the block. A dataset with a fault may have any numbers, and no experiment.
+ * file without /experiments is one experiment. Rows of experiment e are [row[e], row[e + 1]), in
+ * the file's order. Valid until the next read into the block. A dataset with a fault may have any
+ * numbers, and no experiment.
  * On a logarithmic scale lower <= 0 is no fault: it means no lower bound. */
 struct problem_block {
     uint64_t first, end;
@@ -29,23 +28,9 @@ struct problem_block {
     size_t *first_experiment;     /* n + 1 */
 
     size_t n_experiment;
-    char **experiment_id;         /* n_experiment; "" in a file without /experiments */
-    /* n_experiment: index in the block of the one at whose steady state it begins, or
-     * EXPERIMENT_NONE. NULL: none does */
-    uint32_t *steady;
-    double *t0;
-    /* n_experiment x n_covariate of the MODEL, row e at e * n_covariate, in the model's order */
-    double *covariate;
+    struct experiment *experiment; /* n_experiment; ids are "" in a file without /experiments */
     size_t *row;                  /* n_experiment + 1 */
     struct measurements measured; /* all columns but the line; `observable` is the MODEL's index */
-    size_t *first_dose;           /* n_experiment + 1 */
-    struct dose *dose;            /* in order of time; `target` is the MODEL's index */
-    /* n_experiment x n_input of the MODEL, each with a knot at least */
-    struct input *input;
-    size_t *first_call;           /* n_experiment + 1 */
-    struct event_call *call;
-    size_t *first_substitute;     /* n_experiment + 1 */
-    struct substitute *substitute;
     struct problem_room *room;    /* the reader's own */
     struct arena *arena;
 };

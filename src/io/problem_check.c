@@ -29,13 +29,14 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
 static bool constant_fault(const struct problem *problem, const struct problem_block *block,
                            size_t e, const struct problem_message *message)
 {
-    double t0 = block->t0[e];
+    const struct experiment *experiment = &block->experiment[e];
+    double t0 = experiment->t0;
     if (t0 == INFINITY)
         return FAULT(message, "t0 is +inf, which is reserved for steady state");
     if (!isfinite(t0))
         return FAULT(message, "t0 is %g", t0);
     for (size_t i = 0; i < problem->model.n_covariate; i++) {
-        double covariate = block->covariate[e * problem->model.n_covariate + i];
+        double covariate = experiment->covariate[i];
         if (!isfinite(covariate))
             return FAULT(message, "covariate %.60s is %g", problem->model.covariate_name[i],
                          covariate);
@@ -81,7 +82,8 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         uint32_t k = measured->observable[i];
         const struct row_datum row = {
             .time = measured->time[i], .value = measured->value[i], .sigma = measured->sigma[i],
-            .t0 = block->t0[e], .observable = problem->model.observable_name[k],
+            .t0 = block->experiment[e].t0, .limit = measured->limit[i],
+            .censored = measured->censored[i], .observable = problem->model.observable_name[k],
             .error = problem->errors.kind[k], .sigma_for = sigma_for};
         if (isnan(row.value))
             continue;
@@ -94,21 +96,21 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
     return false;
 }
 
-/* Of the experiment at whose steady state it begins. */
-static bool steady_fault(const struct problem_block *block, size_t e,
+/* Of the experiment at whose steady state it begins; `first`: of its dataset. */
+static bool steady_fault(const struct problem_block *block, size_t first, size_t e,
                          const struct problem_message *message)
 {
-    uint32_t source = block->steady ? block->steady[e] : EXPERIMENT_NONE;
+    uint32_t source = block->experiment[e].steady;
     if (source == EXPERIMENT_NONE)
         return false;
-    if (source == e)
+    if (source == e - first)
         return FAULT(message, "/experiments/steady must be the row number of another experiment of "
                               "its dataset, or -1");
-    if (block->steady[source] != EXPERIMENT_NONE)
+    if (block->experiment[first + source].steady != EXPERIMENT_NONE)
         return FAULT(message,
                      "/experiments/steady is experiment \"%.60s\", which itself begins at a steady "
                      "state",
-                     block->experiment_id[source]);
+                     block->experiment[first + source].id);
     return false;
 }
 
@@ -123,12 +125,12 @@ bool problem_dataset_fault(const struct problem *problem, const struct problem_b
     for (size_t e = first; e < end; e++) {
         size_t n = 0; /* of the experiment's name, which precedes its fault */
         if (problem->has_experiments)
-            n = (size_t)snprintf(text, size, "experiment \"%.60s\": ", block->experiment_id[e]);
+            n = (size_t)snprintf(text, size, "experiment \"%.60s\": ", block->experiment[e].id);
         const struct problem_message message = {text + n, size - n};
         if (constant_fault(problem, block, e, &message) ||
             row_fault(problem, block, e, sigma_for, &any, &message) ||
             problem_experiment_fault(problem, block, e, &message) ||
-            steady_fault(block, e, &message))
+            steady_fault(block, first, e, &message))
             return true;
     }
     return any ? false : FAULT((&(struct problem_message){text, size}), "no measurement");

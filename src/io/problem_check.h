@@ -4,7 +4,7 @@
 
 #include "io/problem.h"
 #include "io/problem_datum.h"
-#include "io/problem_faults.h"
+#include "base/faults.h"
 
 /* Writes the first fault of dataset d of a block into `text`; false if there is none. */
 bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block,

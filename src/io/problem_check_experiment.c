@@ -14,14 +14,15 @@ static bool dose_fault(const struct problem *problem, const struct problem_block
 {
     const struct problem_expectation *model = &problem->model;
     char fault[DATUM_FAULT];
-    for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
-        const struct dose *dose = &block->dose[i];
+    const struct experiment *experiment = &block->experiment[e];
+    for (size_t i = 0; i < experiment->n_dose; i++) {
+        const struct dose *dose = &experiment->dose[i];
         int kind =
             model->infusion_kind ? model->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
-        if (datum_dose_fault(dose, block->t0[e], kind, model->state_name[dose->target],
+        if (datum_dose_fault(dose, experiment->t0, kind, model->state_name[dose->target],
                              &(struct problem_message){fault, sizeof fault}))
             return FAULT(message, "dose in row %" PRIu64 ": %s",
-                         block->room->place[GROUP_DOSES][e] + (i - block->first_dose[e]), fault);
+                         block->room->place[GROUP_DOSES][e] + i, fault);
     }
     return false;
 }
@@ -52,19 +53,20 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
 static bool call_fault(const struct problem_block *block, size_t e,
                        const struct problem_message *message)
 {
-    for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++) {
-        double time = block->call[i].time;
-        uint64_t row = block->room->place[GROUP_EVENTS][e] + (i - block->first_call[e]);
+    const struct experiment *experiment = &block->experiment[e];
+    for (size_t i = 0; i < experiment->n_call; i++) {
+        double time = experiment->call[i].time;
+        uint64_t row = block->room->place[GROUP_EVENTS][e] + i;
         if (!isfinite(time))
             return FAULT(message, "event in row %" PRIu64 ": time is %g", row, time);
-        if (time < block->t0[e])
+        if (time < experiment->t0)
             return FAULT(message, "event in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row,
-                         time, block->t0[e]);
-        if (i > block->first_call[e] && time < block->call[i - 1].time)
+                         time, experiment->t0);
+        if (i > 0 && time < experiment->call[i - 1].time)
             return FAULT(message,
                          "event in row %" PRIu64 ": time is %.17g, after %.17g; times must not "
                                                  "decrease",
-                         row, time, block->call[i - 1].time);
+                         row, time, experiment->call[i - 1].time);
     }
     return false;
 }
@@ -74,7 +76,8 @@ static bool part_fault(const struct problem *problem, const struct problem_block
                        const struct substitute *substitute, uint64_t row,
                        const struct problem_message *message)
 {
-    const char *name = problem->model.parameter_name[substitute->parameter];
+    const char *name = problem->model.parameter.name[substitute->parameter];
+    const struct experiment *experiment = &block->experiment[e];
     size_t n_row = block->row[e + 1] - block->row[e];
     if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
         return FAULT(message,
@@ -90,20 +93,19 @@ static bool part_fault(const struct problem *problem, const struct problem_block
                      "substitute in row %" PRIu64 ": is for one measurement, but states depend on "
                                                   "%.60s",
                      row, name);
-    for (size_t i = block->first_dose[e];
-         substitute->time > -INFINITY && i < block->first_dose[e + 1]; i++)
-        if (block->dose[i].steady)
+    for (size_t i = 0; substitute->time > -INFINITY && i < experiment->n_dose; i++)
+        if (experiment->dose[i].steady)
             return FAULT(message,
                          "substitute in row %" PRIu64 ": has a time, but the experiment has steady "
                                                       "doses, whose state "
                          "belongs to one set of parameters",
                          row);
     if (substitute->time > -INFINITY &&
-        !(substitute->time > block->t0[e] && substitute->time < INFINITY))
+        !(substitute->time > experiment->t0 && substitute->time < INFINITY))
         return FAULT(message,
                      "substitute in row %" PRIu64 ": time is %.17g; it must be finite and after t0 "
                                                   "= %.17g",
-                     row, substitute->time, block->t0[e]);
+                     row, substitute->time, experiment->t0);
     return false;
 }
 
@@ -121,19 +123,19 @@ static int compare_parts(const void *left, const void *right)
 static bool repeats(const struct problem *problem, const struct problem_block *block, size_t e,
                     const struct problem_message *message)
 {
-    size_t n = block->first_substitute[e + 1] - block->first_substitute[e];
+    size_t n = block->experiment[e].n_substitute;
     struct substitute *sorted = n ? malloc(n * sizeof *sorted) : NULL;
     bool found = false;
     if (n && !sorted)
         return FAULT(message, "no memory for %zu substitutes", n);
     if (n) {
-        memcpy(sorted, block->substitute + block->first_substitute[e], n * sizeof *sorted);
+        memcpy(sorted, block->experiment[e].substitute, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, compare_parts);
     }
     for (size_t i = 1; i < n && !found; i++)
         if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
             found = FAULT(message, "%.60s is substituted twice %s",
-                          problem->model.parameter_name[sorted[i].parameter],
+                          problem->model.parameter.name[sorted[i].parameter],
                           sorted[i].row == EXPERIMENT_NONE ? "from the same time on"
                                                            : "for the same measurement");
     free(sorted);
@@ -144,11 +146,11 @@ static bool substitute_fault(const struct problem *problem, const struct problem
                              size_t e, const struct problem_message *message)
 {
     bool found = false;
-    size_t first = block->first_substitute[e], end = block->first_substitute[e + 1];
-    for (size_t i = first; i < end && !found; i++) {
-        const struct substitute *substitute = &block->substitute[i];
-        const char *name = problem->model.parameter_name[substitute->parameter];
-        uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + (i - first);
+    const struct experiment *experiment = &block->experiment[e];
+    for (size_t i = 0; i < experiment->n_substitute && !found; i++) {
+        const struct substitute *substitute = &experiment->substitute[i];
+        const char *name = problem->model.parameter.name[substitute->parameter];
+        uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + i;
         bool is_plain = substitute->row == EXPERIMENT_NONE && substitute->time == -INFINITY;
         if (!is_plain)
             found = part_fault(problem, block, e, substitute, row, message);
@@ -161,14 +163,14 @@ static bool substitute_fault(const struct problem *problem, const struct problem
             found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row,
                           name, substitute->value);
     }
-    for (size_t j = 0; j < problem->model.n_parameter && !found; j++)
+    for (size_t j = 0; j < problem->model.parameter.n && !found; j++)
         if (problem->must_substitute[j] && !problem->seen[j])
             found = FAULT(message,
                           "parameter %.60s has no value: it is neither in /parameters nor "
                           "substituted",
-                          problem->model.parameter_name[j]);
-    for (size_t i = first; i < end; i++)
-        problem->seen[block->substitute[i].parameter] = 0;
+                          problem->model.parameter.name[j]);
+    for (size_t i = 0; i < experiment->n_substitute; i++)
+        problem->seen[experiment->substitute[i].parameter] = 0;
     return found || repeats(problem, block, e, message);
 }
 

@@ -17,8 +17,8 @@ void problem_open_columns(struct problem *problem)
                         OWN_MAX_COLUMN, owners->n, &problem->arena, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     size_t n = owners->covariate.dataset && owners->covariate_name ? owners->n_covariate : 0;
-    const char **name = problem_alloc(problem, own->n + n + 1, sizeof *name);
-    bool *is_text = problem_alloc(problem, own->n + n + 1, sizeof *is_text);
+    const char **name = arena_calloc(&problem->arena, own->n + n + 1, sizeof *name);
+    bool *is_text = arena_calloc(&problem->arena, own->n + n + 1, sizeof *is_text);
     if (!name || !is_text || fault.status)
         return;
     for (size_t c = 0; c < own->n; c++) {

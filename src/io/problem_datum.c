@@ -51,6 +51,13 @@ bool datum_row_fault(const struct row_datum *row, const struct problem_message *
     if (row->sigma_for && isnan(sigma))
         return FAULT(message, "sigma is not known, and the model has no noise: %.60s needs it",
                      row->sigma_for);
+    if (row->censored && row->limit == value)
+        return FAULT(message, "limit is %g, as the value; a value that is known is not censored",
+                     value);
+    if (row->censored && row->censored * (row->limit - value) > 0)
+        return FAULT(message, "limit is %g, %s the value %g, but censored is %d: it lies %s",
+                     row->limit, row->limit > value ? "above" : "below", value, row->censored,
+                     row->limit > value ? "below" : "above");
     if (error_row[row->error].is_log && value <= 0)
         return FAULT(message, "value is %g; with the log-normal errors of %.60s it must be > 0",
                      value, row->observable);

@@ -10,12 +10,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+/* Where a fault is written; DATUM_FAULT bytes are enough. */
 struct problem_message {
     char *text;
     size_t size;
 };
-enum { DATUM_FAULT = 300 /* bytes of the longest one */ };
+enum { DATUM_FAULT = 300 };
+/* Writes it; true. */
 #define FAULT(message, ...) (snprintf((message)->text, (message)->size, __VA_ARGS__), true)
 
 struct parameter_datum {
@@ -29,7 +32,8 @@ bool datum_parameter_fault(const struct parameter_datum *parameter,
 
 /* A measurement that has a value. */
 struct row_datum {
-    double time, value, sigma, t0;
+    double time, value, sigma, t0, limit;
+    int8_t censored;
     const char *observable;
     enum error_kind error;
     const char *sigma_for;    /* what needs the sigma to be known; NULL: nothing */

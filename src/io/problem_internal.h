@@ -24,23 +24,23 @@ enum { /* limits on memory that a file may make us use */
 };
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
 
-enum { TABLE_START, TABLE_LOWER, TABLE_UPPER, TABLE_FIXED, N_TABLE };
-
-/* One of /parameters/start, lower, upper, fixed. */
+/* A column of /parameters; NULL: not in the file, or not read yet. */
 struct problem_table {
-    const char *path;
-    struct hdf5_column column; /* open where the file has it */
+    struct hdf5_column column; /* of numbers: open where the file has it */
     bool per_dataset;
-    /* n_parameter values where not per dataset: the file's or the default */
+    /* n rows; of numbers that datasets may have themselves n_parameter where they do not: the
+     * file's or the default */
+    size_t n;
     double *vector;
+    const char *const *text;
 };
 
 struct problem {
     struct hdf5_file file;
     struct problem_info info;
-    struct arena arena; /* names and small tables */
-    struct problem_faults faults;
-    struct problem_table table[N_TABLE];
+    struct arena arena; /* names and small tables; that it failed is reported with the faults */
+    struct faults faults;
+    struct problem_table table[N_PARAMETER_COLUMN];
     bool has_experiments;
     struct problem_owners owners[2]; /* of datasets; of experiments */
     struct hdf5_column steady;       /* of experiments */
@@ -51,8 +51,6 @@ struct problem {
     const void *wanted_context;
     void (*beat)(void *context); /* NULL: none */
     void *beat_context;
-    size_t n_scale;        /* rows of /parameters/scale */
-    const char *const *file_scale; /* n_scale, or NULL */
     const char *const *level_name; /* of the rows of /parameters/level; NULL: those of the model */
     struct problem_adopted adopted;
     bool matched, checking;
@@ -74,23 +72,29 @@ struct problem {
     bool *must_substitute;        /* model.n_parameter: neither in the file nor constant */
     double *last_knot;            /* model.n_input: scratch */
     uint8_t *seen;                /* model.n_parameter: scratch, zeros */
-    struct problem_prior_tables prior_tables;
     struct problem_prior *prior;  /* n_parameter, or NULL */
     struct problem_errors errors;
     uint64_t n_censored;          /* found by problem_validate */
     uint64_t *n_fixed;            /* n_parameter: likewise, as problem_n_fixed; NULL before */
 };
 
-enum status problem_no_memory(const struct problem *problem, struct error *error);
+static inline enum status problem_no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+/* STATUS_OK if no fault has been found so far; otherwise all of them. */
+static inline enum status problem_report(const struct problem *problem, struct error *error)
+{
+    return problem->arena.failed ? problem_no_memory(problem, error)
+                                 : faults_report(&problem->faults, problem->file.path, error);
+}
+
 /* problem_schema.c: names in our groups that are not ours, and the attributes of /options as
  * text. */
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 
-/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if out of memory,
- * which is noted as a fault. */
-void *problem_alloc(struct problem *problem, size_t count, size_t size);
-char *problem_strdup(struct problem *problem, const char *text);
 /* Opens a column; false if the file does not have it, or if it has a fault (which is added). */
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
 /* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. Names must
@@ -101,10 +105,13 @@ void problem_read_values(struct problem *problem, const char *path, size_t max, 
                          const char *const **list);
 /* Converts strings that are not UTF-8 from Latin-1; false: no memory. */
 bool problem_as_utf8(struct arena *arena, size_t n, char **text);
+/* Opens the columns of /parameters, and reads all but those that datasets may have themselves. */
 void problem_open_tables(struct problem *problem);
-/* Decides which tables are per dataset and reads the others, once the number of parameters is
+/* Decides which of these are per dataset and reads the others, once the number of parameters is
  * known. */
 void problem_settle_tables(struct problem *problem, size_t n_parameter);
+/* What has been read of all tables but flags. */
+struct parameters problem_tables(const struct problem *problem);
 /* Rows [first, first + n) of a settled table into out[n * n_parameter]. */
 enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n,
                                double *out, struct error *error);

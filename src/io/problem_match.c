@@ -14,10 +14,9 @@
 struct problem_expectation problem_expectation_of(const struct stiffit_model *abi)
 {
     return (struct problem_expectation){.model_name = abi->name,
-                                        .n_parameter = abi->n_parameter,
+                                        .parameter = parameters_of_model(abi, PARAMETER_ALL),
                                         .n_covariate = abi->n_covariate,
                                         .n_observable = abi->n_observable,
-                                        .parameter_name = abi->parameter_name,
                                         .covariate_name = abi->covariate_name,
                                         .observable_name = abi->observable_name,
                                         .n_state = abi->n_state, .state_name = abi->state_name,
@@ -26,39 +25,42 @@ struct problem_expectation problem_expectation_of(const struct stiffit_model *ab
                                         .parameter_use = abi->parameter_use,
                                         .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE,
                                         .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
-                                        .parameter_start = abi->parameter_start,
-                                        .parameter_lower = abi->parameter_lower,
-                                        .parameter_upper = abi->parameter_upper,
-                                        .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
-                                        .parameter_prior = abi->parameter_prior,
-                                        .parameter_prior_on = abi->parameter_prior_on,
-                                        .parameter_prior_number = {abi->parameter_prior_location,
-                                                                   abi->parameter_prior_scale,
-                                                                   abi->parameter_prior_lower,
-                                                                   abi->parameter_prior_upper},
+                                        .t0 = abi->t0,
                                         .has_noise = abi->noise != NULL,
                                         .observable_error = abi->observable_error};
+}
+
+void problem_add_unknown(struct problem *problem, const char *path, const char *what,
+                         const char *name, const char *of, const char *const *known, size_t n_known)
+{
+    /* The search for the nearest match takes time, so only for faults that are shown. */
+    const char *near = problem->faults.n < FAULTS_LISTED && strlen(name) < 64
+                           ? nearest_name(name, known, n_known)
+                           : NULL;
+    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 /* Copies names: the model may be closed before the problem. */
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
 {
-    const char **copy = problem_alloc(problem, n + 1, sizeof *copy);
+    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
     for (size_t i = 0; copy && i < n; i++)
-        copy[i] = problem_strdup(problem, names[i]);
+        copy[i] = arena_strdup(&problem->arena, names[i]);
     return copy;
 }
 
 /* What is needed of the model until the problem is closed. */
 static void keep_model(struct problem *problem, const struct problem_expectation *model)
 {
-    uint8_t *kind = problem_alloc(problem, model->n_state + 1, sizeof *kind);
+    size_t n = model->parameter.n;
+    uint8_t *kind = arena_calloc(&problem->arena, model->n_state + 1, sizeof *kind);
     if (kind && model->infusion_kind)
         memcpy(kind, model->infusion_kind, model->n_state);
     problem->model = (struct problem_expectation){
-        .n_parameter = model->n_parameter, .n_covariate = model->n_covariate,
+        .parameter = {.n = n, .name = copy_names(problem, n, model->parameter.name)},
+        .n_covariate = model->n_covariate,
         .n_observable = model->n_observable, .n_state = model->n_state, .n_input = model->n_input,
-        .parameter_name = copy_names(problem, model->n_parameter, model->parameter_name),
         .covariate_name = copy_names(problem, model->n_covariate, model->covariate_name),
         .observable_name = copy_names(problem, model->n_observable, model->observable_name),
         .state_name = copy_names(problem, model->n_state, model->state_name),
@@ -67,19 +69,20 @@ static void keep_model(struct problem *problem, const struct problem_expectation
         .has_noise = model->has_noise};
 }
 
-/* The model's parameters that /parameters does not have: those that /substitutes knows are
- * substituted, or constant. */
+/* The model's parameters that /parameters lacks: experiments must give them values in
+ * /substitutes, except where the model's own start serves as a constant. */
 static void match_substituted(struct problem *problem,
                               const struct problem_expectation *expectation)
 {
     const struct problem_field *field = problem->stream[GROUP_SUBSTITUTES].field;
-    size_t n = expectation->n_parameter;
-    problem->constant = problem_alloc(problem, n + 1, sizeof *problem->constant);
-    problem->is_of_state = problem_alloc(problem, n + 1, sizeof *problem->is_of_state);
-    problem->must_substitute = problem_alloc(problem, n + 1, sizeof *problem->must_substitute);
-    problem->seen = problem_alloc(problem, n + 1, sizeof *problem->seen);
-    for (size_t j = 0; j < n && !problem->faults.no_memory; j++) {
-        const char *name = expectation->parameter_name[j];
+    size_t n = expectation->parameter.n;
+    problem->constant = arena_calloc(&problem->arena, n + 1, sizeof *problem->constant);
+    problem->is_of_state = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_of_state);
+    problem->must_substitute =
+        arena_calloc(&problem->arena, n + 1, sizeof *problem->must_substitute);
+    problem->seen = arena_calloc(&problem->arena, n + 1, sizeof *problem->seen);
+    for (size_t j = 0; j < n && !problem->arena.failed; j++) {
+        const char *name = expectation->parameter.name[j];
         problem->constant[j] = NAN;
         uint8_t use = expectation->parameter_use ? expectation->parameter_use[j] : UINT8_MAX;
         problem->is_of_state[j] =
@@ -91,7 +94,7 @@ static void match_substituted(struct problem *problem,
             faults_add(&problem->faults,
                        "/parameters/name: the model's parameter \"%.60s\" is missing", name);
         problem->constant[j] =
-            expectation->parameter_start ? expectation->parameter_start[j] : (double)NAN;
+            expectation->parameter.start ? expectation->parameter.start[j] : (double)NAN;
         problem->must_substitute[j] = !isfinite(problem->constant[j]);
     }
 }
@@ -105,46 +108,46 @@ static enum status match_parameters(struct problem *problem,
     char of[100];
     snprintf(of, sizeof of, "the model %.80s", expectation->model_name);
     problem_adopt(problem, expectation);
-    size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
+    size_t n = info->parameter_name ? info->n_parameter : expectation->parameter.n;
     problem->n_parameter = n;
     problem->parameter_name = info->parameter_name
                                   ? info->parameter_name
-                                  : copy_names(problem, n, expectation->parameter_name);
-    problem->to_model = problem_alloc(problem, n + 1, sizeof *problem->to_model);
-    if (problem->faults.no_memory)
+                                  : copy_names(problem, n, expectation->parameter.name);
+    problem->to_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->to_model);
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = problem->parameter_name[i];
-        int found = words_find(name, expectation->parameter_name, expectation->n_parameter);
+        int found = words_find(name, expectation->parameter.name, expectation->parameter.n);
         if (found < 0 && words_find(name, by->name, by->n_name) < 0)
             problem_add_unknown(problem, "/parameters/name", "parameter", name, of,
-                                expectation->parameter_name, expectation->n_parameter);
+                                expectation->parameter.name, expectation->parameter.n);
         problem->to_model[i] = found < 0 ? PROBLEM_NOT_OF_MODEL : (uint32_t)found;
     }
     match_substituted(problem, expectation);
     if (info->parameter_level && !problem->level_name && info->n_level != n)
         faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters",
                    info->n_level, n);
-    if (problem->file_scale && problem->n_scale != n)
+    if (problem->table[PARAMETER_scale].text && problem->table[PARAMETER_scale].n != n)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters",
-                   problem->n_scale, n);
-    return faults_report(&problem->faults, problem->file.path, error);
+                   problem->table[PARAMETER_scale].n, n);
+    return problem_report(problem, error);
 }
 
 static enum status match_scales(struct problem *problem,
                                 const struct problem_expectation *expectation, struct error *error)
 {
     size_t n = problem->n_parameter;
-    const char **scales = problem_alloc(problem, n + 1, sizeof *scales);
-    problem->is_log = problem_alloc(problem, n + 1, sizeof *problem->is_log);
-    if (problem->faults.no_memory)
+    const char **scales = arena_calloc(&problem->arena, n + 1, sizeof *scales);
+    problem->is_log = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_log);
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *scale = "lin";
-        if (problem->file_scale)
-            scale = problem->file_scale[i];
-        else if (expectation->parameter_scale && problem->to_model[i] != PROBLEM_NOT_OF_MODEL)
-            scale = expectation->parameter_scale[problem->to_model[i]];
+        if (problem->table[PARAMETER_scale].text)
+            scale = problem->table[PARAMETER_scale].text[i];
+        else if (expectation->parameter.scale && problem->to_model[i] != PROBLEM_NOT_OF_MODEL)
+            scale = expectation->parameter.scale[problem->to_model[i]];
         problem->is_log[i] = strncmp(scale, "log", 3) == 0;
         scales[i] = strcmp(scale, "log10") == 0 ? "log10" : problem->is_log[i] ? "log" : "lin";
     }
@@ -158,7 +161,7 @@ static void fill_default(struct problem *problem, int which, const double *model
     struct problem_table *table = &problem->table[which];
     if (table->per_dataset || table->vector)
         return;
-    table->vector = problem_alloc(problem, problem->n_parameter + 1, sizeof *table->vector);
+    table->vector = arena_calloc(&problem->arena, problem->n_parameter + 1, sizeof *table->vector);
     for (size_t i = 0; table->vector && i < problem->n_parameter; i++)
         table->vector[i] = model && problem->to_model[i] != PROBLEM_NOT_OF_MODEL
                                ? model[problem->to_model[i]]
@@ -170,27 +173,28 @@ static enum status match_tables(struct problem *problem,
 {
     struct problem_table *table = problem->table;
     problem_settle_tables(problem, problem->n_parameter);
-    enum status status = faults_report(&problem->faults, problem->file.path, error);
+    enum status status = problem_report(problem, error);
     if (status)
         return status;
-    if (!table[TABLE_START].column.dataset && !expectation->parameter_start)
+    if (!table[PARAMETER_start].column.dataset && !expectation->parameter.start)
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s: /parameters/start is missing, and the model %s has no starts "
                          "of its own",
                          problem->file.path, expectation->model_name);
     const struct { const double *model; double fallback;
-    } values[N_TABLE] = {[TABLE_START] = {expectation->parameter_start, NAN},
-                         [TABLE_LOWER] = {expectation->parameter_lower, -INFINITY},
-                         [TABLE_UPPER] = {expectation->parameter_upper, INFINITY}};
-    for (int k = 0; k < N_TABLE; k++)
-        fill_default(problem, k, values[k].model, values[k].fallback);
-    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
+    } values[N_PARAMETER_COLUMN] = {[PARAMETER_start] = {expectation->parameter.start, NAN},
+                         [PARAMETER_lower] = {expectation->parameter.lower, -INFINITY},
+                         [PARAMETER_upper] = {expectation->parameter.upper, INFINITY}};
+    for (int k = PARAMETER_start; k < N_PARAMETER_COLUMN; k++)
+        if (parameter_columns[k].by_dataset)
+            fill_default(problem, k, values[k].model, values[k].fallback);
+    return problem->arena.failed ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* The bound after problem_tighten_bounds; NaN if each dataset has its own. */
 static double common_bound(const struct problem *problem, size_t i, bool is_upper)
 {
-    const double *bounds = problem->table[is_upper ? TABLE_UPPER : TABLE_LOWER].vector;
+    const double *bounds = problem->table[is_upper ? PARAMETER_upper : PARAMETER_lower].vector;
     const struct problem_prior *prior = problem->prior ? &problem->prior[i] : NULL;
     if (!bounds || !prior || !prior_has_bounds(prior->kind))
         return bounds ? bounds[i] : (double)NAN;
@@ -199,7 +203,7 @@ static double common_bound(const struct problem *problem, size_t i, bool is_uppe
 
 bool problem_is_bounded(const struct problem *problem, size_t i)
 {
-    const double *fixed = problem->table[TABLE_FIXED].vector;
+    const double *fixed = problem->table[PARAMETER_fixed].vector;
     double lower = common_bound(problem, i, false), upper = common_bound(problem, i, true);
     return (fixed && fixed[i] != 0) ||
            !(isinf(upper) || isinf(lower) || (problem->is_log[i] && lower <= 0));
@@ -208,11 +212,11 @@ bool problem_is_bounded(const struct problem *problem, size_t i)
 /* Faults of values common to all datasets; values of a single dataset make only that one bad. */
 static void check_common_values(struct problem *problem)
 {
-    const double *start = problem->table[TABLE_START].vector,
-                 *lower = problem->table[TABLE_LOWER].vector;
-    const double *upper = problem->table[TABLE_UPPER].vector,
-                 *fixed = problem->table[TABLE_FIXED].vector;
-    struct problem_faults *faults = &problem->faults;
+    const double *start = problem->table[PARAMETER_start].vector,
+                 *lower = problem->table[PARAMETER_lower].vector;
+    const double *upper = problem->table[PARAMETER_upper].vector,
+                 *fixed = problem->table[PARAMETER_fixed].vector;
+    struct faults *faults = &problem->faults;
     for (size_t i = 0; i < problem->n_parameter; i++) {
         const char *name = problem->parameter_name[i];
         bool is_free = fixed && fixed[i] == 0;
@@ -251,10 +255,11 @@ static enum status match_covariates(struct problem *problem,
     const struct problem_owners *of_datasets = &problem->owners[0],
                                 *of_experiments = &problem->owners[1];
     size_t n = expectation->n_covariate;
-    problem->covariate_column = problem_alloc(problem, n + 1, sizeof *problem->covariate_column);
+    problem->covariate_column =
+        arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_column);
     problem->covariate_of_experiment =
-        problem_alloc(problem, n + 1, sizeof *problem->covariate_of_experiment);
-    if (problem->faults.no_memory)
+        arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_of_experiment);
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
@@ -294,7 +299,7 @@ static enum status match_groups(struct problem *problem,
                        stream->of_experiments ? "/experiments/dataset" : "/datasets/id");
     }
     problem->last_knot =
-        problem_alloc(problem, expectation->n_input + 1, sizeof *problem->last_knot);
+        arena_calloc(&problem->arena, expectation->n_input + 1, sizeof *problem->last_knot);
     problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of,
                         expectation->n_observable, expectation->observable_name);
     problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state,
@@ -304,10 +309,10 @@ static enum status match_groups(struct problem *problem,
     problem_match_index(problem, GROUP_EVENTS, CALL_event, of, expectation->n_event,
                         expectation->event_name);
     problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of,
-                        expectation->n_parameter, expectation->parameter_name);
+                        expectation->parameter.n, expectation->parameter.name);
     problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter,
                         problem->parameter_name);
-    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
+    return problem->arena.failed ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* One fault of the file if no row can have what is needed. */
@@ -334,7 +339,7 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
                                                                 match_covariates,     match_groups,
                                                                 problem_match_errors};
     keep_model(problem, expectation);
-    if (problem->faults.no_memory)
+    if (problem->arena.failed)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         enum status status = parts[i](problem, expectation, error);

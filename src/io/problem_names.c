@@ -136,14 +136,14 @@ static enum status collect(void *context, uint64_t first, size_t n, char *const 
 {
     const struct collecting *collecting = context;
     struct problem_names *names = collecting->names;
-    struct problem_faults *faults = &collecting->problem->faults;
+    struct faults *faults = &collecting->problem->faults;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n && !status && names->table.n <= collecting->most; i++) {
         if (i > 0 && !strcmp(text[i], text[i - 1]))
             continue;
         if (*text[i] && id_table_find(&names->table, text[i]) == ID_NONE)
             status = add(collecting->problem, names, text[i], first + i, error);
-        else if (!*text[i] && !collecting->has_none && faults->n < PROBLEM_MAX_FAULT)
+        else if (!*text[i] && !collecting->has_none && faults->n < FAULTS_LISTED)
             faults_add(faults, "%s row %" PRIu64 ": is empty", collecting->path, first + i);
     }
     return status;
@@ -221,7 +221,7 @@ void problem_name_text(struct problem *problem, const struct hdf5_column *column
     struct error ignored;
     char *name = NULL;
     text[0] = '\0';
-    if (problem->faults.n < PROBLEM_MAX_FAULT &&
+    if (problem->faults.n < FAULTS_LISTED &&
         !read_texts(column, row, 1, &arena, &name, &ignored))
         snprintf(text, 100, "%s", name);
     arena_fini(&arena);
@@ -232,5 +232,5 @@ const char *problem_name_hint(const struct problem *problem, const struct proble
 {
     size_t n = names->table.n < MOST_HINTS ? names->table.n : MOST_HINTS;
     return nearest_hint(hint, "; did you mean \"", "\"?", text, names->table.id,
-                        problem->faults.n < PROBLEM_MAX_FAULT ? n : 0);
+                        problem->faults.n < FAULTS_LISTED ? n : 0);
 }

@@ -4,13 +4,14 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "base/prior.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct problem;
-struct problem_faults;
+struct faults;
 struct problem_expectation;
 struct sha256;
 
@@ -33,28 +34,15 @@ bool prior_needs_sigma(enum prior_kind kind);
 void prior_tighten(const struct problem_prior *prior, double *lower, double *upper);
 const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 
-enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };
-
-/* /parameters/prior and its companions, as in the file; NULL: absent. */
-struct problem_prior_tables {
-    const char *const *kind, *const *on;
-    size_t n_kind, n_on;
-    const double *number[N_PRIOR_NUMBER];
-    size_t n_number[N_PRIOR_NUMBER];
-};
-
 /* The tables in use, by row: the file's own, otherwise the model's. */
 struct prior_source {
-    struct problem_prior_tables tables;
+    struct parameters parameter;
     bool is_model;
-    const char *kind_path, *on_path;  /* for messages */
-    const char *const *number_path;
 };
-extern const struct prior_source prior_source_model; /* without tables */
 /* Row i as the prior of a parameter with this name and scale (lin, log, log10); *prior stays as
  * it is if there is none. Faults are added. */
 void prior_match(const struct prior_source *source, size_t i, const char *name, const char *scale,
-                 struct problem_faults *faults, struct problem_prior *prior);
+                 struct faults *faults, struct problem_prior *prior);
 /* A prior that the model puts on the logarithm of its parameter i is invalid on another scale:
  * returns the scale it refers to, or NULL if there is no such fault. */
 const char *prior_other_scale(const struct problem_expectation *model, size_t i,

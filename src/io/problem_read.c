@@ -90,9 +90,9 @@ static enum status read_covariates(const struct problem *problem, struct problem
                                    struct error *error)
 {
     size_t n = problem->model.n_covariate;
-    block->covariate =
-        arena_calloc(block->arena, block->n_experiment * n + 1, sizeof *block->covariate);
-    enum status status = block->covariate ? STATUS_OK : problem_no_memory(problem, error);
+    double *covariate =
+        arena_calloc(block->arena, block->n_experiment * n + 1, sizeof *covariate);
+    enum status status = covariate ? STATUS_OK : problem_no_memory(problem, error);
     for (int k = 0; k < 2 && n > 0 && !status; k++) {
         const struct problem_owners *owners = &problem->owners[k];
         if (!owners->covariate.dataset || owners->n_covariate == 0)
@@ -104,9 +104,11 @@ static enum status read_covariates(const struct problem *problem, struct problem
         for (size_t e = 0; e < block->n_experiment && !status; e++)
             for (size_t i = 0; i < n; i++)
                 if (problem->covariate_of_experiment[i] == (k == 1))
-                    block->covariate[e * n + i] =
+                    covariate[e * n + i] =
                         given[e * owners->n_covariate + problem->covariate_column[i]];
     }
+    for (size_t e = 0; e < block->n_experiment; e++)
+        block->experiment[e].covariate = covariate + e * n;
     return status;
 }
 
@@ -116,15 +118,16 @@ static enum status read_t0(const struct problem *problem, struct problem_block *
     bool of_experiments = problem->owners[1].t0.dataset;
     const struct problem_owners *owners = &problem->owners[of_experiments];
     const struct hdf5_column *t0 = &owners->t0;
-    if (!(block->t0 = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *block->t0)))
-        return problem_no_memory(problem, error);
-    if (t0->dataset && t0->n_row == owners->n)
-        return read_constants(problem, block, t0, of_experiments, block->t0, error);
-    double common = problem->model.t0;
-    enum status status =
-        t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
-    for (size_t e = 0; e < block->n_experiment; e++)
-        block->t0[e] = common;
+    const bool is_common = t0->dataset && t0->n_row != owners->n;
+    double common = problem->model.t0,
+           *each = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *each);
+    enum status status = each ? STATUS_OK : problem_no_memory(problem, error);
+    if (!status && is_common)
+        status = hdf5_column_read_double(t0, 0, 1, &common, error);
+    else if (!status && t0->dataset)
+        status = read_constants(problem, block, t0, of_experiments, each, error);
+    for (size_t e = 0; e < block->n_experiment && !status; e++)
+        block->experiment[e].t0 = is_common || !t0->dataset ? common : each[e];
     return status;
 }
 
@@ -181,53 +184,47 @@ static enum status read_steady(struct problem *problem, struct problem_block *bl
                                struct error *error)
 {
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
-    block->steady = NULL;
     if (!problem->steady.dataset)
         return STATUS_OK;
     double *given = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *given);
-    block->steady = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *block->steady);
-    if (!given || !block->steady)
+    if (!given)
         return problem_no_memory(problem, error);
     enum status status = read_sources(problem, block, given, error);
-    for (size_t d = 0; d < block->n && !status; d++)
-        for (size_t e = block->first_experiment[d]; e < block->first_experiment[d + 1]; e++) {
-            block->steady[e] = given[e] == -1 ? EXPERIMENT_NONE : (uint32_t)e;
-            for (size_t s = block->first_experiment[d]; s < block->first_experiment[d + 1]; s++)
-                if (given[e] == (double)row[s])
-                    block->steady[e] = (uint32_t)s;
+    for (size_t d = 0; d < block->n && !status; d++) {
+        const size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
+        for (size_t e = first; e < end; e++) {
+            block->experiment[e].steady = given[e] == -1 ? EXPERIMENT_NONE : (uint32_t)(e - first);
+            for (size_t source = first; source < end; source++)
+                if (given[e] == (double)row[source])
+                    block->experiment[e].steady = (uint32_t)(source - first);
         }
+    }
     return status;
 }
 
 static enum status read_experiment_ids(const struct problem *problem, struct problem_block *block,
                                        struct error *error)
 {
-    static char none[] = "";
     const struct problem_owners *owners = &problem->owners[1];
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
-    char **id = block->experiment_id =
-        arena_calloc(block->arena, block->n_experiment + 1, sizeof *id);
-    uint64_t span =
-        owners->id.dataset && block->n_experiment ? row[block->n_experiment - 1] + 1 - row[0] : 0;
+    const bool has_ids = owners->id.dataset;
+    uint64_t span = has_ids && block->n_experiment ? row[block->n_experiment - 1] + 1 - row[0] : 0;
     char **given =
         arena_calloc(block->arena, span < PIECE ? (size_t)span + 1 : PIECE, sizeof *given);
-    if (!id || !given)
-        return problem_no_memory(problem, error);
-    enum status status = STATUS_OK;
-    for (size_t e = 0; e < block->n_experiment && !status;) {
-        if (!problem->has_experiments || !owners->id.dataset) {
-            if (!(id[e] = problem->has_experiments ? arena_alloc(block->arena, 24) : none))
-                return problem_no_memory(problem, error);
-            if (problem->has_experiments)
-                snprintf(id[e], 24, "%" PRIu64, row[e]);
-            e++;
-            continue;
-        }
+    enum status status = given ? STATUS_OK : problem_no_memory(problem, error);
+    for (size_t e = 0; e < block->n_experiment && problem->has_experiments && !has_ids; e++) {
+        char *id = arena_alloc(block->arena, 24);
+        if (!id)
+            return problem_no_memory(problem, error);
+        snprintf(id, 24, "%" PRIu64, row[e]);
+        block->experiment[e].id = id;
+    }
+    for (size_t e = 0; e < block->n_experiment && has_ids && !status;) {
         uint64_t first = row[e], left = row[block->n_experiment - 1] + 1 - first;
         size_t n = left < PIECE ? (size_t)left : PIECE;
         status = problem_read_owner_ids(problem, owners, first, n, block->arena, given, error);
         for (; !status && e < block->n_experiment && row[e] < first + n; e++)
-            id[e] = given[row[e] - first];
+            block->experiment[e].id = given[row[e] - first];
     }
     return status;
 }
@@ -236,11 +233,13 @@ static enum status read_parameters(struct problem *problem, struct problem_block
                                    double *scratch, struct error *error)
 {
     size_t n = (size_t)(block->end - block->first);
-    /* start, lower, upper, fixed */
-    double *const out[N_TABLE] = {block->start, block->lower, block->upper, scratch};
+    double *const out[N_PARAMETER_COLUMN] = {
+        [PARAMETER_start] = block->start, [PARAMETER_lower] = block->lower,
+        [PARAMETER_upper] = block->upper, [PARAMETER_fixed] = scratch};
     enum status status = STATUS_OK;
-    for (int k = 0; k < N_TABLE && !status; k++)
-        status = problem_read_table(problem, k, block->first, n, out[k], error);
+    for (int c = 0; c < N_PARAMETER_COLUMN && !status; c++)
+        if (out[c])
+            status = problem_read_table(problem, c, block->first, n, out[c], error);
     for (size_t d = 0; d < n && !status; d++)
         problem_tighten_bounds(problem, block->lower + d * problem->n_parameter,
                                block->upper + d * problem->n_parameter);
@@ -265,6 +264,8 @@ static enum status read_tables(struct problem *problem, struct problem_block *bl
     if (!scratch)
         return problem_no_memory(problem, error);
     enum status status = problem_read_ids(problem, block->first, n, block->arena, block->id, error);
+    if (!status)
+        status = problem_make_experiments(problem, block, error);
     if (!status)
         status = read_experiment_ids(problem, block, error);
     if (!status)

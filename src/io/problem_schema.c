@@ -75,7 +75,7 @@ static size_t names_of(const struct group *group, const char *names[MOST_NAMES])
 }
 
 struct search {
-    struct problem_faults *faults;
+    struct faults *faults;
     const struct group *group;
 };
 
@@ -100,7 +100,7 @@ static bool visit_name(void *context, const char *name)
 
 static bool visit_model_attribute(void *context, const char *name)
 {
-    struct problem_faults *faults = context;
+    struct faults *faults = context;
     size_t n = sizeof model_attributes / sizeof *model_attributes;
     size_t n_foreign = sizeof foreign_attributes / sizeof *foreign_attributes;
     if (words_find(name, model_attributes, n) >= 0
@@ -201,8 +201,8 @@ static bool visit_option(void *context, const char *name)
         return true;
     list->full = list->n == MAX_OPTION;
     if (!list->full && strlen(name) < PROBLEM_MAX_NAME)
-        list->names[list->n++] = problem_strdup(list->problem, name);
-    return !list->full && !list->problem->faults.no_memory;
+        list->names[list->n++] = arena_strdup(&list->problem->arena, name);
+    return !list->full && !list->problem->arena.failed;
 }
 
 void problem_read_options(struct problem *problem)
@@ -213,9 +213,9 @@ void problem_read_options(struct problem *problem)
         return;
     struct error fault = {0};
     struct option_list list = {.problem = problem};
-    list.names = problem_alloc(problem, MAX_OPTION, sizeof *list.names);
-    list.values = problem_alloc(problem, MAX_OPTION, sizeof *list.values);
-    if (problem->faults.no_memory)
+    list.names = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.names);
+    list.values = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.values);
+    if (problem->arena.failed)
         return;
     if (kind != HDF5_GROUP) {
         faults_add(&problem->faults, "/options: must be a group; options are its attributes");
@@ -225,11 +225,11 @@ void problem_read_options(struct problem *problem)
         faults_add_error(&problem->faults, problem->file.path, &fault);
     if (list.full)
         faults_add(&problem->faults, "/options: has more than %d attributes", MAX_OPTION);
-    for (size_t i = 0; i < list.n && !problem->faults.no_memory; i++) {
+    for (size_t i = 0; i < list.n && !problem->arena.failed; i++) {
         char *text = NULL;
         if (hdf5_attribute_text(&problem->file, "/options", list.names[i], &text, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        list.values[i] = problem_strdup(problem, text ? text : "");
+        list.values[i] = arena_strdup(&problem->arena, text ? text : "");
         free(text);
     }
     info->n_option = list.n;

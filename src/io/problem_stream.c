@@ -76,7 +76,7 @@ static void open_owners(struct problem *problem, struct problem_owners *owners)
 {
     char path[64], names[64];
     const char *const what = owners->path + 1;
-    struct problem_faults *faults = &problem->faults;
+    struct faults *faults = &problem->faults;
     problem_read_names(problem, join(names, owners->path, "covariate_names"), PROBLEM_MAX_PARAMETER,
                        &owners->n_covariate, &owners->covariate_name);
     struct hdf5_column *covariate = &owners->covariate, *t0 = &owners->t0;
@@ -135,7 +135,7 @@ static void open_row_column(struct problem *problem, const char *path, bool is_n
                             bool takes_names, struct hdf5_column *column,
                             const struct hdf5_column **longest)
 {
-    struct problem_faults *faults = &problem->faults;
+    struct faults *faults = &problem->faults;
     if (!problem_open_column(problem, path, column)) {
         if (is_needed && hdf5_kind(&problem->file, path) == HDF5_ABSENT)
             faults_add(faults, "%s is missing", path);
@@ -292,7 +292,8 @@ void problem_match_index(struct problem *problem, enum problem_group group, int 
     struct problem_stream *stream = &problem->stream[group];
     const struct column_info *info = &stream->info[k];
     struct problem_field *field = &stream->field[k];
-    if (!(field->to_model = problem_alloc(problem, field->n_name + 2, sizeof *field->to_model)))
+    field->to_model = arena_calloc(&problem->arena, field->n_name + 2, sizeof *field->to_model);
+    if (!field->to_model)
         return;
     bool is_empty = group == GROUP_MEASUREMENTS ? stream->n_owner == 0 : stream->n_row == 0;
     bool is_optional = info->least < 0 && !field->column.dataset;

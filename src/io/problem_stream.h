@@ -97,7 +97,11 @@ struct problem_room {
     /* n_experiment + 1: where the rows of each begin (row, first_dose, ...) */
     size_t *offset[N_GROUP];
     uint64_t *place[N_GROUP];  /* row in the file of the first; of /experiments, its own */
-    struct knot *knot;         /* in the file's order */
+    /* in the file's order; doses get in order of time */
+    struct dose *dose;
+    struct knot *knot;
+    struct event_call *call;
+    struct substitute *substitute;
 };
 /* Appends a dataset with all its experiments to the block; false in *fits (and nothing appended)
  * if there are then more than max_row rows and it is not the block's first. */
@@ -106,7 +110,9 @@ enum status problem_take(struct problem *problem, struct problem_block *block, u
 /* Makes room for n more rows of a group. */
 enum status problem_reserve(const struct problem *problem, struct problem_block *block,
                             enum problem_group group, size_t n, struct error *error);
-/* Once all of a block is there and has been checked: doses get in order of time, knots into
- * inputs. */
+/* Once all datasets of a block are there: makes its experiments, of what the room has. */
+enum status problem_make_experiments(const struct problem *problem, struct problem_block *block,
+                                     struct error *error);
+/* Once these have been checked: doses get in order of time, knots into inputs. */
 enum status problem_settle(const struct problem *problem, struct problem_block *block,
                            struct error *error);

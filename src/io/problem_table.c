@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const table_path[N_TABLE] = {"/parameters/start", "/parameters/lower",
-                                                "/parameters/upper", "/parameters/fixed"};
-
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column)
 {
     if (hdf5_kind(&problem->file, path) == HDF5_ABSENT)
@@ -20,20 +17,6 @@ bool problem_open_column(struct problem *problem, const char *path, struct hdf5_
         return true;
     faults_add_error(&problem->faults, problem->file.path, &error);
     return false;
-}
-
-void *problem_alloc(struct problem *problem, size_t count, size_t size)
-{
-    void *memory = arena_calloc(&problem->arena, count, size);
-    problem->faults.no_memory = problem->faults.no_memory || !memory;
-    return memory;
-}
-
-char *problem_strdup(struct problem *problem, const char *text)
-{
-    char *copy = arena_strdup(&problem->arena, text);
-    problem->faults.no_memory = problem->faults.no_memory || !copy;
-    return copy;
 }
 
 bool problem_as_utf8(struct arena *arena, size_t n, char **text)
@@ -58,7 +41,7 @@ static int compare_names(const void *a, const void *b)
 static void check_unique(struct problem *problem, const char *path, size_t n,
                          const char *const *names)
 {
-    const char **sorted = problem_alloc(problem, n + 1, sizeof *sorted);
+    const char **sorted = arena_calloc(&problem->arena, n + 1, sizeof *sorted);
     if (!sorted)
         return;
     memcpy(sorted, names, n * sizeof *sorted);
@@ -87,13 +70,11 @@ void problem_read_values(struct problem *problem, const char *path, size_t max, 
                    column.n_row, max);
     } else {
         size_t count = (size_t)column.n_row;
-        char **names = problem_alloc(problem, count + 1, sizeof *names);
+        char **names = arena_calloc(&problem->arena, count + 1, sizeof *names);
         if (names && hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena,
                                               names, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        else if (names && !problem_as_utf8(&problem->arena, count, names))
-            problem->faults.no_memory = true;
-        else if (names) {
+        else if (names && problem_as_utf8(&problem->arena, count, names)) {
             *n = count;
             *list = (const char *const *)names;
         }
@@ -109,23 +90,53 @@ void problem_read_names(struct problem *problem, const char *path, size_t max, s
         check_unique(problem, path, *n, *list);
 }
 
+/* Numbers of which all datasets have the same. */
+static void read_numbers(struct problem *problem, const struct column_info *info,
+                         struct problem_table *table)
+{
+    struct hdf5_column *column = &table->column;
+    uint64_t a = column->n_row, b = column->width;
+    struct error fault = {0};
+    if (info->width == 1 &&
+        (!hdf5_column_as_vector(column) || column->n_row > PROBLEM_MAX_PARAMETER))
+        faults_add(&problem->faults,
+                   "%s: is %" PRIu64 " x %" PRIu64 "; one number per parameter is expected, the "
+                                                   "same for "
+                   "all datasets",
+                   info->path, a, b);
+    else if (column->width == info->width && column->n_row <= PROBLEM_MAX_PARAMETER &&
+             (table->vector = arena_calloc(&problem->arena, column->n_row + 1,
+                                            info->width * sizeof *table->vector)) &&
+             hdf5_column_read_double(column, 0, (size_t)column->n_row, table->vector, &fault))
+        faults_add_error(&problem->faults, problem->file.path, &fault);
+    table->n = (size_t)column->n_row;
+}
+
 void problem_open_tables(struct problem *problem)
 {
-    for (int i = 0; i < N_TABLE; i++) {
-        struct problem_table *table = &problem->table[i];
-        table->path = table_path[i];
-        if (!problem_open_column(problem, table->path, &table->column))
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++) {
+        const struct column_info *info = &parameter_columns[c];
+        struct problem_table *table = &problem->table[c];
+        if (c == PARAMETER_name)
+            problem_read_names(problem, info->path, PROBLEM_MAX_PARAMETER, &table->n, &table->text);
+        else if (info->kind == COLUMN_TEXT)
+            problem_read_values(problem, info->path, PROBLEM_MAX_PARAMETER, &table->n,
+                                &table->text);
+        if (info->kind == COLUMN_TEXT || !problem_open_column(problem, info->path, &table->column))
             continue;
-        if (table->column.class == HDF5_INTEGER || table->column.class == HDF5_FLOAT)
-            continue;
-        faults_add(&problem->faults, "%s: must be numbers", table->path);
-        hdf5_column_close(&table->column);
+        if (table->column.class != HDF5_INTEGER && table->column.class != HDF5_FLOAT) {
+            faults_add(&problem->faults, "%s: must be numbers", info->path);
+            hdf5_column_close(&table->column);
+        } else if (!info->by_dataset) {
+            read_numbers(problem, info, table);
+        }
     }
 }
 
 /* P values, or N x P. R and MATLAB write P x N; the error message says so. */
 static bool settle_shape(struct problem *problem, struct problem_table *table, size_t n_parameter)
 {
+    const char *const path = table->column.path;
     struct hdf5_column *column = &table->column;
     uint64_t n_dataset = problem->info.n_dataset, a = column->n_row, b = column->width;
     /* of one dataset, too: values of the file, one per parameter */
@@ -143,26 +154,27 @@ static bool settle_shape(struct problem *problem, struct problem_table *table, s
                                                                           "and MATLAB write the "
                                                                           "transpose of what they "
                                                                           "show)",
-                   table->path, a, b, n_dataset, n_parameter);
+                   path, a, b, n_dataset, n_parameter);
     else if (column->rank == 2)
         faults_add(&problem->faults,
                    "%s: is %" PRIu64 " x %" PRIu64 "; expected are %zu values (one per parameter) "
                    "or %" PRIu64 " x %zu (datasets x parameters)",
-                   table->path, a, b, n_parameter, n_dataset, n_parameter);
+                   path, a, b, n_parameter, n_dataset, n_parameter);
     else
         faults_add(&problem->faults,
                    "%s: has %" PRIu64 " values; expected are %zu (one per parameter) or %" PRIu64
                    " x %zu (datasets x parameters)",
-                   table->path, a, n_parameter, n_dataset, n_parameter);
+                   path, a, n_parameter, n_dataset, n_parameter);
     return false;
 }
 
 void problem_settle_tables(struct problem *problem, size_t n_parameter)
 {
-    for (int i = 0; i < N_TABLE; i++) {
-        struct problem_table *table = &problem->table[i];
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++) {
+        struct problem_table *table = &problem->table[c];
         struct error fault = {0};
-        if (!table->column.dataset || table->vector || table->per_dataset)
+        if (!parameter_columns[c].by_dataset || !table->column.dataset || table->vector ||
+            table->per_dataset)
             continue;
         if (!settle_shape(problem, table, n_parameter)) {
             hdf5_column_close(&table->column);
@@ -170,11 +182,23 @@ void problem_settle_tables(struct problem *problem, size_t n_parameter)
         }
         if (table->per_dataset)
             continue;
-        table->vector = problem_alloc(problem, n_parameter, sizeof *table->vector);
+        table->vector = arena_calloc(&problem->arena, n_parameter, sizeof *table->vector);
         if (table->vector &&
             hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }
+}
+
+struct parameters problem_tables(const struct problem *problem)
+{
+    struct parameters parameters = {.n = problem->n_parameter};
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++) {
+        const struct problem_table *table = &problem->table[c];
+        const void *array = table->text ? (const void *)table->text : table->vector;
+        if (parameter_columns[c].kind != COLUMN_INT8)
+            memcpy((char *)&parameters + parameter_columns[c].offset, &array, sizeof array);
+    }
+    return parameters;
 }
 
 enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n,

@@ -47,18 +47,16 @@ static bool widen_experiments(struct problem_block *block, size_t used, size_t c
             room->offset[g][0] = 0;
     }
     block->row = room->offset[GROUP_MEASUREMENTS];
-    block->first_dose = room->offset[GROUP_DOSES];
-    block->first_call = room->offset[GROUP_EVENTS];
-    block->first_substitute = room->offset[GROUP_SUBSTITUTES];
     return good;
 }
 
 /* The array of a group whose rows are structs. */
 static void *records_of(struct problem_block *block, enum problem_group group)
 {
-    void *const array[N_GROUP] = {[GROUP_DOSES] = &block->dose, [GROUP_INPUTS] = &block->room->knot,
-                                  [GROUP_EVENTS] = &block->call,
-                                  [GROUP_SUBSTITUTES] = &block->substitute};
+    struct problem_room *room = block->room;
+    void *const array[N_GROUP] = {[GROUP_DOSES] = &room->dose, [GROUP_INPUTS] = &room->knot,
+                                  [GROUP_EVENTS] = &room->call,
+                                  [GROUP_SUBSTITUTES] = &room->substitute};
     return array[group];
 }
 
@@ -282,18 +280,19 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
 {
     const struct problem_room *room = block->room;
     size_t n_knot = room->used[GROUP_INPUTS], n_input = problem->model.n_input;
-    block->input =
-        arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *block->input);
+    struct input *inputs =
+        arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *inputs);
     double *time = arena_alloc(block->arena, (n_knot + 1) * sizeof *time);
     double *value = arena_alloc(block->arena, (n_knot + 1) * sizeof *value);
-    if (!block->input || !time || !value)
+    if (!inputs || !time || !value)
         return false;
     for (size_t e = 0; e < block->n_experiment; e++) {
-        struct input *input = block->input + e * n_input;
+        struct input *input = inputs + e * n_input;
         const size_t first = room->offset[GROUP_INPUTS][e], end = room->offset[GROUP_INPUTS][e + 1];
         size_t at = first;
         for (size_t k = first; k < end; k++)
             input[room->knot[k].input].n++;
+        block->experiment[e].input = input;
         for (size_t i = 0; i < n_input; at += input[i++].n) {
             input[i].time = time + at;
             input[i].value = value + at;
@@ -310,12 +309,32 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
     return true;
 }
 
+enum status problem_make_experiments(const struct problem *problem, struct problem_block *block,
+                                     struct error *error)
+{
+    static const char none[] = "";
+    const struct problem_room *room = block->room;
+    size_t *const *first = room->offset;
+    block->experiment =
+        arena_calloc(block->arena, block->n_experiment + 1, sizeof *block->experiment);
+    for (size_t e = 0; block->experiment && e < block->n_experiment; e++)
+        block->experiment[e] = (struct experiment){
+            .id = none, .steady = EXPERIMENT_NONE,
+            .n_dose = first[GROUP_DOSES][e + 1] - first[GROUP_DOSES][e],
+            .dose = room->dose + first[GROUP_DOSES][e],
+            .n_call = first[GROUP_EVENTS][e + 1] - first[GROUP_EVENTS][e],
+            .call = room->call + first[GROUP_EVENTS][e],
+            .n_substitute = first[GROUP_SUBSTITUTES][e + 1] - first[GROUP_SUBSTITUTES][e],
+            .substitute = room->substitute + first[GROUP_SUBSTITUTES][e]};
+    return block->experiment ? STATUS_OK : problem_no_memory(problem, error);
+}
+
 enum status problem_settle(const struct problem *problem, struct problem_block *block,
                            struct error *error)
 {
     bool good = true;
     for (size_t e = 0; e < block->n_experiment && good; e++)
-        good = sort_doses(block->arena, block->dose + block->first_dose[e],
-                          block->first_dose[e + 1] - block->first_dose[e]);
+        good = sort_doses(block->arena, block->room->dose + block->room->offset[GROUP_DOSES][e],
+                          block->experiment[e].n_dose);
     return good && fill_inputs(problem, block) ? STATUS_OK : problem_no_memory(problem, error);
 }

@@ -110,10 +110,11 @@ static enum status check_experiment_ids(struct problem *problem, const struct pr
         size_t first = block->first_experiment[d], n = block->first_experiment[d + 1] - first;
         if (n < 2)
             continue;
-        char **sorted = malloc(n * sizeof *sorted);
+        const char **sorted = malloc(n * sizeof *sorted);
         if (!sorted)
             return problem_no_memory(problem, error);
-        memcpy(sorted, block->experiment_id + first, n * sizeof *sorted);
+        for (size_t i = 0; i < n; i++)
+            sorted[i] = block->experiment[first + i].id;
         qsort(sorted, n, sizeof *sorted, compare_texts);
         for (size_t i = 1; i < n; i++)
             if (strcmp(sorted[i - 1], sorted[i]) == 0)
@@ -263,40 +264,38 @@ static void hash_record(struct sha256 *hash, const struct record_info *info, con
 }
 
 /* Doses, inputs, substitutes and events of one experiment; false: it has none. */
-static bool hash_happenings(struct sha256 *hash, const struct problem *problem,
-                            const struct problem_block *block, size_t e)
+static bool hash_happenings(struct sha256 *hash, size_t n_input,
+                            const struct experiment *experiment)
 {
-    const struct input *input = block->input + e * problem->model.n_input;
-    size_t n_dose = block->first_dose[e + 1] - block->first_dose[e], n_knot = 0;
-    size_t n_substitute = block->first_substitute[e + 1] - block->first_substitute[e];
-    size_t n_call = block->first_call[e + 1] - block->first_call[e];
-    for (size_t i = 0; i < problem->model.n_input; i++)
+    const struct input *input = experiment->input;
+    size_t n_knot = 0;
+    for (size_t i = 0; i < n_input; i++)
         n_knot += input[i].n;
-    sha256_add_uint64(hash, n_dose);
-    for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
-        struct dose dose = block->dose[i];
+    sha256_add_uint64(hash, experiment->n_dose);
+    for (size_t i = 0; i < experiment->n_dose; i++) {
+        struct dose dose = experiment->dose[i];
         if (dose.count <= 1 && !dose.steady) /* it means nothing then */
             dose.interval = 0;
         hash_record(hash, &record_info[RECORD_DOSE], &dose);
     }
     sha256_add_uint64(hash, n_knot);
-    for (size_t i = 0; i < problem->model.n_input && n_knot; i++) {
+    for (size_t i = 0; i < n_input && n_knot; i++) {
         sha256_add_uint64(hash, input[i].n);
         hash_doubles(hash, input[i].time, input[i].n);
         hash_doubles(hash, input[i].value, input[i].n);
     }
-    sha256_add_uint64(hash, n_substitute);
-    for (size_t i = block->first_substitute[e]; i < block->first_substitute[e + 1]; i++) {
-        struct substitute substitute = block->substitute[i];
+    sha256_add_uint64(hash, experiment->n_substitute);
+    for (size_t i = 0; i < experiment->n_substitute; i++) {
+        struct substitute substitute = experiment->substitute[i];
         if (substitute.by != EXPERIMENT_NUMBER) /* likewise */
             substitute.value = NAN;
         hash_record(hash, &record_info[RECORD_SUBSTITUTE], &substitute);
     }
-    if (n_call)
+    if (experiment->n_call)
         sha256_add_string(hash, "events");
-    for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++)
-        hash_record(hash, &record_info[RECORD_CALL], &block->call[i]);
-    return n_dose || n_knot || n_substitute || n_call;
+    for (size_t i = 0; i < experiment->n_call; i++)
+        hash_record(hash, &record_info[RECORD_CALL], &experiment->call[i]);
+    return experiment->n_dose || n_knot || experiment->n_substitute || experiment->n_call;
 }
 
 static int compare_pairs(const void *left, const void *right)
@@ -310,15 +309,15 @@ static enum status count_pairs(struct problem *problem, const struct problem_blo
                                struct error *error)
 {
     for (size_t e = 0; e < block->n_experiment; e++) {
-        size_t first = block->first_substitute[e], end = block->first_substitute[e + 1], n = 0,
-               n_pair = 0;
-        if (first == end)
+        const struct experiment *experiment = &block->experiment[e];
+        size_t n = 0, n_pair = 0;
+        if (experiment->n_substitute == 0)
             continue;
-        uint64_t *pair = malloc((end - first + 1) * sizeof *pair);
+        uint64_t *pair = malloc((experiment->n_substitute + 1) * sizeof *pair);
         if (!pair)
             return problem_no_memory(problem, error);
-        for (const struct substitute *s = block->substitute + first; s < block->substitute + end;
-             s++)
+        for (const struct substitute *s = experiment->substitute;
+             s < experiment->substitute + experiment->n_substitute; s++)
             if (s->by != EXPERIMENT_NUMBER && (s->row != EXPERIMENT_NONE || s->time > -INFINITY))
                 pair[n++] = (uint64_t)s->parameter << 32 | s->by;
         qsort(pair, n, sizeof *pair, compare_pairs);
@@ -342,23 +341,27 @@ static void count_fixed(struct problem *problem, const struct problem_block *blo
 static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct problem *problem,
                        const struct problem_block *block, double *last)
 {
+    const bool has_steady = problem->steady.dataset;
     bool has_more = problem->has_experiments;
     for (size_t d = 0; d < block->n; d++) {
         size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
         sha256_add_string(hash, block->id[d]);
-        hash_doubles(hash, block->t0 + first, end - first);
-        hash_doubles(hash, block->covariate + first * problem->model.n_covariate,
-                     (end - first) * problem->model.n_covariate);
+        for (size_t e = first; e < end; e++)
+            hash_doubles(hash, &block->experiment[e].t0, 1);
+        for (size_t e = first; e < end; e++)
+            hash_doubles(hash, block->experiment[e].covariate, problem->model.n_covariate);
         hash_parameters(hash, problem, block, d, last);
         sha256_add_uint64(more, end - first);
         for (size_t e = first; e < end; e++) {
             hash_rows(hash, block, e);
-            sha256_add_string(more, problem->owners[1].id.dataset ? block->experiment_id[e] : "");
-            has_more = hash_happenings(more, problem, block, e) || block->steady || has_more;
-            if (block->steady)
-                sha256_add_uint64(more, block->steady[e] == EXPERIMENT_NONE
+            const struct experiment *experiment = &block->experiment[e];
+            sha256_add_string(more, problem->owners[1].id.dataset ? experiment->id : "");
+            has_more = hash_happenings(more, problem->model.n_input, experiment) || has_steady ||
+                       has_more;
+            if (has_steady)
+                sha256_add_uint64(more, experiment->steady == EXPERIMENT_NONE
                                             ? 0
-                                            : 1 + block->steady[e] - first);
+                                            : UINT64_C(1) + experiment->steady);
         }
     }
     return has_more;
@@ -436,7 +439,8 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
     enum status status = problem_match(problem, expectation, error);
     if (!status)
         status = problem_init_windows(problem, error);
-    problem->n_fixed = problem_alloc(problem, problem->n_parameter + 1, sizeof *problem->n_fixed);
+    problem->n_fixed =
+        arena_calloc(&problem->arena, problem->n_parameter + 1, sizeof *problem->n_fixed);
     if (!status && !problem->n_fixed)
         status = problem_no_memory(problem, error);
     if (status)
@@ -448,7 +452,7 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
     status = run_pass(problem, &pass, error);
     problem->checking = false;
     if (!status)
-        status = faults_report(&problem->faults, problem->file.path, error);
+        status = problem_report(problem, error);
     if (!status) {
         unsigned char digest[32];
         sha256_end(&pass.more, digest);

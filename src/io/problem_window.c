@@ -44,20 +44,21 @@ enum status problem_init_windows(struct problem *problem, struct error *error)
     for (int g = 0; g < N_GROUP; g++) {
         struct problem_stream *stream = &problem->stream[g];
         size_t n = stream->n_row < PROBLEM_WINDOW ? (size_t)stream->n_row + 1 : PROBLEM_WINDOW;
-        stream->key = problem_alloc(problem, n, sizeof *stream->key);
-        stream->of = stream->dataset.dataset ? problem_alloc(problem, n, sizeof *stream->of) : NULL;
+        stream->key = arena_calloc(&problem->arena, n, sizeof *stream->key);
+        stream->of =
+            stream->dataset.dataset ? arena_calloc(&problem->arena, n, sizeof *stream->of) : NULL;
         for (size_t f = 0; f < stream->n_info; f++) {
             struct problem_field *field = &stream->field[f];
             if (!field->column.dataset ||
                 (g == GROUP_MEASUREMENTS && !(MEASUREMENT_FITTED >> f & 1)))
                 continue;
             if (stream->info[f].kind == COLUMN_DOUBLE)
-                field->real = problem_alloc(problem, n, sizeof *field->real);
+                field->real = arena_calloc(&problem->arena, n, sizeof *field->real);
             else
-                field->whole = problem_alloc(problem, n, sizeof *field->whole);
+                field->whole = arena_calloc(&problem->arena, n, sizeof *field->whole);
         }
     }
-    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
+    return problem->arena.failed ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* ' (dataset "id")' for a message; nothing if there is no such one. */
@@ -67,7 +68,7 @@ static const char *owner_text(struct problem *problem, const struct problem_stre
     struct arena arena = {0};
     char *id = NULL;
     text[0] = '\0';
-    if (owner < 0 || (uint64_t)owner >= stream->n_owner || problem->faults.n >= PROBLEM_MAX_FAULT)
+    if (owner < 0 || (uint64_t)owner >= stream->n_owner || problem->faults.n >= FAULTS_LISTED)
         return text;
     const char *const what = stream->of_experiments ? "experiment" : "dataset";
     const struct problem_owners *owners = &problem->owners[stream->of_experiments];
@@ -84,7 +85,7 @@ static void report_owner(struct problem *problem, const struct problem_stream *s
                          int64_t owner, int64_t previous)
 {
     char text[120];
-    struct problem_faults *faults = &problem->faults;
+    struct faults *faults = &problem->faults;
     const char *const path = stream->owner.path, *const what = stream->of_experiments ? "experiment"
                                                                                       : "dataset";
     const char *const ids = stream->of_experiments ? "/experiments/id" : "/datasets/id";
@@ -239,7 +240,7 @@ static enum status load(struct problem *problem, struct problem_stream *stream, 
     stream->n = n;
     check_rows(problem, stream, (int64_t)owner);
     if (problem->faults.n && !problem->checking)
-        return faults_report(&problem->faults, problem->file.path, error);
+        return problem_report(problem, error);
     return STATUS_OK;
 }
 

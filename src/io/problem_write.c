@@ -5,7 +5,6 @@
 
 #include "io/durable.h"
 #include "io/hdf5_file.h"
-#include "io/problem_adopt.h"
 #include "io/write_rows.h"
 
 #include <math.h>
@@ -53,17 +52,33 @@ static enum status write_part(const struct hdf5_file *file, const struct part *p
                       : hdf5_write_strings(file, part->path, part->n, part->data, error);
 }
 
+/* The columns that all datasets share. */
+static enum status write_parameters(const struct hdf5_file *file,
+                                    const struct problem_header *header, struct error *error)
+{
+    const struct parameters *given = &header->parameters;
+    enum status status = given->n ? hdf5_make_group(file, "/parameters", error) : STATUS_OK;
+    for (int c = 0; c < N_PARAMETER_COLUMN && given->n && !status; c++) {
+        const struct column_info *info = &parameter_columns[c];
+        const bool is_left_out =
+            header->by_dataset >> c & 1 || (c > PARAMETER_prior && !given->prior);
+        const struct part part = {
+            .path = info->path, .n = given->n, .width = info->width > 1 ? info->width : 0,
+            .data = is_left_out ? NULL : parameters_cell(given, (enum parameter_column)c, 0),
+            .type = info->kind == COLUMN_TEXT     ? 0
+                    : info->kind == COLUMN_DOUBLE ? H5T_NATIVE_DOUBLE : H5T_NATIVE_UINT8};
+        status = write_part(file, &part, error);
+    }
+    return status;
+}
+
 static enum status write_small_tables(const struct hdf5_file *file,
                                       const struct problem_header *header, struct error *error)
 {
     static const char group[] = "";
-    const hid_t real = H5T_NATIVE_DOUBLE, byte = H5T_NATIVE_UINT8;
+    const hid_t byte = H5T_NATIVE_UINT8;
     const struct problem_model *model = &header->model;
-    const struct problem_parameters *given = &header->parameters;
     bool has_model = model->plugin || model->bytes || model->source || model->sha256;
-    bool has_prior = given->prior;
-    size_t p = given->n;
-    const double *const *prior = given->prior_number;
     const struct part parts[] = {
         {"/model", NULL, has_model ? group : NULL, IS_GROUP, 0, 0},
         {"/model", "plugin", model->plugin, 0, 0, 0},
@@ -71,22 +86,8 @@ static enum status write_small_tables(const struct hdf5_file *file,
         {"/model", "name", has_model ? model->name : NULL, 0, 0, 0},
         {"/model/source", NULL, model->source ? &model->source : NULL, 0, 1, 0},
         {"/model/plugin", NULL, model->bytes, byte, model->n_byte, 0},
-        {"/parameters", NULL, p ? group : NULL, IS_GROUP, 0, 0},
-        {"/parameters/name", NULL, p ? given->name : NULL, 0, p, 0},
-        {"/parameters/start", NULL, p ? given->start : NULL, real, p, 0},
-        {"/parameters/lower", NULL, p ? given->lower : NULL, real, p, 0},
-        {"/parameters/upper", NULL, p ? given->upper : NULL, real, p, 0},
-        {"/parameters/scale", NULL, p ? given->scale : NULL, 0, p, 0},
-        {"/parameters/fixed", NULL, p && !given->fixed_per_dataset ? given->fixed : NULL, byte, p,
-         0},
-        {"/parameters/level", NULL, p ? given->level : NULL, 0, p, 0},
-        {"/parameters/from_model", NULL, p ? given->from_model : NULL, real, p, N_FROM_MODEL},
-        {"/parameters/prior", NULL, p ? given->prior : NULL, 0, p, 0},
-        {"/parameters/prior_on", NULL, p && has_prior ? given->prior_on : NULL, 0, p, 0},
-        {"/parameters/prior_location", NULL, p && has_prior ? prior[0] : NULL, real, p, 0},
-        {"/parameters/prior_scale", NULL, p && has_prior ? prior[1] : NULL, real, p, 0},
-        {"/parameters/prior_lower", NULL, p && has_prior ? prior[2] : NULL, real, p, 0},
-        {"/parameters/prior_upper", NULL, p && has_prior ? prior[3] : NULL, real, p, 0},
+    };
+    const struct part later[] = {
         {"/datasets", NULL, group, IS_GROUP, 0, 0},
         {"/datasets/petab", NULL, header->petab.n ? header->petab.of : NULL, 0, header->petab.n, 0},
         {"/experiments", NULL, header->has_experiments ? group : NULL, IS_GROUP, 0, 0},
@@ -109,6 +110,10 @@ static enum status write_small_tables(const struct hdf5_file *file,
         status = hdf5_put_number(file, "/", "format", H5T_NATIVE_INT32, &(int32_t){1}, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
         status = write_part(file, &parts[i], error);
+    if (!status)
+        status = write_parameters(file, header, error);
+    for (size_t i = 0; i < sizeof later / sizeof *later && !status; i++)
+        status = write_part(file, &later[i], error);
     for (size_t i = 0; i < header->n_option && !status; i++)
         status =
             hdf5_put_text(file, "/options", header->option_name[i], header->option_value[i], error);
@@ -136,10 +141,10 @@ static void plan_columns(struct problem_writer *writer)
         rows[g] = (struct write_rows){.path = g < RECORDS ? path[g] : record_info[g - RECORDS].path,
                                       .is_optional = g >= RECORDS};
     write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
-    if (header->parameters.start_per_dataset)
-        write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->parameters.n);
-    if (header->parameters.fixed_per_dataset)
-        write_add_column(&rows[STARTS], "fixed", COLUMN_INT8, header->parameters.n);
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++)
+        if (header->by_dataset >> c & 1)
+            write_add_column(&rows[STARTS], parameter_columns[c].name, parameter_columns[c].kind,
+                             header->parameters.n);
     struct write_rows *constants = &rows[header->has_experiments ? EXPERIMENTS : DATASETS];
     if (header->has_experiments) {
         write_add_column(constants, "dataset", COLUMN_UINT32, 0);
@@ -237,6 +242,18 @@ static enum status add_row(struct problem_writer *writer, int g, const void *con
     return rows->n_column ? write_next(rows, &writer->file, error) : STATUS_OK;
 }
 
+/* The dataset's own columns of parameters. */
+static enum status add_starts(struct problem_writer *writer, const struct parameters *parameters,
+                              struct error *error)
+{
+    const void *value[N_PARAMETER_COLUMN];
+    size_t n = 0;
+    for (int c = 0; c < N_PARAMETER_COLUMN; c++)
+        if (writer->header.by_dataset >> c & 1)
+            value[n++] = parameters_cell(parameters, (enum parameter_column)c, 0);
+    return add_row(writer, STARTS, value, error);
+}
+
 static enum status add_measurements(struct problem_writer *writer,
                                     const struct problem_dataset *dataset, uint32_t owner,
                                     struct error *error)
@@ -287,21 +304,22 @@ static enum status add_record(struct problem_writer *writer, enum record_kind ki
 
 /* Doses, knots of inputs, events and substitutes. */
 static enum status add_happenings(struct problem_writer *writer,
-                                  const struct problem_dataset *dataset, uint32_t owner,
+                                  const struct experiment *experiment, uint32_t owner,
                                   struct error *error)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < dataset->n_dose && !status; i++)
-        status = add_record(writer, RECORD_DOSE, &dataset->dose[i], owner, error);
-    for (uint32_t k = 0; dataset->input && k < writer->header.n_input; k++)
-        for (size_t i = 0; i < dataset->input[k].n && !status; i++) {
-            const struct knot knot = {dataset->input[k].time[i], dataset->input[k].value[i], k};
+    for (size_t i = 0; i < experiment->n_dose && !status; i++)
+        status = add_record(writer, RECORD_DOSE, &experiment->dose[i], owner, error);
+    for (uint32_t k = 0; experiment->input && k < writer->header.n_input; k++)
+        for (size_t i = 0; i < experiment->input[k].n && !status; i++) {
+            const struct input *input = &experiment->input[k];
+            const struct knot knot = {input->time[i], input->value[i], k};
             status = add_record(writer, RECORD_KNOT, &knot, owner, error);
         }
-    for (size_t i = 0; i < dataset->n_call && !status; i++)
-        status = add_record(writer, RECORD_CALL, &dataset->call[i], owner, error);
-    for (size_t i = 0; i < dataset->n_substitute && !status; i++)
-        status = add_record(writer, RECORD_SUBSTITUTE, &dataset->substitute[i], owner, error);
+    for (size_t i = 0; i < experiment->n_call && !status; i++)
+        status = add_record(writer, RECORD_CALL, &experiment->call[i], owner, error);
+    for (size_t i = 0; i < experiment->n_substitute && !status; i++)
+        status = add_record(writer, RECORD_SUBSTITUTE, &experiment->substitute[i], owner, error);
     return status;
 }
 
@@ -309,6 +327,7 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
                                struct error *error)
 {
     const bool many = writer->header.has_experiments;
+    const struct experiment *experiment = &dataset->experiment;
     uint64_t n = many ? writer->n_experiment : writer->n_dataset;
     if (writer->n_dataset >= UINT32_MAX - 1 || n >= UINT32_MAX - 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported",
@@ -321,8 +340,7 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (dataset->id) {
         writer->n_dataset++;
         writer->first_experiment = writer->n_experiment;
-        status =
-            add_row(writer, STARTS, (const void *const[]){dataset->start, dataset->fixed}, error);
+        status = add_starts(writer, &dataset->parameters, error);
         if (!status)
             status = own_writer_add(&writer->own, dataset->own, error);
     }
@@ -331,24 +349,24 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (many) {
         of = (uint32_t)writer->n_dataset - 1;
         value[0] = &of;
-        value[n_value++] = dataset->experiment_id;
+        value[n_value++] = experiment->id;
     }
     if (many && writer->header.has_steady) {
-        steady = dataset->steady == EXPERIMENT_NONE
+        steady = experiment->steady == EXPERIMENT_NONE
                      ? -1
-                     : (int64_t)(writer->first_experiment + dataset->steady);
+                     : (int64_t)(writer->first_experiment + experiment->steady);
         value[n_value++] = &steady;
     }
     if (writer->header.has_t0)
-        value[n_value++] = &dataset->t0;
-    value[n_value] = dataset->covariate;
+        value[n_value++] = &experiment->t0;
+    value[n_value] = experiment->covariate;
     if (!status)
         status = add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
     writer->n_experiment++;
     if (!status)
         status = add_measurements(writer, dataset, owner, error);
     if (!status)
-        status = add_happenings(writer, dataset, owner, error);
+        status = add_happenings(writer, experiment, owner, error);
     writer->n_measurement += dataset->n_row;
     return status;
 }

@@ -6,28 +6,15 @@
 #include "base/error.h"
 #include "base/experiment.h"
 #include "base/measurements.h"
+#include "base/parameters.h"
 #include "io/own_columns.h"
 #include "io/problem_model.h"
-
-/* What /parameters is to have; arrays have n entries, or are NULL. */
-struct problem_parameters {
-    size_t n; /* 0: no /parameters */
-    const char *const *name;
-    const double *start, *lower, *upper;
-    bool start_per_dataset; /* then `start` is NULL and each dataset has its own */
-    bool fixed_per_dataset; /* the same for `fixed`; only with start_per_dataset */
-    const char *const *scale;
-    const uint8_t *fixed;
-    const char *const *level;
-    const double *from_model; /* n x N_FROM_MODEL (problem_adopt.h) */
-    const char *const *prior, *const *prior_on; /* words; prior NULL: the model's own, if any */
-    const double *prior_number[4]; /* location, scale, lower, upper, if there are priors */
-};
 
 /* What the file has besides its datasets. */
 struct problem_header {
     struct problem_model model;
-    struct problem_parameters parameters;
+    struct parameters parameters;     /* n 0: no /parameters; without `prior` no numbers of it */
+    unsigned by_dataset;              /* PARAMETER_BITs of those that each dataset has itself */
     size_t n_covariate;
     const char *const *covariate_name;
     size_t n_observable;
@@ -58,22 +45,13 @@ enum status problem_writer_open(struct problem_writer **writer, const char *path
  * dataset before. */
 struct problem_dataset {
     const char *id;
-    double t0;
-    const double *covariate;  /* n_covariate */
+    /* Targets, events, parameters are indices of the header's names, `by` of parameters.name;
+     * steady and its id as has_steady and has_experiments say */
+    struct experiment experiment;
     const struct own_value *own; /* column.n, or NULL: missing; of the first experiment */
-    const double *start;      /* of each parameter where start_per_dataset, else NULL */
-    const int8_t *fixed;      /* likewise where fixed_per_dataset */
+    struct parameters parameters; /* of each parameter, in the columns of by_dataset */
     size_t n_row;
     struct measurements measured;
-    const char *experiment_id;
-    /* where has_steady: index among the dataset's experiments, or EXPERIMENT_NONE */
-    uint32_t steady;
-    size_t n_dose, n_call, n_substitute;
-    const struct event_call *call; /* `event` is an index of event_name */
-    const struct dose *dose;  /* `target` is an index of target_name */
-    const struct input *input; /* n_input, or NULL */
-    /* `parameter` is an index of substituted_name, `by` of parameter_name */
-    const struct substitute *substitute;
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);

@@ -105,7 +105,7 @@ bool record_frame_check(const unsigned char *payload, size_t n, const struct run
     if (dataset >= identity->n_dataset || start >= identity_n_task(identity) ||
         payload[column_place(FIT_COLUMN_STATUS, n_parameter)] >= N_OUTCOME)
         return false;
-    *fit = dataset * identity_n_task(identity) + start;
+    *fit = identity_fit(identity, dataset, start);
     return true;
 }
 

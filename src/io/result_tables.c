@@ -222,23 +222,10 @@ const char *kept_options(enum kept_table table)
                                     : "--bootstrap and --keep-bootstrap";
 }
 
-enum status kept_sources_open(struct kept_sources *sources, struct result *result, size_t bytes,
-                              struct error *error)
+bool result_has_kept(struct result *result, enum kept_table table)
 {
-    enum status status = STATUS_OK;
-    for (int i = 0; i < N_KEPT_TABLE && !status; i++) {
-        struct result_table_shape shape =
-            kept_shape((enum kept_table)i, result_info(result)->n_parameter);
-        status = result_table_source_open(&sources->of[i], result, &shape, bytes, error);
-    }
-    return status;
-}
-
-void kept_sources_close(struct kept_sources *sources)
-{
-    for (int i = 0; i < N_KEPT_TABLE; i++)
-        result_table_source_close(sources->of[i]);
-    *sources = (struct kept_sources){{NULL}};
+    struct result_table_shape shape = kept_shape(table, result_info(result)->n_parameter);
+    return hdf5_kind(result_file(result), shape.group) == HDF5_GROUP;
 }
 
 enum status kept_writers_add(struct kept_writers *writers, enum kept_table table,
@@ -247,21 +234,6 @@ enum status kept_writers_add(struct kept_writers *writers, enum kept_table table
     struct result_table_shape shape = kept_shape(table, n_parameter);
     return writers->of[table] ? STATUS_OK
                               : result_table_open(&writers->of[table], writer, &shape, error);
-}
-
-enum status kept_pass(struct kept_sources *from, uint64_t dataset_row, struct kept_writers *to,
-                      struct error *error)
-{
-    const void *values[RESULT_TABLE_MAX_COLUMN];
-    enum status status = STATUS_OK;
-    for (int i = 0; i < N_KEPT_TABLE; i++) {
-        for (bool there = true; there && !status;) {
-            status = result_table_next(from->of[i], dataset_row, values, &there, error);
-            if (!status && there && to && to->of[i])
-                status = result_table_add(to->of[i], values, error);
-        }
-    }
-    return status;
 }
 
 enum status kept_writers_finish(struct kept_writers *writers, struct error *error)

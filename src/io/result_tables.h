@@ -62,26 +62,17 @@ struct result_table_shape kept_shape(enum kept_table table, size_t n_parameter);
 /* The options of `stiffit run` that keep a table. */
 const char *kept_options(enum kept_table table);
 
-/* The tables of a result, and the tables being written; NULL for others. Zero-initialise;
- * closing is legal then, after a failure, and twice. */
-struct kept_sources {
-    struct result_table_source *of[N_KEPT_TABLE];
-};
+/* Whether a result has this table. */
+bool result_has_kept(struct result *result, enum kept_table table);
+
+/* The tables being written; NULL for others. Zero-initialise; closing is legal then, after a
+ * failure, and twice. */
 struct kept_writers {
     struct result_table *of[N_KEPT_TABLE];
 };
-/* bytes: memory for each table. */
-enum status kept_sources_open(struct kept_sources *sources, struct result *result, size_t bytes,
-                              struct error *error);
-void kept_sources_close(struct kept_sources *sources);
 /* Makes the table if it does not exist yet. */
 enum status kept_writers_add(struct kept_writers *writers, enum kept_table table,
                              struct result_writer *writer, size_t n_parameter, struct error *error);
-/* Copies the rows of this dataset, which come next if there are any, to the tables in `to`; if
- * that is NULL or has no such table, drops them. Call it for each dataset in order, and with
- * UINT64_MAX at the end to find rows that belong to no dataset. */
-enum status kept_pass(struct kept_sources *from, uint64_t dataset, struct kept_writers *to,
-                      struct error *error);
 /* Writes the rest; call before result_writer_finish. */
 enum status kept_writers_finish(struct kept_writers *writers, struct error *error);
 void kept_writers_close(struct kept_writers *writers); /* before result_writer_close */

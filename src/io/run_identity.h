@@ -23,10 +23,16 @@ struct run_identity {
     char selection[IDENTITY_SELECTION];
 };
 
-/* Tasks of one dataset. Task t of dataset d is fit number d * identity_n_task + t. */
+/* Tasks of one dataset: its starts, then its refits. */
 static inline uint32_t identity_n_task(const struct run_identity *identity)
 {
     return identity->n_start + identity->n_refit;
+}
+/* The number of the fit that is this task of a dataset. */
+static inline uint64_t identity_fit(const struct run_identity *identity, uint64_t dataset,
+                                    uint32_t task)
+{
+    return dataset * identity_n_task(identity) + task;
 }
 
 /* Whether all but the description is the same: then it is the same run. */

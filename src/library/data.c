@@ -22,7 +22,7 @@ enum status library_data_init(struct stiffit_problem *problem, struct error *err
 {
     const struct stiffit_model *abi = abi_of(problem);
     struct library_data *data = &problem->data;
-    data->t0 = abi->t0;
+    data->experiment = (struct experiment){.id = "", .steady = EXPERIMENT_NONE, .t0 = abi->t0};
     data->parameter = calloc(abi->n_parameter + 1, sizeof *data->parameter);
     data->covariate = calloc(abi->n_covariate + 1, sizeof *data->covariate);
     data->input = calloc(abi->n_input + 1, sizeof *data->input);
@@ -167,7 +167,7 @@ int stiffit_set_t0(struct stiffit_problem *problem, double t0, struct stiffit_er
     if (!status && !isfinite(t0))
         status = error_set(&e, STATUS_USAGE, "t0 is %g; it must be finite", t0);
     if (!status)
-        problem->data.t0 = t0;
+        problem->data.experiment.t0 = t0;
     return library_give(status, &e, error);
 }
 
@@ -245,11 +245,12 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
                               &(struct problem_message){fault, sizeof fault}))
         error_set(&e, STATUS_USAGE, "dose into %.60s at t = %g: %s", given->target, given->time,
                   fault);
-    else if (!array_grow(&data->dose, data->n_dose, &data->n_dose_room, sizeof *data->dose))
-        error_set(&e, STATUS_NO_MEMORY, "out of memory for %zu doses", data->n_dose + 1);
+    else if (!array_grow(&data->dose, data->experiment.n_dose, &data->n_dose_room,
+                         sizeof *data->dose))
+        error_set(&e, STATUS_NO_MEMORY, "out of memory for %zu doses", data->experiment.n_dose + 1);
     if (e.status)
         return library_give(e.status, &e, error);
-    size_t at = data->n_dose++; /* in order of time, and of the calls */
+    size_t at = data->experiment.n_dose++; /* in order of time, and of the calls */
     for (; at > 0 && data->dose[at - 1].time > dose.time; at--)
         data->dose[at] = data->dose[at - 1];
     data->dose[at] = dose;
@@ -270,9 +271,9 @@ static enum status check_constants(const struct stiffit_problem *problem, struct
         if (data->input[i].n == 0)
             return error_set(error, STATUS_BAD_PROBLEM, "input %.60s has no value: call "
                              "stiffit_set_input", abi->input_name[i]);
-    if (data->n_dose && data->dose[0].time < data->t0)
+    if (data->experiment.n_dose && data->dose[0].time < data->experiment.t0)
         return error_set(error, STATUS_BAD_PROBLEM, "a dose is given at t = %.17g, before t0 = "
-                         "%.17g", data->dose[0].time, data->t0);
+                         "%.17g", data->dose[0].time, data->experiment.t0);
     return STATUS_OK;
 }
 
@@ -325,7 +326,8 @@ static enum status check_rows(const struct fit_setting *setting, const struct li
         const char *name = setting->model->abi.observable_name[k];
         const struct row_datum row = {
             .time = data->measured.time[i], .value = data->measured.value[i],
-            .sigma = data->measured.sigma[i], .t0 = data->t0, .observable = name,
+            .sigma = data->measured.sigma[i], .t0 = data->experiment.t0, .limit = NAN,
+            .observable = name,
             .error = setting->error[k], .sigma_for = sigma_for};
         if (isnan(row.value))
             continue;
@@ -346,13 +348,11 @@ enum status library_data_block(const struct stiffit_problem *problem, bool is_fi
     struct library_data *data = (struct library_data *)(uintptr_t)&problem->data;
     size_t n = setting->n_parameter;
     static char *no_fault[1], no_id[] = "", *ids[] = {no_id};
-    size_t *ends = arena_calloc(arena, 12, sizeof *ends);
+    size_t *ends = arena_calloc(arena, 4, sizeof *ends);
     double *zero = arena_calloc(arena, 1, sizeof *zero);
     *block = (struct problem_block){.end = 1, .n = 1, .id = ids, .fault = no_fault,
-                                    .rtol = zero, .n_experiment = 1, .experiment_id = ids,
-                                    .t0 = &data->t0, .covariate = data->covariate,
-                                    .measured = data->measured, .dose = data->dose,
-                                    .input = data->input};
+                                    .rtol = zero, .n_experiment = 1,
+                                    .experiment = &data->experiment, .measured = data->measured};
     block->dataset = arena_calloc(arena, 1, sizeof *block->dataset);
     block->n_noise = arena_calloc(arena, 1, sizeof *block->n_noise);
     block->fixed = arena_calloc(arena, n + 1, 1);
@@ -361,11 +361,11 @@ enum status library_data_block(const struct stiffit_problem *problem, bool is_fi
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
     block->first_experiment = ends;
     block->row = ends + 2;
-    block->first_dose = ends + 4;
-    block->first_call = block->first_substitute = ends + 6;
     ends[1] = 1;
     block->row[1] = is_fit ? data->n_row : 0;
-    block->first_dose[1] = data->n_dose;
+    data->experiment.covariate = data->covariate;
+    data->experiment.dose = data->dose;
+    data->experiment.input = data->input;
     for (size_t i = 0; i < n; i++) {
         const struct stiffit_parameter *parameter = &data->parameter[i];
         block->start[i] = parameter->start;

@@ -15,7 +15,6 @@
 struct simulated {
     struct fit_problem problem;   /* of these experiments; every parameter is free, on scale lin */
     struct ode_task task[2];
-    size_t first_substitute[3];
     uint32_t preequilibration[2];
     struct fit_map map;
     struct ode_rows rows;         /* of the wanted one, the last */
@@ -34,17 +33,8 @@ static bool pick_experiments(struct simulated *simulated, const struct fit_probl
     struct fit_problem *problem = &simulated->problem;
     uint32_t source = of->preequilibration ? of->preequilibration[e] : EXPERIMENT_NONE;
     size_t from[2] = {source == EXPERIMENT_NONE ? e : source, e};
-    size_t n = source == EXPERIMENT_NONE ? 1 : 2, n_substitute = 0;
+    size_t n = source == EXPERIMENT_NONE ? 1 : 2;
     for (size_t k = 0; k < n; k++) {
-        simulated->first_substitute[k] = n_substitute;
-        n_substitute += of->first_substitute[from[k] + 1] - of->first_substitute[from[k]];
-    }
-    simulated->first_substitute[n] = n_substitute;
-    struct substitute *substitute = arena_calloc(arena, n_substitute + 1, sizeof *substitute);
-    for (size_t k = 0; substitute && k < n; k++) {
-        size_t first = of->first_substitute[from[k]];
-        for (size_t s = first; s < of->first_substitute[from[k] + 1]; s++)
-            substitute[simulated->first_substitute[k] + s - first] = of->substitute[s];
         struct ode_task *task = &simulated->task[k];
         *task = of->task[from[k]];
         task->n_variant = task->n_time = task->n_row = 0;
@@ -55,15 +45,13 @@ static bool pick_experiments(struct simulated *simulated, const struct fit_probl
     *problem = *of;
     problem->n_experiment = n;
     problem->task = simulated->task;
-    problem->first_substitute = simulated->first_substitute;
-    problem->substitute = n_substitute ? substitute : NULL;
     problem->preequilibration = n > 1 ? simulated->preequilibration : NULL;
     simulated->preequilibration[0] = EXPERIMENT_NONE;
     struct ode_task *first = &simulated->task[0];
     const struct measurements none = {.time = NULL};
     struct ode_rows rows;
-    return substitute && (n == 1 || (ode_task_sort(first, &rows, &none, 0, NULL, arena)
-                                     && ode_task_add_steady(first, arena)));
+    return n == 1 || (ode_task_sort(first, &rows, &none, 0, NULL, arena)
+                      && ode_task_add_steady(first, arena));
 }
 
 /* All parameters free at `parameter`. */
@@ -115,9 +103,9 @@ static enum status put_rows(struct simulated *simulated, size_t n_time, const do
     for (size_t i = 0; i < n; i++) {
         given.time[i] = time[i / n_observable];
         given.observable[i] = (uint32_t)(i % n_observable);
-        if (!(given.time[i] >= task->t0))
+        if (!(given.time[i] >= task->experiment.t0))
             return error_set(error, STATUS_USAGE, "time %zu is %.17g; it must not be before t0 = "
-                             "%.17g", i / n_observable, given.time[i], task->t0);
+                             "%.17g", i / n_observable, given.time[i], task->experiment.t0);
     }
     return ode_task_sort(task, &simulated->rows, &given, n, NULL, arena) ? STATUS_OK
                                                                          : no_memory(error);
@@ -153,19 +141,6 @@ static bool fill(struct stiffit_problem *problem, struct simulated *simulated, b
             evaluation[e].d_prediction = NULL;
     }
     return true;
-}
-
-/* What lanes cannot integrate is asked of CVODES. */
-static bool ask(void *context, struct evaluation *const *evaluations, size_t n)
-{
-    bool is_good = library_ask(context, evaluations, n);
-    for (size_t k = 0; k < n; k++)
-        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED
-            && evaluations[k]->engine != ENGINE_REFERENCE) {
-            evaluations[k]->engine = ENGINE_REFERENCE;
-            is_good = library_ask(context, &evaluations[k], 1) && is_good;
-        }
-    return is_good;
 }
 
 static enum status judge(const struct evaluation *evaluation, bool has_sens, struct error *error)
@@ -226,7 +201,8 @@ static enum status evaluate(struct stiffit_problem *problem, size_t dataset, siz
         return STATUS_OK;
     size_t n = simulated.problem.n_experiment;
     if (!fill(problem, &simulated, sensitivity != NULL, evaluation, &problem->arena)
-        || !fit_preequilibrate(&simulated.problem, &simulated.map, asked, n, ask, problem))
+        || !fit_preequilibrate(&simulated.problem, &simulated.map, asked, n,
+                               ode_alone_ask_both, &problem->ready.alone))
         return no_memory(error);
     if (!(status = judge(&evaluation[n - 1], sensitivity != NULL, error)))
         give(&simulated, &evaluation[n - 1], prediction, sensitivity);

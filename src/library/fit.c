@@ -26,7 +26,8 @@ struct library_host {
 
 static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
 {
-    return library_ask(((struct library_host *)context)->problem, evaluations, n);
+    struct stiffit_problem *problem = ((struct library_host *)context)->problem;
+    return ode_alone_ask(&problem->ready.alone, evaluations, n);
 }
 
 static int64_t host_elapsed(void *context)

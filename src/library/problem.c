@@ -11,7 +11,7 @@ static struct stiffit_problem *allocate(struct error *error)
 {
     struct stiffit_problem *made = calloc(1, sizeof *made);
     if (made)
-        run_options_init(&made->options);
+        made->options = run_options_default;
     else
         error_set(error, STATUS_NO_MEMORY, "out of memory for a problem");
     return made;

@@ -4,7 +4,7 @@
 
 #include "fit/dataset.h"
 #include "io/problem_prior.h"
-#include "ode/engine.h"
+#include "ode/alone.h"
 #include "run/plan/run_options.h"
 
 #include <stiffit/stiffit.h>
@@ -16,12 +16,13 @@ struct stiffit_system {
 /* One dataset in memory; its parameters are the model's. */
 struct library_data {
     struct stiffit_parameter *parameter; /* n_parameter of the model */
-    double t0, *covariate;               /* n_covariate of the model; NaN: not given */
-    struct input *input;                 /* n_input of the model; n 0: not given */
+    struct experiment experiment;        /* of the following; n 0 of an input: not given */
+    double *covariate;                   /* n_covariate of the model; NaN: not given */
+    struct input *input;                 /* n_input of the model */
     size_t n_row, n_room;
     struct measurements measured;        /* the columns of LIBRARY_COLUMNS, in `rows` */
     void *rows;
-    size_t n_dose, n_dose_room;
+    size_t n_dose_room;
     struct dose *dose;                   /* in the order of the calls */
 };
 #define LIBRARY_COLUMNS \
@@ -37,8 +38,7 @@ struct library_ready {
     struct fit_loss *loss;               /* in memory */
     enum parameter_scale *scale;         /* in memory */
     struct fit_options fit;
-    struct engine_pool *pool;
-    struct engine *engine;
+    struct ode_alone alone;
     struct arena arena;
 };
 
@@ -49,7 +49,7 @@ struct stiffit_problem {
     struct library_data data;
     struct library_file *file;           /* NULL: in memory, or it must be opened */
     size_t n_dataset, n_parameter;       /* of a file */
-    struct library_ready ready;          /* engine NULL: it must be made */
+    struct library_ready ready;          /* without an engine: it must be made */
     bool is_changed;                     /* since it was made */
     struct arena arena;                  /* of one evaluation or fit */
 };
@@ -82,8 +82,6 @@ void library_unprepare(struct stiffit_problem *problem);
 enum status library_dataset(struct stiffit_problem *problem, size_t dataset, uint32_t number,
                             bool is_fit, struct fit_problem *out, const char **fault,
                             struct error *error);
-/* Evaluations by problem->ready; a host of fits: `context` is the problem. */
-bool library_ask(void *context, struct evaluation *const *evaluations, size_t n);
 
 /* Gives the caller a status: copies `from` to `error` unless it is NULL. */
 int library_give(enum status status, const struct error *from, struct stiffit_error *error);

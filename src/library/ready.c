@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "library/problem.h"
 
-#include "io/problem_faults.h"
+#include "base/faults.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -18,12 +18,11 @@ static const struct stiffit_model *abi_of(const struct stiffit_problem *problem)
 void library_unprepare(struct stiffit_problem *problem)
 {
     struct library_ready *ready = &problem->ready;
-    engine_free(ready->engine);
-    engine_pool_free(ready->pool);
+    ode_alone_fini(&ready->alone);
     arena_fini(&ready->arena);
     free(ready->loss);
     free(ready->scale);
-    *ready = (struct library_ready){.engine = NULL};
+    *ready = (struct library_ready){.loss = NULL};
 }
 
 /* The distribution of each observable: the model's, else the option's. One that is not measured
@@ -55,18 +54,14 @@ static enum status take_priors(struct stiffit_problem *problem, struct error *er
     struct library_ready *ready = &problem->ready;
     const struct stiffit_model *abi = abi_of(problem);
     const struct problem_expectation model = problem_expectation_of(abi);
-    struct prior_source source = prior_source_model;
-    struct problem_faults faults = {.n = 0};
+    const struct prior_source source = {model.parameter, true};
+    struct faults faults = {.n = 0};
     if (!abi->parameter_prior)
         return STATUS_OK;
     struct problem_prior *prior = arena_calloc(&ready->arena, abi->n_parameter, sizeof *prior);
     struct fit_prior *of_fit = arena_calloc(&ready->arena, abi->n_parameter, sizeof *of_fit);
     if (!prior || !of_fit)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for priors");
-    source.tables.kind = model.parameter_prior;
-    source.tables.on = model.parameter_prior_on;
-    for (int k = 0; k < N_PRIOR_NUMBER; k++)
-        source.tables.number[k] = model.parameter_prior_number[k];
     for (uint32_t i = 0; i < abi->n_parameter; i++) {
         const char *name = abi->parameter_name[i], *scale = problem->data.parameter[i].scale;
         const char *other = prior_other_scale(&model, i, scale);
@@ -113,7 +108,7 @@ static enum status make_setting(struct stiffit_problem *problem, struct error *e
 
 static bool has_periods(const struct library_data *data)
 {
-    for (size_t i = 0; i < data->n_dose; i++)
+    for (size_t i = 0; i < data->experiment.n_dose; i++)
         if (data->dose[i].steady)
             return true;
     return false;
@@ -146,7 +141,7 @@ enum status library_prepare(struct stiffit_problem *problem, struct error *error
     struct library_ready *ready = &problem->ready;
     struct ode_options ode;
     enum status status = STATUS_OK;
-    if (ready->engine && !problem->is_changed)
+    if (ready->alone.engine && !problem->is_changed)
         return STATUS_OK;
     library_unprepare(problem);
     if (problem->is_changed) { /* a file is opened again with the options */
@@ -163,11 +158,8 @@ enum status library_prepare(struct stiffit_problem *problem, struct error *error
     } else if (!status) {
         status = prepare_data(problem, &ode, error);
     }
-    if (!status) {
-        ready->pool = engine_pool_new(ready->setting.model, &ode, 1, 1, error);
-        ready->engine = ready->pool ? engine_new(ready->pool, error) : NULL;
-        status = ready->engine ? STATUS_OK : error->status;
-    }
+    if (!status)
+        status = ode_alone_init(&ready->alone, ready->setting.model, &ode, error);
     if (status)
         library_unprepare(problem);
     return status;
@@ -197,18 +189,4 @@ enum status library_dataset(struct stiffit_problem *problem, size_t dataset, uin
                                     &problem->arena))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a dataset");
     return STATUS_OK;
-}
-
-bool library_ask(void *context, struct evaluation *const *evaluations, size_t n)
-{
-    struct stiffit_problem *problem = context;
-    struct engine *engine = problem->ready.engine;
-    size_t capacity = engine_capacity(problem->ready.pool), n_given = 0, n_done = 0;
-    while (n_done < n) {
-        while (n_given < n && n_given - n_done < capacity)
-            engine_submit(engine, evaluations[n_given++]);
-        for (struct evaluation *done = engine_work(engine, NULL); done; done = done->next)
-            n_done++;
-    }
-    return true;
 }

@@ -472,6 +472,7 @@ enum status model_check(const struct model *model, const struct check_options *o
                   model->path ? model->path : "model");
         goto done;
     }
+    check.caller.alarm_s = options->alarm_s;
     for (size_t i = 0; i < n_point; i++) {
         /* The model must work at the start. Elsewhere it may fail, and the point is skipped; but
          * not everywhere. */

@@ -80,6 +80,7 @@ struct check_options {
     size_t max_column;        /* columns of a derivative at each point, chosen at random; 0: 400 */
     /* for runs: of derivatives and masks, only certain faults of more than 1e-3 */
     bool only_certain;
+    int alarm_s;              /* limit of a call, as in struct ode_alone; 0: none */
 };
 
 enum check_kind {

@@ -5,6 +5,7 @@
 #include "model/check_call.h"
 
 #include "base/floating.h"
+#include "base/process.h"
 
 #include <float.h>
 #include <math.h>
@@ -88,6 +89,8 @@ static const double *inputs(struct caller *caller)
 
 static int call(struct caller *caller, enum check_function function, double *out)
 {
+    if (caller->alarm_s)
+        process_alarm(caller->alarm_s);
     const struct stiffit_model *abi = caller->abi;
     struct stiffit_point at = {
         .t = check_shape(function)->at_time ? caller->t : abi->t0,

@@ -53,6 +53,7 @@ void check_add(struct check_report *report, const struct stiffit_model *abi, enu
  * arena. */
 enum { N_CHECK_INPUT = 5 };
 struct caller {
+    int alarm_s; /* as in struct ode_alone, for each call; 0: none */
     const struct stiffit_model *abi;
     struct check_report *report;
     double t;

@@ -55,7 +55,7 @@ static bool adds_up(struct simulation *sim, const double *y)
     memcpy(together, y, n * sizeof *y);
     add_rhs(sim, y, 1, sum, size);
     for (size_t i = 0; i < s->doses.n; i++) {
-        size_t state = sim->evaluation->task->dose[s->doses.next[i].dose].target;
+        size_t state = sim->evaluation->task->experiment.dose[s->doses.next[i].dose].target;
         if (s->doses.next[i].t > s->limit || s->doses.next[i].is_steady)
             continue;
         if (!doses_course(sim, &s->doses.next[i], &course))
@@ -80,7 +80,7 @@ bool coincidence_look(struct simulation *sim, const double *y)
     struct stops *s = sim->stops;
     const struct ode_task *task = sim->evaluation->task;
     struct coincidence found = {.is_first = true};
-    bool is_after = false, is_start = sim->t == task->t0, is_measured = false;
+    bool is_after = false, is_start = sim->t == task->experiment.t0, is_measured = false;
     bool is_addition = s->abi->n_event == 0 && !s->roots.is_root;
     size_t n_root = 0;
     double slope;
@@ -90,7 +90,8 @@ bool coincidence_look(struct simulation *sim, const double *y)
         is_measured = true;
         is_after = is_after || (task->time_side && task->time_side[i] > 0);
     }
-    bool is_fixed = (s->i_call < task->n_call && task->call[s->i_call].time <= s->limit) ||
+    bool is_fixed = (s->i_call < task->experiment.n_call &&
+                     task->experiment.call[s->i_call].time <= s->limit) ||
                     (s->i_phase < task->n_phase && task->phase[s->i_phase] <= s->limit);
     for (size_t i = 0; i < s->abi->n_input; i++)
         is_fixed |= !(s->abi->input_linear && s->abi->input_linear[i]) &&

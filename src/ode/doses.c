@@ -13,14 +13,14 @@ enum { MOST_PAST = 10000 };
 
 double doses_time(const struct simulation *sim, const struct next_dose *next)
 {
-    const struct dose *dose = &sim->evaluation->task->dose[next->dose];
+    const struct dose *dose = &sim->evaluation->task->experiment.dose[next->dose];
     return next->number > 0 ? dose->time + (double)next->number * dose->interval : dose->time;
 }
 
 /* Sets the time at which a repetition of a dose takes effect. */
 static bool find_effect(struct simulation *sim, struct next_dose *next)
 {
-    const struct dose *dose = &sim->evaluation->task->dose[next->dose];
+    const struct dose *dose = &sim->evaluation->task->experiment.dose[next->dose];
     double t = doses_time(sim, next), lag = 0;
     if (!next->is_steady && derivatives_is_there(&sim->model, MODEL_LAG)) {
         if (derivatives_value(&sim->model, MODEL_LAG, t, NULL, sim->stops->jump.row) != STIFFIT_OK)
@@ -122,7 +122,7 @@ static bool take_value(struct simulation *sim, enum point_function which, double
 bool doses_course(struct simulation *sim, const struct next_dose *next, struct course *course)
 {
     struct stops *s = sim->stops;
-    const struct dose *dose = &sim->evaluation->task->dose[next->dose];
+    const struct dose *dose = &sim->evaluation->task->experiment.dose[next->dose];
     size_t state = dose->target, n_block = sim->blocks.n;
     double t = doses_time(sim, next), share, given;
     double *by = s->doses.by_rate, *by_length = s->doses.by_length, *by_given = s->jump.star;
@@ -173,14 +173,14 @@ static bool resume(struct simulation *sim, const struct next_dose *past, bool *r
     if (!doses_course(sim, past, &course))
         return false;
     *runs = doses_infuses(sim->stops, past->t, &course);
-    return !*runs ||
-           begin_infusion(sim, &course, past->t, sim->evaluation->task->dose[past->dose].target);
+    const struct dose *dose = &sim->evaluation->task->experiment.dose[past->dose];
+    return !*runs || begin_infusion(sim, &course, past->t, dose->target);
 }
 
 /* Adds the earlier repetitions of a steady dose that are still pending or still running. */
 static bool add_past(struct simulation *sim, size_t i_dose)
 {
-    const struct dose *dose = &sim->evaluation->task->dose[i_dose];
+    const struct dose *dose = &sim->evaluation->task->experiment.dose[i_dose];
     double now = sim->t - doses_slack(dose);
     bool runs = true;
     for (struct next_dose past = {.dose = i_dose, .number = -1}; runs; past.number--) {
@@ -198,7 +198,7 @@ static bool add_past(struct simulation *sim, size_t i_dose)
 bool doses_begin(struct simulation *sim)
 {
     struct stops *s = sim->stops;
-    uint8_t steady = sim->evaluation->task->dose[s->doses.i_dose].steady;
+    uint8_t steady = sim->evaluation->task->experiment.dose[s->doses.i_dose].steady;
     struct next_dose next = {.dose = s->doses.i_dose++,
                              .is_steady = steady == DOSE_RESETS || steady == DOSE_ADDS};
     return (steady != DOSE_CONTINUES || add_past(sim, next.dose)) && find_effect(sim, &next) &&
@@ -234,7 +234,7 @@ bool doses_repeat(struct simulation *sim, size_t i)
     /* the states of a steady dose are followed by the dose */
     next->number += next->is_steady ? 0 : 1;
     next->is_steady = false;
-    if (!is_past && next->number < sim->evaluation->task->dose[next->dose].count)
+    if (!is_past && next->number < sim->evaluation->task->experiment.dose[next->dose].count)
         return find_effect(sim, next);
     memmove(s->doses.next + i, s->doses.next + i + 1, (--s->doses.n - i) * sizeof *s->doses.next);
     return true;
@@ -270,7 +270,8 @@ static void keep_rates(struct simulation *sim)
 bool doses_give(struct simulation *sim, double *y, size_t i)
 {
     struct stops *s = sim->stops;
-    size_t state = sim->evaluation->task->dose[s->doses.next[i].dose].target, n = sim->n_state;
+    const struct dose *dose = &sim->evaluation->task->experiment.dose[s->doses.next[i].dose];
+    size_t state = dose->target, n = sim->n_state;
     struct course course;
     if (!doses_course(sim, &s->doses.next[i], &course) || !jump_travel(sim, y, NULL, s->jump.dt, 1))
         return false;
@@ -279,7 +280,7 @@ bool doses_give(struct simulation *sim, double *y, size_t i)
             return false;
         sum_rates(sim);
     } else {
-        double amount = sim->evaluation->task->dose[s->doses.next[i].dose].amount;
+        double amount = dose->amount;
         y[state] += course.amount;
         for (size_t k = 0; k < sim->blocks.n; k++)
             y[(k + 1) * n + state] += amount * s->doses.by_share[k];
@@ -294,9 +295,9 @@ bool doses_give_steady(struct simulation *sim, double *y, size_t i)
     const struct next_dose next = s->doses.next[i];
     size_t n = sim->n_state, number = 0;
     for (size_t k = 0; k < next.dose; k++)
-        number += evaluation->task->dose[k].steady != DOSE_SINGLE;
+        number += evaluation->task->experiment.dose[k].steady != DOSE_SINGLE;
     const double *add = s->doses.steady + number * n * (1 + s->doses.n_column);
-    if (evaluation->task->dose[next.dose].steady == DOSE_RESETS) {
+    if (evaluation->task->experiment.dose[next.dose].steady == DOSE_RESETS) {
         memset(y, 0, n * (1 + sim->blocks.n) * sizeof *y);
         forget(s, next.dose);
     }

@@ -107,7 +107,7 @@ void drive_set_out(struct simulation *sim, double closest)
     sim->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
     if (task->time[task->n_time - 1] == INFINITY)
         /* Gives the first step its scale; no end. */
-        sim->t_far = fmax(last, t + fmax(1, t - task->t0));
+        sim->t_far = fmax(last, t + fmax(1, t - task->experiment.t0));
     sim->steady = (struct steady){.since = t, .next = t};
     if (sim->forcing)
         forcing_begin(sim);
@@ -129,7 +129,7 @@ static void set_up(struct simulation *sim, bool is_relative)
     sim->begins_anew = false;
     sim->rows.i_time = sim->rows.i_row = 0;
     memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
-    sim->t = evaluation->t_reached = evaluation->task->t0;
+    sim->t = evaluation->t_reached = evaluation->task->experiment.t0;
     evaluation->crosses = false;
     sim->blocks.sens = evaluation->sens;
     sim->blocks.variant = EXPERIMENT_NONE;
@@ -151,8 +151,8 @@ static bool begin(struct batch *b, int k, bool is_relative)
                  "of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
-                          evaluation->sens) != STIFFIT_OK)
+    if (derivatives_begin(&sim->model, evaluation->p, task->experiment.covariate,
+                          task->experiment.t0, evaluation->n_sens, evaluation->sens) != STIFFIT_OK)
         return outcome_model_failed(sim);
     blocks_choose(sim);
     if (integrator->prepare && !integrator->prepare(sim))

@@ -87,8 +87,8 @@ struct evaluation {
     double tighter;
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
     struct evaluation_course course; /* of the last evaluation; and the answer: of this one */
-    /* predictions only: a row that the model cannot compute is NaN, and the evaluation does not
-     * fail */
+    /* predictions only: a row that the model cannot compute is NaN, one that is infinite stays
+     * so, and the evaluation does not fail */
     bool lenient;
     /* NULL: forward sensitivities; otherwise no d_prediction, d_noise */
     const struct evaluation_adjoint *adjoint;

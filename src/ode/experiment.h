@@ -11,13 +11,7 @@
 
 /* The experiment to simulate: constant during a fit, and owned by it. */
 struct ode_task {
-    double t0;
-    const double *covariate;        /* n_covariate of the model */
-    size_t n_dose;
-    const struct dose *dose;        /* in order of their (first) times, none before t0 */
-    const struct input *input;      /* n_input of the model */
-    size_t n_call;
-    const struct event_call *call;  /* in order of time, none before t0 */
+    struct experiment experiment;   /* its substitutes are p, and the following */
     /* times after t0 from which the evaluation has other parameters */
     size_t n_phase;
     const double *phase;            /* n_phase, increasing, finite */
@@ -51,7 +45,7 @@ static inline double ode_task_last(const struct ode_task *task)
     for (size_t i = task->n_time; i-- > 0;)
         if (task->time[i] <= DBL_MAX)
             return task->time[i];
-    return task->t0;
+    return task->experiment.t0;
 }
 
 static inline size_t ode_task_n_own(const struct ode_task *task)
@@ -64,7 +58,7 @@ static inline bool ode_is_eventful(const struct stiffit_model *abi, const struct
 {
     bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
     return abi->n_input || task->n_phase ||
-           (abi->n_state && (task->n_dose || abi->n_event || is_endless));
+           (abi->n_state && (task->experiment.n_dose || abi->n_event || is_endless));
 }
 
 /* Whether evaluations of this task may have stops (doses, inputs, events, phases, switches;
@@ -77,8 +71,8 @@ static inline bool ode_has_stops(const struct stiffit_model *abi, const struct o
 /* Whether some of its doses are steady. */
 static inline bool ode_has_periods(const struct ode_task *task)
 {
-    for (size_t i = 0; i < task->n_dose; i++)
-        if (task->dose[i].steady)
+    for (size_t i = 0; i < task->experiment.n_dose; i++)
+        if (task->experiment.dose[i].steady)
             return true;
     return false;
 }

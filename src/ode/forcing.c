@@ -272,7 +272,8 @@ static struct stop next_stop(struct simulation *sim, double t)
 {
     struct forcing *f = sim->forcing;
     for (;;) {
-        double least = t + CLOSEST * (fabs(sim->evaluation->task->t0) + fabs(sim->t_far));
+        double t0 = sim->evaluation->task->experiment.t0;
+        double least = t + CLOSEST * (fabs(t0) + fabs(sim->t_far));
         for (; f->i_stop < f->n_stop; f->i_stop++)
             if (f->stop[f->i_stop].t > least)
                 return f->stop[f->i_stop];
@@ -292,18 +293,18 @@ void forcing_begin(struct simulation *sim)
     f->n_stop = f->i_stop = f->i_gap = f->i_part = 0;
     f->n_end = 0;
     f->n_ahead = f->n_halving = 0;
-    f->gap_begin = task->t0;
+    f->gap_begin = task->experiment.t0;
     f->is_fresh = true;
     memset(f->size, 0, f->n * sizeof *f->size);
     memset(f->direction, 0, f->n * sizeof *f->direction);
     for (int i = 0; i < WINDOW; i++) { /* nothing changes before the beginning */
-        f->time[i] = task->t0;
+        f->time[i] = task->experiment.t0;
         f->is_unresolved[i] = false;
         memset(f->value[i], 0, f->n * sizeof(double));
     }
-    evaluate(sim, task->t0, f->ahead);
-    add_sample(f, task->t0, f->ahead, false);
-    add_sample(f, task->t0, f->ahead, false);
+    evaluate(sim, task->experiment.t0, f->ahead);
+    add_sample(f, task->experiment.t0, f->ahead, false);
+    add_sample(f, task->experiment.t0, f->ahead, false);
     sample(sim);
 }
 

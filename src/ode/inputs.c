@@ -9,7 +9,7 @@ bool inputs_pass_knots(struct simulation *sim, double limit)
     struct stops *s = sim->stops;
     bool any = false;
     for (size_t i = 0; i < s->abi->n_input; i++) {
-        const struct input *input = &sim->evaluation->task->input[i];
+        const struct input *input = &sim->evaluation->task->experiment.input[i];
         bool is_linear = s->abi->input_linear && s->abi->input_linear[i];
         size_t *k = &s->i_knot[i], before = *k;
         while (*k < input->n && input->time[*k] <= limit)
@@ -26,7 +26,7 @@ bool inputs_pass_knots(struct simulation *sim, double limit)
 
 double inputs_next_knot(const struct simulation *sim, size_t i)
 {
-    const struct input *input = &sim->evaluation->task->input[i];
+    const struct input *input = &sim->evaluation->task->experiment.input[i];
     bool is_linear = sim->abi->input_linear && sim->abi->input_linear[i];
     size_t k = sim->stops->i_knot[i];
     if (!is_linear && k == 0) /* before its first knot an input has that knot's value */

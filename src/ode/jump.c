@@ -48,8 +48,8 @@ bool jump_fixed(struct simulation *sim, const double *y, size_t i, double *dt)
     memset(dt, 0, sim->blocks.n * sizeof(double));
     if (sim->blocks.n == 0 || sim->blocks.is_pace)
         return true;
-    if (derivatives_by_parameter(&sim->model, which, sim->evaluation->task->t0, i < n ? NULL : y,
-                                 s->jump.by_parameter) != STIFFIT_OK)
+    if (derivatives_by_parameter(&sim->model, which, sim->evaluation->task->experiment.t0,
+                                 i < n ? NULL : y, s->jump.by_parameter) != STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t k = 0; k < sim->blocks.n; k++)
         dt[k] = jump_by_block(sim, s->jump.by_parameter, n_row, i < n ? i : i - n, k);

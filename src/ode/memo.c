@@ -59,9 +59,10 @@ void memo_free(struct memo *memo)
 static bool is_plain(const struct memo *memo, const struct evaluation *evaluation)
 {
     const struct ode_task *task = evaluation->task;
-    return !(task->n_dose || task->n_call || task->n_phase || task->n_variant || task->time_side
-             || memo->abi->n_input || evaluation->begin || evaluation->column || evaluation->lenient
-             || evaluation->adjoint || evaluation->noise || evaluation->end);
+    return !(task->experiment.n_dose || task->experiment.n_call || task->n_phase
+             || task->n_variant || task->time_side || memo->abi->n_input || evaluation->begin
+             || evaluation->column || evaluation->lenient || evaluation->adjoint
+             || evaluation->noise || evaluation->end);
 }
 
 static void put(struct piece *piece, const void *place, size_t size)
@@ -77,7 +78,7 @@ static void list_request(const struct memo *memo, const struct evaluation *evalu
     const struct ode_task *task = evaluation->task;
     put(&piece[0], evaluation->p, memo->abi->n_parameter * sizeof *evaluation->p);
     put(&piece[1], evaluation->sens, evaluation->n_sens * sizeof *evaluation->sens);
-    put(&piece[2], task->covariate, memo->abi->n_covariate * sizeof *task->covariate);
+    put(&piece[2], task->experiment.covariate, memo->abi->n_covariate * sizeof(double));
     put(&piece[3], task->time, task->n_time * sizeof *task->time);
     put(&piece[4], task->row_time, task->n_row * sizeof *task->row_time);
     put(&piece[5], task->row_observable, task->n_row * sizeof *task->row_observable);
@@ -90,7 +91,8 @@ static bool is_same(const struct memo *memo, const struct evaluation *a, const s
     struct piece left[N_PIECE], right[N_PIECE];
     if (a->engine != b->engine || a->n_sens != b->n_sens || a->max_steps != b->max_steps
         || a->tighter != b->tighter || (a->n_sens && !a->d_prediction != !b->d_prediction)
-        || one->t0 != other->t0 || one->n_time != other->n_time || one->n_row != other->n_row)
+        || one->experiment.t0 != other->experiment.t0 || one->n_time != other->n_time
+        || one->n_row != other->n_row)
         return false;
     list_request(memo, a, left);
     list_request(memo, b, right);
@@ -189,7 +191,7 @@ void memo_keep(struct memo *memo, const struct evaluation *evaluation)
     request->task = &memo->task;
     request->p = kept[0];
     request->sens = kept[1];
-    memo->task.covariate = kept[2];
+    memo->task.experiment.covariate = kept[2];
     memo->task.time = kept[3];
     memo->task.row_time = kept[4];
     memo->task.row_observable = kept[5];

@@ -173,7 +173,9 @@ static bool fill_values(struct simulation *sim, bool noise, size_t first, size_t
         if (!computed) { /* this row alone may be computable */
             d->n_wanted = 1;
             d->wanted[0] = o;
-            computed = derivatives_value(d, which, t, y, sim->rows.h) == STIFFIT_OK;
+            sim->rows.h[o] = NAN;
+            computed = derivatives_value(d, which, t, y, sim->rows.h) == STIFFIT_OK ||
+                       (!noise && isinf(sim->rows.h[o]));
         }
         value[i] = own ? task->row_sigma[i] : computed ? sim->rows.h[o] : (double)NAN;
     }

@@ -128,7 +128,7 @@ static bool pass(struct simulation *sim, bool is_first)
     double tighter = outer->tighter > 0 ? outer->tighter : 1;
     p->dose.time = p->time - p->n_interval * p->dose.interval;
     p->dose.count = p->n_interval;
-    p->task.t0 = p->dose.time;
+    p->task.experiment.t0 = p->dose.time;
     memset(p->begin + n, 0, n * (p->n_own + n) * sizeof(double));
     for (size_t i = 0; i < n; i++)
         p->begin[(1 + p->n_own + i) * n + i] = 1;
@@ -172,20 +172,22 @@ static bool next_period(struct simulation *sim)
     struct period *p = sim->period;
     struct evaluation *outer = sim->request;
     const struct ode_task *task = outer->task;
-    while (p->i_dose < task->n_dose && !task->dose[p->i_dose].steady)
+    while (p->i_dose < task->experiment.n_dose && !task->experiment.dose[p->i_dose].steady)
         p->i_dose++;
-    if (p->i_dose < task->n_dose && task->n_phase && task->dose[p->i_dose].time >= task->phase[0])
+    if (p->i_dose < task->experiment.n_dose && task->n_phase &&
+        task->experiment.dose[p->i_dose].time >= task->phase[0])
         return fail(sim, EVALUATION_MODEL_FAILED,
                     "a steady dose after a change of parameters is not supported");
-    if (p->i_dose < task->n_dose) {
-        p->dose = task->dose[p->i_dose++];
+    if (p->i_dose < task->experiment.n_dose) {
+        p->dose = task->experiment.dose[p->i_dose++];
         p->dose.steady = DOSE_CONTINUES;
         p->time = p->dose.time;
-        hold_inputs(p, sim->abi, task->input);
+        hold_inputs(p, sim->abi, task->experiment.input);
         p->end_time = p->time - doses_slack(&p->dose);
-        p->task = (struct ode_task){.covariate = task->covariate,
-                                    .n_dose = 1, .dose = &p->dose, .input = p->input, .n_time = 1,
-                                    .time = &p->end_time};
+        p->task = (struct ode_task){.experiment = {.covariate = task->experiment.covariate,
+                                                   .n_dose = 1, .dose = &p->dose,
+                                                   .input = p->input},
+                                    .n_time = 1, .time = &p->end_time};
         p->n_pass = 0;
         p->n_interval = 1;
         p->n_newton = 0;
@@ -222,8 +224,8 @@ bool period_begin(struct simulation *sim)
     }
     for (size_t i = 0; i < n; i++)
         p->sens[p->n_own + i] = ODE_NONE;
-    for (size_t i = 0; i < evaluation->task->n_dose; i++)
-        n_steady += evaluation->task->dose[i].steady != DOSE_SINGLE;
+    for (size_t i = 0; i < evaluation->task->experiment.n_dose; i++)
+        n_steady += evaluation->task->experiment.dose[i].steady != DOSE_SINGLE;
     size_t room = n_steady * n * (1 + p->n_own);
     double *found = room > p->room ? realloc(p->found, room * sizeof *found) : p->found;
     if (!found)

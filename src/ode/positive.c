@@ -132,7 +132,7 @@ static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
     if (derivatives_rhs(&sim->model, sim->t, y, sim->f) != STIFFIT_OK)
         return true;
     double slope = sim->f[i];
-    if (!(-slope * fabs(sim->t - sim->evaluation->task->t0) >= -y[i]) ||
+    if (!(-slope * fabs(sim->t - sim->evaluation->task->experiment.t0) >= -y[i]) ||
         !cannot_fall(sim, i, sim->t, y))
         return false;
     for (size_t j = 0; j < n; j++)

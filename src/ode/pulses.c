@@ -20,11 +20,11 @@ static bool moves(struct derivatives *d, const struct ode_task *task, const doub
                   double *first, double *rate)
 {
     size_t n = d->abi->n_state;
-    double span = ode_task_last(task) - task->t0;
-    bool known = derivatives_rhs(d, task->t0, y, first) == STIFFIT_OK;
+    double span = ode_task_last(task) - task->experiment.t0;
+    bool known = derivatives_rhs(d, task->experiment.t0, y, first) == STIFFIT_OK;
     for (int i = 1; i <= TIMES; i++) {
-        if (derivatives_rhs(d, task->t0 + span * fmod(i * GOLDEN, 1), y, known ? rate : first) !=
-            STIFFIT_OK)
+        double t = task->experiment.t0 + span * fmod(i * GOLDEN, 1);
+        if (derivatives_rhs(d, t, y, known ? rate : first) != STIFFIT_OK)
             continue;
         if (known && memcmp(rate, first, n * sizeof *rate) != 0)
             return true;
@@ -47,7 +47,8 @@ bool pulses_may_hide(const struct stiffit_model *abi, const struct ode_task *tas
     double *numbers = calloc(3 * n, sizeof *numbers), *y = numbers;
     bool has_room = derivatives_init(&d, abi) && numbers;
     if (has_room) {
-        bool known = derivatives_begin(&d, p, task->covariate, task->t0, 0, NULL) == STIFFIT_OK
+        const struct experiment *of = &task->experiment;
+        bool known = derivatives_begin(&d, p, of->covariate, of->t0, 0, NULL) == STIFFIT_OK
                      && derivatives_initial(&d, y) == STIFFIT_OK;
         *may = known && moves(&d, task, y, numbers + n, numbers + 2 * n);
         for (size_t i = 0; known && i < n;

@@ -121,8 +121,8 @@ static double earliest(const struct simulation *sim)
         next = fmin(next, s->pending.entry[i].t);
     for (size_t i = 0; i < s->doses.n; i++)
         next = fmin(next, s->doses.next[i].t);
-    if (s->i_call < sim->evaluation->task->n_call)
-        next = fmin(next, sim->evaluation->task->call[s->i_call].time);
+    if (s->i_call < sim->evaluation->task->experiment.n_call)
+        next = fmin(next, sim->evaluation->task->experiment.call[s->i_call].time);
     if (s->i_phase < sim->evaluation->task->n_phase)
         next = fmin(next, sim->evaluation->task->phase[s->i_phase]);
     return next;
@@ -155,8 +155,8 @@ static bool find_next(struct simulation *sim)
     const struct ode_task *task = sim->evaluation->task;
     s->next = earliest(sim);
     /* A dose takes effect at its time or later. */
-    while (s->doses.i_dose < task->n_dose &&
-           task->dose[s->doses.i_dose].time <= fmax(s->next, s->limit)) {
+    while (s->doses.i_dose < task->experiment.n_dose &&
+           task->experiment.dose[s->doses.i_dose].time <= fmax(s->next, s->limit)) {
         if (!doses_begin(sim))
             return false;
         s->next = earliest(sim);
@@ -185,7 +185,7 @@ bool stops_begin(struct simulation *sim)
     begin_schedule(sim);
     sim->model.rate = s->doses.rate;
     sim->model.rate_parameter = s->doses.rate_parameter;
-    sim->model.span = ode_task_last(task) - task->t0;
+    sim->model.span = ode_task_last(task) - task->experiment.t0;
     s->roots.is_root = s->restarts = s->is_late = false;
     memset(s->roots.near, 0, s->n_function * sizeof *s->roots.near);
     set_limit(sim);
@@ -392,8 +392,9 @@ static bool fire(struct simulation *sim, double *y)
     double slope;
     const struct ode_task *task = sim->evaluation->task;
     memset(s->jump.dt_cause, 0, s->n_block * sizeof(double));
-    for (; s->i_call < task->n_call && task->call[s->i_call].time <= s->limit; s->i_call++)
-        if (!events_fire_later(sim, y, task->call[s->i_call].event, s->jump.dt_cause))
+    const struct event_call *call = task->experiment.call;
+    for (; s->i_call < task->experiment.n_call && call[s->i_call].time <= s->limit; s->i_call++)
+        if (!events_fire_later(sim, y, call[s->i_call].event, s->jump.dt_cause))
             return false;
     for (size_t i = n; i < s->n_function; i++) {
         double *dt = s->jump.dt_cause;

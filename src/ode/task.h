@@ -16,15 +16,14 @@ struct ode_rows {
     size_t *number;               /* task->n_row: index among the n rows */
 };
 
-/* Fills the task's times and rows; the caller fills t0 and the covariates. `error`: of each
+/* Fills the task's times and rows; the caller fills the experiment. `error`: of each
  * observable of the model; used only with sigmas. Memory comes from the arena. False: out of
  * memory. */
 bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct measurements *given,
                    size_t n, const enum error_kind *error, struct arena *arena);
-/* Before the task is sorted: its phases and variants, for n substitutes of an experiment of
- * n_row rows; those of rows from n_row on are left out. False: out of memory. */
-bool ode_task_substitute(struct ode_task *task, size_t n, const struct substitute *substitute,
-                         size_t n_row, struct arena *arena);
+/* Before the task is sorted: its phases and variants, from the substitutes of its experiment,
+ * which has n_row rows; those of rows from n_row on are left out. False: out of memory. */
+bool ode_task_substitute(struct ode_task *task, size_t n_row, struct arena *arena);
 /* Makes a sorted task go on to a steady state, at time +infinity, where other evaluations may
  * begin. False: out of memory. */
 bool ode_task_add_steady(struct ode_task *task, struct arena *arena);

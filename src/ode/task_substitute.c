@@ -101,9 +101,10 @@ static bool find_variants(struct ode_task *task, const struct substitute *substi
     return true;
 }
 
-bool ode_task_substitute(struct ode_task *task, size_t n, const struct substitute *substitute,
-                         size_t n_row, struct arena *arena)
+bool ode_task_substitute(struct ode_task *task, size_t n_row, struct arena *arena)
 {
+    const struct substitute *substitute = task->experiment.substitute;
+    const size_t n = task->experiment.n_substitute;
     bool has_times = false;
     size_t n_own = 0;
     for (size_t i = 0; i < n; i++) {

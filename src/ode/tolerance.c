@@ -351,8 +351,8 @@ void tolerance_look(struct simulation *sim, const double *y)
 
 void tolerance_wake(struct simulation *sim, double t, double width)
 {
-    double now = sim->t,
-           span = span_after(sim, t, t + SOON * (sim->t_far - sim->evaluation->task->t0));
+    double now = sim->t, t0 = sim->evaluation->task->experiment.t0,
+           span = span_after(sim, t, t + SOON * (sim->t_far - t0));
     bool any = false;
     for (size_t i = 0; i < sim->n_state; i++)
         any = any || rests(sim, i);
@@ -436,7 +436,7 @@ void tolerance_begin(struct simulation *sim, const double *y)
         least = fmin(least, fabs(y[i]));
         largest = fmax(largest, fabs(y[i]));
     }
-    sim->tolerance.sizes[3 * n] = sim->evaluation->task->t0;
+    sim->tolerance.sizes[3 * n] = sim->evaluation->task->experiment.t0;
     sim->tolerance.at_rest = 0;
     if (least <= TOLERANCE_REST * largest && sim->tolerance.atol == 0)
         guess_sizes(sim, y, span_after(sim, sim->t, sim->t), TOLERANCE_REST);

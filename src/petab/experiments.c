@@ -60,8 +60,8 @@ static void add_change(struct reading *it, struct petab_change *change, size_t *
                        size_t column, const char *target)
 {
     struct petab_place place = petab_cell_place(&it->conditions, row, column);
-    const struct petab_math *value =
-        petab_math_parse(it->reader, place, it->conditions.row[row].cell[column]);
+    const struct postfix *value =
+        petab_formula(it->reader, place, it->conditions.row[row].cell[column]);
     if (value)
         change[(*n)++] = (struct petab_change){target, value, place};
 }
@@ -290,7 +290,7 @@ static void take_overrides(struct reading *it, size_t row, struct petab_measurem
     const struct petab_observable *observable = &it->problem->observable[measurement->observable];
     const size_t want[2] = {observable->n_formula_placeholder,
                             observable->n_placeholder - observable->n_formula_placeholder};
-    const struct petab_math **all = petab_alloc(it->reader, observable->n_placeholder, sizeof *all);
+    const struct postfix **all = petab_alloc(it->reader, observable->n_placeholder, sizeof *all);
     size_t at = 0;
     for (int k = 0; k < 2; k++) {
         size_t n;
@@ -303,7 +303,7 @@ static void take_overrides(struct reading *it, size_t row, struct petab_measurem
             petab_fault(it->reader, place, "%zu value%s for the %zu placeholder%s of %s", n,
                         n == 1 ? "" : "s", want[k], want[k] == 1 ? "" : "s", observable->id);
         for (size_t i = 0; i < want[k]; i++)
-            all[at++] = i < n ? petab_math_parse(it->reader, place, part[i]) : NULL;
+            all[at++] = i < n ? petab_formula(it->reader, place, part[i]) : NULL;
     }
     measurement->override = all;
 }

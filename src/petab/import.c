@@ -62,7 +62,7 @@ static void plan_events(struct writing *writing)
 }
 
 static void substitute(struct writing *writing, const char *parameter,
-                       const struct petab_math *value)
+                       const struct postfix *value)
 {
     struct lowering *it = writing->it;
     size_t by;
@@ -125,7 +125,7 @@ static double override_value(void *context, const char *symbol)
     const struct petab_observable *observable = ((const void **)context)[1];
     for (size_t k = 0; k < observable->n_placeholder; k++)
         if (!strcmp(symbol, observable->placeholder[k]))
-            return petab_math_value(row->override[k], NULL, NULL);
+            return postfix_value(row->override[k], NULL, NULL);
     return NAN;
 }
 
@@ -141,7 +141,7 @@ static void fill_row(struct writing *writing, size_t at, const struct petab_meas
     writing->measured.sigma[at] = NAN;
     if (it->observable[row->observable].sigma_in_table) {
         double sigma =
-            petab_math_value(observable->noise, override_value, context) * observable->noise_factor;
+            postfix_value(observable->noise, override_value, context) * observable->noise_factor;
         if (!(sigma > 0))
             petab_fault(it->reader, row->place, "the noise formula gives %g, which is not positive",
                         sigma);
@@ -197,13 +197,14 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
         {.id = r > it->first_run[d] ? NULL
                : *it->dataset[d]    ? short_id(it->reader, it->dataset[d], d)
                                     : "petab",
-         .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
-         .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
-         .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
+         .parameters = {.start = it->problem->nominal ? it->problem->nominal[d] : NULL},
+         .experiment =
+             {.id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
+              .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
+              .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
+              .n_substitute = writing->n_substitute, .substitute = writing->substitute},
          .n_row = writing->first_row[r + 1] - writing->first_row[r],
-         .measured = measurements_from(&writing->measured, writing->first_row[r]),
-         .steady = run->steady == SIZE_MAX ? EXPERIMENT_NONE : (uint32_t)run->steady,
-         .n_substitute = writing->n_substitute, .substitute = writing->substitute};
+         .measured = measurements_from(&writing->measured, writing->first_row[r])};
     if (problem_writer_add(writer, &row, &it->reader->error))
         petab_leave_with(it->reader);
 }
@@ -212,39 +213,30 @@ static void fill_parameters(struct lowering *it, struct problem_header *header)
 {
     const struct petab_problem *problem = it->problem;
     size_t n = problem->n_parameter;
-    double *start = petab_alloc(it->reader, n, sizeof *start),
-           *lower = petab_alloc(it->reader, n, sizeof *lower);
-    double *upper = petab_alloc(it->reader, n, sizeof *upper), *number[4];
-    const char **scale = petab_alloc(it->reader, n, sizeof *scale),
-               **prior = petab_alloc(it->reader, n, sizeof *prior);
-    const char **prior_on = petab_alloc(it->reader, n, sizeof *prior_on);
-    uint8_t *fixed = petab_alloc(it->reader, n, 1);
+    struct parameters is = parameters_place(n, petab_alloc(it->reader, parameters_bytes(n), 1));
     bool any = false;
-    for (int k = 0; k < 4; k++)
-        header->parameters.prior_number[k] = number[k] = petab_alloc(it->reader, n, sizeof(double));
     for (size_t i = 0; i < n; i++) {
-        const struct petab_parameter *parameter = &problem->parameter[i];
-        start[i] = parameter->nominal;
-        lower[i] = parameter->lower;
-        upper[i] = parameter->upper;
-        fixed[i] = !parameter->estimate;
-        scale[i] = parameter->scale;
-        prior[i] = parameter->prior;
-        prior_on[i] = parameter->prior_on;
-        any = any || parameter->has_prior;
-        for (int k = 0; k < 4; k++)
-            number[k][i] = parameter->prior_number[k];
+        const struct petab_parameter *from = &problem->parameter[i];
+        const struct { enum parameter_column column; double is; } number[] =
+            {{PARAMETER_start, from->nominal}, {PARAMETER_lower, from->lower},
+             {PARAMETER_upper, from->upper}, {PARAMETER_fixed, !from->estimate}};
+        const struct { enum parameter_column column; const char *is; } text[] =
+            {{PARAMETER_name, it->parameter_name[i]}, {PARAMETER_scale, from->scale},
+             {PARAMETER_prior, from->prior}, {PARAMETER_prior_on, from->prior_on}};
+        for (size_t k = 0; k < sizeof number / sizeof *number; k++)
+            parameters_set(&is, number[k].column, i, number[k].is);
+        for (size_t k = 0; k < sizeof text / sizeof *text; k++)
+            parameters_set_text(&is, text[k].column, i, text[k].is);
+        for (int k = 0; k < N_PRIOR_NUMBER; k++)
+            parameters_set(&is, (enum parameter_column)(PARAMETER_PRIORS + k), i,
+                           from->prior_number[k]);
+        any = any || from->has_prior;
     }
-    header->parameters.n = n;
-    header->parameters.name = it->parameter_name;
-    header->parameters.start = problem->nominal ? NULL : start;
-    header->parameters.start_per_dataset = problem->nominal;
-    header->parameters.lower = lower;
-    header->parameters.upper = upper;
-    header->parameters.scale = scale;
-    header->parameters.fixed = fixed;
-    header->parameters.prior = any ? prior : NULL;
-    header->parameters.prior_on = prior_on;
+    is.unit = is.level = NULL;
+    is.from_model = NULL;
+    is.prior = any ? is.prior : NULL;
+    header->parameters = is;
+    header->by_dataset = problem->nominal ? PARAMETER_BIT(start) : 0;
 }
 
 static void write_file(struct writing *writing, struct problem_writer **writer, const char *output,

@@ -40,7 +40,7 @@ enum lower_filling { FILL_SAME, FILL_EXPERIMENT, FILL_VARIANT };
 
 struct lower_observable {
     enum lower_filling *filling;      /* for each placeholder */
-    const struct petab_math **same;   /* FILL_SAME: the value */
+    const struct postfix **same;   /* FILL_SAME: the value */
     const char **parameter;           /* FILL_EXPERIMENT: its name */
     bool sigma_in_table;              /* each row has its own number for sigma */
     /* its formula is being written: it must not be in there itself */
@@ -52,7 +52,7 @@ struct lower_observable {
 /* An observable of the text. */
 struct lower_variant {
     size_t observable;
-    const struct petab_math *const *override; /* of one of its measurements */
+    const struct postfix *const *override; /* of one of its measurements */
     const char *name;
 };
 
@@ -96,7 +96,7 @@ struct lowering {
 const char *lower_name(struct lowering *it, const char *id);
 /* A value that a substitute can have: a number, or a parameter of the problem (*by its index;
  * SIZE_MAX: a number). */
-bool lower_is_plain(const struct lowering *it, const struct petab_math *value, size_t *by,
+bool lower_is_plain(const struct lowering *it, const struct postfix *value, size_t *by,
                     double *number);
 /* The id in the model: the mapping's, or its own. */
 const char *lower_sbml_id(const struct lowering *it, const char *id);
@@ -115,7 +115,7 @@ void lower_observables(struct lowering *it);
 
 /* Appends an expression in the context of an observable and the overrides of its placeholders
  * (NULL: none). */
-void lower_put(struct lowering *it, struct petab_text *out, const struct petab_math *math,
+void lower_put(struct lowering *it, struct petab_text *out, const struct postfix *formula,
                struct petab_place place, const struct lower_variant *variant, bool is_noise);
 /* The event that changes states as period p of a run does; SIZE_MAX: it changes none. Its
  * statement is appended to the text where it is new. `used` numbers the events of the run. */

@@ -72,12 +72,12 @@ static void see_placeholder(void *context, const char *symbol)
         search->most = number;
 }
 
-static const char **find_placeholders(struct petab_reader *reader, const struct petab_math *math,
+static const char **find_placeholders(struct petab_reader *reader, const struct postfix *formula,
                                       const char *prefix, const char *id, size_t *n)
 {
     struct search search = {reader, prefix, id, 0};
-    if (math)
-        petab_math_symbols(math, see_placeholder, &search);
+    if (formula)
+        postfix_names(formula, see_placeholder, &search);
     *n = search.most;
     const char **name = petab_alloc(reader, *n, sizeof *name);
     for (size_t i = 0; i < *n; i++)
@@ -118,11 +118,11 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
                                             .place = petab_cell_place(table, row, SIZE_MAX),
                                             .error = "normal", .noise_factor = 1};
     observable->formula =
-        petab_math_parse(reader, petab_cell_place(table, row, FORMULA), cell[FORMULA]);
-    observable->noise = petab_math_parse(reader, petab_cell_place(table, row, NOISE),
+        petab_formula(reader, petab_cell_place(table, row, FORMULA), cell[FORMULA]);
+    observable->noise = petab_formula(reader, petab_cell_place(table, row, NOISE),
                                          *cell[NOISE] ? cell[NOISE] : "1");
-    if (observable->noise && petab_math_is_number(observable->noise) &&
-        !(petab_math_value(observable->noise, NULL, NULL) > 0))
+    if (observable->noise && postfix_is_number(observable->noise) &&
+        !(postfix_value(observable->noise, NULL, NULL) > 0))
         petab_fault(reader, petab_cell_place(table, row, NOISE), "must be positive");
     read_distribution(reader, problem, table, row, observable);
     read_placeholders(reader, problem, table, row, observable);

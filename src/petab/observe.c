@@ -7,12 +7,12 @@
 #include <string.h>
 
 /* Overrides are numbers or names of parameters. */
-static bool is_same(const struct petab_math *a, const struct petab_math *b)
+static bool is_same(const struct postfix *a, const struct postfix *b)
 {
-    bool symbols = a->kind == MATH_SYMBOL && b->kind == MATH_SYMBOL;
-    return symbols ? !strcmp(a->symbol, b->symbol)
-                   : petab_math_is_number(a) && petab_math_is_number(b) &&
-                         petab_math_value(a, NULL, NULL) == petab_math_value(b, NULL, NULL);
+    const char *name = postfix_name(a), *other = postfix_name(b);
+    return name && other ? !strcmp(name, other)
+                   : postfix_is_number(a) && postfix_is_number(b) &&
+                         postfix_value(a, NULL, NULL) == postfix_value(b, NULL, NULL);
 }
 
 static void see_other(void *context, const char *symbol)
@@ -30,7 +30,7 @@ static bool is_noise_closed(const struct petab_observable *observable)
 {
     bool any = false;
     void *context[] = {(void *)observable, &any};
-    petab_math_symbols(observable->noise, see_other, context);
+    postfix_names(observable->noise, see_other, context);
     return !any;
 }
 
@@ -52,17 +52,17 @@ static void plan_observables(struct lowering *it)
     /* the last override of each placeholder within the current experiment: rows of one need not
      * be adjacent */
     struct petab_keys seen = {.n = 0}, wrong = {.n = 0}; /* the same wrong name is reported once */
-    const struct petab_math **first = NULL;
+    const struct postfix **first = NULL;
     size_t room = 0;
     for (size_t r = 0; r < problem->n_measurement; r++) {
         const struct petab_measurement *row = &problem->measurement[r];
         const struct petab_observable *observable = &problem->observable[row->observable];
         struct lower_observable *plan = &it->observable[row->observable];
         for (size_t k = 0; k < observable->n_placeholder; k++) {
-            const struct petab_math *value = row->override[k];
+            const struct postfix *value = row->override[k];
             bool is_new;
             if (!lower_is_plain(it, value, &by, &number)) {
-                const char *name = value->kind == MATH_SYMBOL ? value->symbol : NULL;
+                const char *name = postfix_name(value);
                 bool is_noise = k >= observable->n_formula_placeholder;
                 struct petab_place place = {row->place.file, row->place.line,
                                             is_noise ? "noiseParameters" : "observableParameters"};
@@ -107,10 +107,11 @@ static size_t variant_of(struct lowering *it, const struct petab_measurement *ro
     petab_put(&key, "%zu", row->observable);
     for (size_t k = 0; k < observable->n_placeholder; k++) {
         bool counts = !(plan->sigma_in_table && k >= observable->n_formula_placeholder);
-        if (counts && plan->filling[k] == FILL_VARIANT && row->override[k]->kind == MATH_SYMBOL)
-            petab_put(&key, " %s", row->override[k]->symbol);
+        const char *name = postfix_name(row->override[k]);
+        if (counts && plan->filling[k] == FILL_VARIANT && name)
+            petab_put(&key, " %s", name);
         else if (counts && plan->filling[k] == FILL_VARIANT)
-            petab_put(&key, " %.17g", petab_math_value(row->override[k], NULL, NULL));
+            petab_put(&key, " %.17g", postfix_value(row->override[k], NULL, NULL));
     }
     size_t number = petab_key(it->reader, keys, key.text, &is_new);
     if (is_new) {
@@ -144,10 +145,10 @@ static void put_observable(struct lowering *it, const struct lower_variant *vari
     place.column = "noiseFormula";
     petab_put(&it->text, " %s", words[word].text);
     if (!it->observable[variant->observable].sigma_in_table) {
-        petab_put(&it->text, " sd ");
+        bool has_factor = observable->noise_factor != 1;
+        petab_put(&it->text, has_factor ? " sd (" : " sd ");
         lower_put(it, &it->text, observable->noise, place, variant, true);
-        if (observable->noise_factor != 1)
-            petab_put(&it->text, "*log(10)");
+        petab_put(&it->text, has_factor ? ")*log(10)" : "");
     }
     petab_put(&it->text, "\n");
 }

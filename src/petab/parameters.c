@@ -111,11 +111,11 @@ static void read_prior(struct petab_reader *reader, const struct petab_problem *
     parameter->prior = priors[i].word;
     parameter->prior_on = priors[i].on_optimizer ? "optimizer" : "natural";
     for (size_t k = 0; k < n; k++) {
-        const struct petab_math *math =
-            petab_math_parse(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), number[k]);
-        if (math && petab_math_is_number(math))
-            parameter->prior_number[priors[i].first + k] = petab_math_value(math, NULL, NULL);
-        else if (math)
+        const struct postfix *formula =
+            petab_formula(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), number[k]);
+        if (formula && postfix_is_number(formula))
+            parameter->prior_number[priors[i].first + k] = postfix_value(formula, NULL, NULL);
+        else if (formula)
             petab_fault(reader, petab_cell_place(table, row, PRIOR_PARAMETERS),
                         "'%.300s' is not a number", number[k]);
     }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "petab/math.h"
+#include "petab/formula.h"
 #include "petab/table.h"
 
 struct petab_parameter {
@@ -21,7 +21,7 @@ struct petab_parameter {
 struct petab_observable {
     const char *id;
     struct petab_place place;
-    const struct petab_math *formula, *noise;
+    const struct postfix *formula, *noise;
     const char *error;             /* a word of error_kind.h */
     /* the standard deviation is the noise formula times this: log 10 for decadic logarithms */
     double noise_factor;
@@ -33,7 +33,7 @@ struct petab_observable {
 /* One assignment of a condition. */
 struct petab_change {
     const char *target;
-    const struct petab_math *value;
+    const struct postfix *value;
     struct petab_place place;
 };
 struct petab_condition {
@@ -58,7 +58,7 @@ struct petab_experiment {
 struct petab_measurement {
     size_t observable, experiment;
     double time, value;
-    const struct petab_math *const *override; /* one for each placeholder of its observable */
+    const struct postfix *const *override; /* one for each placeholder of its observable */
     struct petab_place place;
     uint64_t number; /* its row of the table of measurements, from 0, through all files */
 };

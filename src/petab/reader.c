@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "io/csv.h"
+#include "model/text/postfix.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -144,6 +145,8 @@ void petab_reader_fini(struct petab_reader *reader)
 {
     csv_close(reader->csv);
     reader->csv = NULL;
+    postfix_reader_free(reader->formulas);
+    reader->formulas = NULL;
     arena_fini(&reader->arena);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct csv_reader;
+struct postfix_reader;
 
 enum { PETAB_MAX_FAULT = 100 };
 
@@ -23,6 +24,7 @@ struct petab_reader {
     jmp_buf out;
     struct error error;        /* why it jumped */
     struct csv_reader *csv;    /* the open table, closed by petab_reader_fini */
+    struct postfix_reader *formulas; /* what reads formulas; NULL before the first one */
     const char *output;        /* the file to be written, which no problem may name; or NULL */
     size_t n_fault;            /* all of them; the first PETAB_MAX_FAULT are kept */
     const char *fault[PETAB_MAX_FAULT];

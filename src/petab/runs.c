@@ -117,16 +117,17 @@ const char *lower_sbml_id(const struct lowering *it, const char *id)
     return i == SIZE_MAX || !*it->problem->mapped[i] ? id : it->problem->mapped[i];
 }
 
-bool lower_is_plain(const struct lowering *it, const struct petab_math *value, size_t *by,
+bool lower_is_plain(const struct lowering *it, const struct postfix *value, size_t *by,
                     double *number)
 {
     *by = SIZE_MAX;
     *number = NAN;
-    if (value->kind == MATH_SYMBOL)
-        return (*by = petab_find(&it->problem->parameters, value->symbol)) != SIZE_MAX;
-    bool is_number = petab_math_is_number(value);
+    const char *name = postfix_name(value);
+    if (name)
+        return (*by = petab_find(&it->problem->parameters, name)) != SIZE_MAX;
+    bool is_number = postfix_is_number(value);
     if (is_number)
-        *number = petab_math_value(value, NULL, NULL);
+        *number = postfix_value(value, NULL, NULL);
     return is_number;
 }
 
@@ -198,7 +199,7 @@ static void look_at_change(struct lowering *it, const struct petab_change *chang
     target->n_given += is_first && is_counted;
     struct mention mention = {it, period};
     if (!is_plain)
-        petab_math_symbols(change->value, see_mention, &mention);
+        postfix_names(change->value, see_mention, &mention);
 }
 
 struct search {
@@ -218,17 +219,17 @@ static bool is_mentioned(const struct petab_problem *problem, const char *id)
 {
     struct search search = {id, false};
     for (size_t i = 0; i < problem->n_observable && !search.found; i++) {
-        petab_math_symbols(problem->observable[i].formula, see_symbol, &search);
-        petab_math_symbols(problem->observable[i].noise, see_symbol, &search);
+        postfix_names(problem->observable[i].formula, see_symbol, &search);
+        postfix_names(problem->observable[i].noise, see_symbol, &search);
     }
     for (size_t i = 0; i < problem->n_measurement && !search.found; i++)
         for (size_t k = 0;
              k < problem->observable[problem->measurement[i].observable].n_placeholder; k++)
             if (problem->measurement[i].override[k])
-                petab_math_symbols(problem->measurement[i].override[k], see_symbol, &search);
+                postfix_names(problem->measurement[i].override[k], see_symbol, &search);
     for (size_t i = 0; i < problem->n_condition && !search.found; i++)
         for (size_t k = 0; k < problem->condition[i].n; k++)
-            petab_math_symbols(problem->condition[i].change[k].value, see_symbol, &search);
+            postfix_names(problem->condition[i].change[k].value, see_symbol, &search);
     return search.found;
 }
 

@@ -127,10 +127,13 @@ struct context {
 
 static const char *name_of(void *given, const char *symbol);
 
-static const char *text_of(struct context *context, const struct petab_math *math)
+/* The formula as part of another one. */
+static const char *text_of(struct context *context, const struct postfix *formula)
 {
     struct petab_text text = {.reader = context->it->reader};
-    petab_math_put(&text, math, name_of, context);
+    petab_put(&text, formula->n > 1 ? "(" : "");
+    petab_formula_put(&text, formula, name_of, context);
+    petab_put(&text, formula->n > 1 ? ")" : "");
     return text.text;
 }
 
@@ -194,11 +197,11 @@ static const char *name_of(void *given, const char *symbol)
     return "0";
 }
 
-void lower_put(struct lowering *it, struct petab_text *out, const struct petab_math *math,
+void lower_put(struct lowering *it, struct petab_text *out, const struct postfix *formula,
                struct petab_place place, const struct lower_variant *variant, bool is_noise)
 {
     struct context context = {it, place, variant, is_noise};
-    petab_math_put(out, math, name_of, &context);
+    petab_formula_put(out, formula, name_of, &context);
 }
 
 /* One assignment of an event, in terms of ids. */

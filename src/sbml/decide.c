@@ -151,12 +151,19 @@ static enum status search_initial(struct document *document, struct item *item)
 }
 
 /* What has no value in the file; numbers that are as good as certain are taken, with a note. */
-static enum status check_value(struct document *document, struct item *item)
+static enum status check_value(struct translation *translation, struct item *item)
 {
+    struct document *document = translation->document;
     bool is_needed = is_quantity(item) && isnan(item->value) && !item->initial && !has_rule(item) &&
                      !is_given(item) && !(item->kind == ITEM_COMPARTMENT && item->is_amount);
     if (!is_needed)
         return STATUS_OK;
+    if (item->is_nan && !item->is_rate_rule && !item->is_assigned &&
+        translation->options->constants == SBML_AS_PARAMETER) {
+        document_note(document, item, "its value is NaN and stays so: give it one in the text, or "
+                      "make it a parameter with --estimate");
+        return document->failed ? document->error->status : STATUS_OK;
+    }
     if (item->kind == ITEM_COMPARTMENT || item->kind == ITEM_SPECIES) {
         item->value = item->kind == ITEM_COMPARTMENT;
         document_note(document, item, "it has no %s: %g is taken",
@@ -277,8 +284,8 @@ static bool find_parameter(struct document *document)
         if (item->role == SBML_AS_PARAMETER)
             return true;
         if (is_quantity(item) && !item->rule && !item->initial && !item->request &&
-            item->kind != ITEM_REFERENCE && !converts_initial(item) &&
-            (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
+            item->kind != ITEM_REFERENCE && !converts_initial(item) && !isinf(item->value) &&
+            !item->is_nan && (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
             first = item;
     }
     if (first) {
@@ -303,13 +310,14 @@ enum status decide(struct translation *translation)
         struct item *item = document->item[i];
         if (!item->request && !item->initial && !item->rule && !item->is_assigned &&
             options->constants != SBML_AS_STATE &&
-            (item->kind == ITEM_PARAMETER || item->kind == ITEM_LOCAL) && !isinf(item->value)) {
+            (item->kind == ITEM_PARAMETER || item->kind == ITEM_LOCAL) && !isinf(item->value) &&
+            !(item->is_nan && options->constants == SBML_AS_PARAMETER)) {
             item->role = options->constants;
             item->request = item->role == SBML_AS_IS ? NULL : &plain[item->role];
             if (item->request && isnan(item->value))
                 document_note(document, item, "it has no value: 1 is taken");
         }
-        status = check_value(document, item);
+        status = check_value(translation, item);
     }
     if (!status && options->constants == SBML_AS_PARAMETER)
         translation->without_parameter = !find_parameter(document);

@@ -123,6 +123,7 @@ void document_fini(struct document *document)
     for (size_t i = 0; i < document->n_note; i++)
         free(document->note[i]);
     free(document->note);
+    free(document->equation);
     free(document->item);
     arena_fini(&document->arena);
 }

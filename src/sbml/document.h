@@ -58,6 +58,7 @@ struct item {
     unsigned line;
     /* Quantities. */
     double value;           /* NaN: none */
+    bool is_nan;            /* the file says NaN */
     bool is_constant, is_boundary;
     /* a species whose id means an amount; a compartment without a size, in which all do */
     bool is_amount;
@@ -90,6 +91,14 @@ struct item {
     /* the latest one that has seen it (document.n_search) */
     unsigned search;
     bool initial_has_time;
+    uint8_t time_sign; /* sign_of_rule in formula.c */
+};
+
+/* An algebraic rule: the formula is 0. */
+struct equation {
+    struct math *math;
+    unsigned line;
+    bool is_solved;
 };
 
 struct document {
@@ -102,9 +111,12 @@ struct document {
     struct item **item;
     size_t n_item, room;
     void *by_id;        /* tree of items */
+    struct equation *equation;
+    size_t n_equation, equation_room;
     char **note;
     size_t n_note, note_room;
     unsigned n_search;
+    size_t n_delay, n_made; /* uses of delay(); formulas that were made of others */
     struct error *error; /* the first fault */
     bool failed;
 };

@@ -137,6 +137,7 @@ static const struct { const char *name, *arguments, *body;
     {"xor", "a, b", "(a or b) and not (a and b)"},
     {"quotient", "a, b", "if a/b < 0 then ceil(a/b) else floor(a/b)"},
     {"rem", "a, b", "a - b*(if a/b < 0 then ceil(a/b) else floor(a/b))"},
+    {"odd_root", "a, n", "if a < 0 then -((-a)^(1/n)) else a^(1/n)"},
     {"factorial", "n",
      "sqrt(2*pi)*(n + 7.5)^(n + 0.5)*exp(-(n + 7.5))*(0.99999999999980993 + 676.5203681218851/(n + "
      "1) - 1259.1392167224028/(n + 2) + 771.32342877765313/(n + 3) - 176.61502916214059/(n + 4) + "
@@ -307,6 +308,7 @@ void write_math(const struct writer *writer, const struct math *math, enum level
     case MATH_AVOGADRO: write_avogadro(writer); break;
     case MATH_CALL: write_user_call(writer, math); break;
     case MATH_RATE_OF: write_rate(writer, math, level); break;
+    case MATH_DELAY: break; /* is none any more (expand.c) */
     case MATH_COMPARE: write_comparison(writer, math, level); break;
     case MATH_HELPER: write_helper(writer, math, level); break;
     case MATH_PIECEWISE: write_piecewise(writer, math, level); break;
@@ -398,37 +400,48 @@ static bool is_fixed(const struct document *document, const struct math *math, b
 
 /* How a formula depends on time: its slope's sign if it is linear in time and does not vary
  * otherwise; NAN: in another way. */
+static double sign_in_time(const struct document *document, const struct math *math);
+
+/* Of an assignment rule, once: rules of rules would cost a power of two. */
+static double sign_of_rule(const struct document *document, struct item *item)
+{
+    enum { UNKNOWN, OTHER, NONE = 10 }; /* NONE + sign */
+    if (item->time_sign == UNKNOWN) {
+        double sign = sign_in_time(document, item->rule);
+        item->time_sign = isnan(sign) ? OTHER : (uint8_t)(NONE + sign);
+    }
+    return item->time_sign == OTHER ? NAN : item->time_sign - NONE;
+}
+
 static double sign_in_time(const struct document *document, const struct math *math)
 {
-    const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
-    double sum = 0, a = math->n ? sign_in_time(document, math->operand[0]) : 0;
+    struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
     if (math->kind == MATH_TIME)
         return 1;
     if (is_fixed(document, math, false))
         return 0;
     if (item && item->form == FORM_RULE && item->rule)
-        return sign_in_time(document, item->rule);
-    switch (math->kind) {
-    case MATH_SUM: case MATH_MINUS:
-        for (uint32_t k = 0; k < math->n; k++) {
-            double part = sign_in_time(document, math->operand[k]);
-            part = math->kind == MATH_MINUS && (k > 0 || math->n == 1) ? -part : part;
-            sum = sum * part < 0 ? NAN : sum + part;
-        }
+        return sign_of_rule(document, item);
+    double sum = 0, factor = 1;
+    bool varies = math->n == 0 || math->kind == MATH_RATE_OF || math->kind == MATH_CALL;
+    for (uint32_t k = 0; k < math->n; k++) {
+        const struct math *at = math->operand[k];
+        double part = sign_in_time(document, at);
+        bool is_number = at->kind == MATH_NUMBER,
+             is_less = math->kind == MATH_MINUS && (k > 0 || math->n == 1);
+        varies = varies || part != 0;
+        part = is_less ? -part : part;
+        sum = sum * part < 0 ? NAN : sum + part;
+        factor = math->kind == MATH_DIVIDE && k == 1 && !is_number
+                     ? NAN
+                     : factor * (is_number ? copysign(1, at->value) : part);
+    }
+    if (!varies) /* of rules that do not */
+        return 0;
+    if (math->kind == MATH_SUM || math->kind == MATH_MINUS)
         return sum > 0 ? 1 : sum < 0 ? -1 : sum;
-    case MATH_DIVIDE:
-        return math->operand[1]->kind == MATH_NUMBER ? a * copysign(1, math->operand[1]->value)
-                                                     : NAN;
-    case MATH_PRODUCT: {
-        double factor = 1;
-        for (uint32_t k = 0; k < math->n; k++)
-            factor *= math->operand[k]->kind == MATH_NUMBER
-                          ? copysign(1, math->operand[k]->value)
-                          : sign_in_time(document, math->operand[k]);
-        return factor != 0 ? factor : NAN;
-    }
-    default: return NAN;
-    }
+    bool is_product = math->kind == MATH_PRODUCT || math->kind == MATH_DIVIDE;
+    return is_product && factor != 0 ? factor : NAN;
 }
 
 /* The sign in time of the difference of two sides, NAN if it is no test of time. */

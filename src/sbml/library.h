@@ -7,12 +7,17 @@
 
 #ifdef HAVE_LIBSBML
 #include <sbml/SBMLTypes.h>
+#include <sbml/conversion/ConversionOption.h>
+#include <sbml/conversion/ConversionProperties.h>
 
 /* Every libSBML function that is called. The list makes both the struct's members and the
  * look-ups. */
 #define LIBRARY_FUNCTIONS(X) \
     X(readSBMLFromFile) X(readSBMLFromString) X(writeSBMLToString) \
     X(SBMLDocument_free) X(SBMLDocument_getLevel) X(SBMLDocument_getVersion) \
+    X(SBMLDocument_convert) X(SBMLDocument_setLocationURI) X(ConversionProperties_create) \
+    X(ConversionProperties_free) X(ConversionProperties_addOption) X(ConversionOption_create) \
+    X(ConversionOption_setBoolValue) X(ConversionOption_setType) X(ConversionOption_free) \
     X(SBMLDocument_getModel) \
     X(SBMLDocument_getNumErrors) X(SBMLDocument_getError) X(SBMLDocument_setConsistencyChecks) \
     X(SBMLDocument_checkConsistency) X(SBMLDocument_getNamespaces) \
@@ -48,7 +53,7 @@
     X(Reaction_getKineticLaw) X(Reaction_getFast) X(KineticLaw_getMath) \
     X(KineticLaw_getNumParameters) \
     X(KineticLaw_getParameter) X(SpeciesReference_getSpecies) \
-    X(SpeciesReference_isSetStoichiometry) \
+    X(SpeciesReference_getConstant) X(SpeciesReference_isSetStoichiometry) \
     X(SpeciesReference_getStoichiometry) X(SpeciesReference_getDenominator) \
     X(SpeciesReference_isSetStoichiometryMath) \
     X(SpeciesReference_getStoichiometryMath) X(StoichiometryMath_getMath) \

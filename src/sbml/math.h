@@ -11,6 +11,7 @@ enum math_kind {
     MATH_AVOGADRO,
     MATH_CALL, /* of the function `text` of the file */
     MATH_RATE_OF,
+    MATH_DELAY, /* of the first operand by the second; value: the line in the file */
     MATH_SUM,
     MATH_MINUS,
     MATH_PRODUCT,

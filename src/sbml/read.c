@@ -31,8 +31,9 @@ enum status document_read(struct document *document, const char *path)
 }
 #else
 
-/* libSBML's first error in one line, and how many more there are. */
-static enum status check_errors(struct reading *reading, SBMLDocument_t *file)
+enum { FLATTENING_FAILED = 1090104 }; /* libSBML's, which only says that others follow */
+
+enum status check_errors(struct reading *reading, SBMLDocument_t *file)
 {
     const struct library *lib = &reading->lib;
     unsigned n_error = 0, line = 0;
@@ -43,9 +44,10 @@ static enum status check_errors(struct reading *reading, SBMLDocument_t *file)
          * own. */
         unsigned id = lib->XMLError_getErrorId(at);
         if (id == MissingXMLEncoding || id == MissingXMLDecl || id == RequiredPackagePresent ||
-            lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR || n_error++)
+            id == FLATTENING_FAILED || lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR ||
+            n_error++)
             continue;
-        line = lib->XMLError_getLine(at);
+        line = reading->is_flat ? 0 : lib->XMLError_getLine(at);
         size_t n = 0;
         for (const char *from = lib->XMLError_getMessage(at); from && *from && n < sizeof text - 1;
              from++) {
@@ -72,24 +74,31 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
     /* Before Level 3 there are none, but libSBML adds its own. */
     const XMLNamespaces_t *spaces =
         reading->document->level > 2 ? lib->SBMLDocument_getNamespaces(file) : NULL;
-    char *text = NULL; /* ours */
     for (int i = 0; spaces && i < lib->XMLNamespaces_getLength(spaces); i++) {
         /* ours */
         char *prefix = lib->XMLNamespaces_getPrefix(spaces, i),
-             *uri = lib->XMLNamespaces_getURI(spaces, i);
+             *uri = lib->XMLNamespaces_getURI(spaces, i),
+             *text = NULL;
         /* The mathematics of Level 3 Version 2 are supported in any case, elements of `distrib`
          * describe uncertainties, and its functions are refused where a formula calls them. */
-        if (prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") &&
-            !strstr(uri, "/distrib/") && lib->SBMLDocument_isSetPackageRequired(file, prefix) &&
-            lib->SBMLDocument_getPackageRequired(file, prefix) &&
-            (!(text = text ? text : lib->writeSBMLToString(file)) ||
-             blank_has_element(text, prefix)))
+        bool is_used = prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") &&
+                       !strstr(uri, "/distrib/") &&
+                       lib->SBMLDocument_isSetPackageRequired(file, prefix) &&
+                       lib->SBMLDocument_getPackageRequired(file, prefix) &&
+                       (!(text = lib->writeSBMLToString(file)) || blank_has_element(text, prefix));
+        if (is_used && strstr(uri, "/comp/") && !reading->is_flat) {
+            if (!flatten(reading, file, prefix, text)) {
+                spaces = lib->SBMLDocument_getNamespaces(file); /* of the flat model: anew */
+                i = -1;
+            }
+        } else if (is_used) {
             document_fault(reading->document, 0, "package", prefix,
                            "the file uses this package, which is not supported");
+        }
+        free(text);
         free(prefix);
         free(uri);
     }
-    free(text);
     return reading->document->failed ? reading->document->error->status : STATUS_OK;
 }
 
@@ -201,6 +210,7 @@ static void read_parameter(struct reading *reading, Parameter_t *from, enum item
         return;
     if (lib->Parameter_isSetValue(from))
         item->value = lib->Parameter_getValue(from);
+    item->is_nan = isnan(item->value) && lib->Parameter_isSetValue(from);
     if (reaction)
         reaction->inner[reaction->n_inner++] = item;
     else
@@ -222,7 +232,8 @@ static void read_reference(struct reading *reading, struct item *reaction,
                        id ? id : "");
         return;
     }
-    item->is_constant = false; /* may have rules */
+    /* may have rules */
+    item->is_constant = document->level > 2 && lib->SpeciesReference_getConstant(from);
     if (lib->SpeciesReference_isSetStoichiometryMath(from)) {
         item->rule =
             math_of(reading,
@@ -257,10 +268,13 @@ static void read_reaction(struct reading *reading, Reaction_t *from)
     if (document->level < 3 || (document->level == 3 && document->version == 1))
         if (lib->Reaction_getFast(from))
             document_fault(document, item->line, "reaction", item->id,
-                           "fast reactions (fast=\"true\") are not supported");
+                           "fast reactions (fast=\"true\") are not supported: let it be slow, with "
+                           "a rate that is large beside the others");
     item->rule = law ? math_of(reading, lib->KineticLaw_getMath(law), item) : NULL;
     if (!item->rule)
-        document_fault(document, item->line, "reaction", item->id, "it has no kinetic law");
+        document_fault(document, item->line, "reaction", item->id,
+                       "it has no kinetic law: give it one (flux balances, as of package fbc, say "
+                       "nothing about times)");
     item->inner = arena_calloc(&document->arena, n_local + 1, sizeof *item->inner);
     if (!item->inner)
         document_no_memory(document);
@@ -289,15 +303,36 @@ static struct item *target(struct reading *reading, const char *id, unsigned lin
     return document->failed ? NULL : item;
 }
 
+/* Since Level 3 Version 2 what sets something may have no formula, and then sets nothing. */
+static void note_empty(struct document *document, const struct item *item, const char *what,
+                       unsigned line)
+{
+    if (!document->failed)
+        document_note(document, item, "%s of it in line %u has no formula and is ignored", what,
+                      line);
+}
+
+static void read_equation(struct reading *reading, const Rule_t *from, unsigned line)
+{
+    struct document *document = reading->document;
+    struct math *math =
+        read_math(reading, reading->lib.Rule_getMath(from), line, "algebraic rule", NULL);
+    if (!math) /* says nothing */
+        return;
+    if (array_grow(&document->equation, document->n_equation, &document->equation_room,
+                   sizeof *document->equation))
+        document->equation[document->n_equation++] = (struct equation){.math = math, .line = line};
+    else
+        document_no_memory(document);
+}
+
 static void read_rule(struct reading *reading, const Rule_t *from)
 {
     const struct library *lib = &reading->lib;
     struct document *document = reading->document;
     unsigned line = lib->SBase_getLine((const SBase_t *)from);
     if (lib->Rule_isAlgebraic(from)) {
-        document_fault(document, line, "algebraic rule", NULL,
-                       "algebraic rules are not supported; write the variable that it "
-                       "determines as an assignment rule");
+        read_equation(reading, from, line);
         return;
     }
     struct item *item = target(reading, lib->Rule_getVariable(from), line, "rule for", false);
@@ -309,9 +344,9 @@ static void read_rule(struct reading *reading, const Rule_t *from)
         return;
     }
     item->rule = read_math(reading, lib->Rule_getMath(from), line, "rule for", item->id);
-    item->is_rate_rule = lib->Rule_isRate(from);
+    item->is_rate_rule = item->rule && lib->Rule_isRate(from);
     if (!item->rule)
-        document_fault(document, line, "rule for", item->id, "it has no formula");
+        note_empty(document, item, "a rule", line);
 }
 
 static void read_initial(struct reading *reading, const InitialAssignment_t *from)
@@ -330,7 +365,7 @@ static void read_initial(struct reading *reading, const InitialAssignment_t *fro
     item->initial = read_math(reading, lib->InitialAssignment_getMath(from), line,
                               "initial assignment to", item->id);
     if (!item->initial)
-        document_fault(document, line, "initial assignment to", item->id, "it has no formula");
+        note_empty(document, item, "an initial assignment", line);
 }
 
 static void read_event(struct reading *reading, Event_t *from)
@@ -370,18 +405,20 @@ static void read_event(struct reading *reading, Event_t *from)
             : NULL;
     for (unsigned k = 0; k < n && !document->failed; k++) {
         EventAssignment_t *each = lib->Event_getEventAssignment(from, k);
-        struct assignment *to = &item->event.assignment[item->event.n_assignment++];
+        struct assignment *to = &item->event.assignment[item->event.n_assignment];
         to->line = lib->SBase_getLine((const SBase_t *)each);
         to->target = target(reading, lib->EventAssignment_getVariable(each), to->line,
                             "event assignment to", false);
         if (!to->target)
             return;
-        to->target->is_assigned = true;
         to->math = read_math(reading, lib->EventAssignment_getMath(each), to->line,
                              "event assignment to", to->target->id);
-        if (!to->math)
-            document_fault(document, to->line, "event assignment to", to->target->id,
-                           "it has no formula");
+        if (to->math) {
+            to->target->is_assigned = true;
+            item->event.n_assignment++;
+        } else {
+            note_empty(document, to->target, "an event's assignment", to->line);
+        }
     }
 }
 
@@ -451,7 +488,7 @@ static SBMLDocument_t *read_file(const struct library *lib, const char *path)
 
 enum status document_read(struct document *document, const char *path)
 {
-    struct reading reading = {.document = document};
+    struct reading reading = {.document = document, .path = path};
     SBMLDocument_t *file = NULL;
     if (access(path, R_OK))
         return error_system(document->error, errno, "%.300s", path);

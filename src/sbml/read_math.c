@@ -36,6 +36,7 @@ static const struct form {
     {AST_RELATIONAL_GEQ, MATH_COMPARE, ">=", 2, UINT32_MAX},
     {AST_FUNCTION_PIECEWISE, MATH_PIECEWISE, "piecewise", 0, UINT32_MAX},
     {AST_FUNCTION_RATE_OF, MATH_RATE_OF, "rateOf", 1, 1},
+    {AST_FUNCTION_DELAY, MATH_DELAY, "delay", 2, 2},
     {AST_FUNCTION_FACTORIAL, MATH_HELPER, "factorial", 1, 1},
     {AST_FUNCTION_QUOTIENT, MATH_HELPER, "quotient", 2, 2},
     {AST_FUNCTION_REM, MATH_HELPER, "rem", 2, 2},
@@ -128,10 +129,6 @@ struct math *read_math(struct reading *reading, const ASTNode_t *node, unsigned 
         if (!(math->text = arena_strdup(&document->arena, name ? name : "")))
             document_no_memory(document);
         break;
-    case AST_FUNCTION_DELAY:
-        document_fault(document, line, what, id,
-                       "the function delay() (values of the past) is not supported");
-        return NULL;
     default:
         for (size_t i = 0; i < sizeof forms / sizeof *forms && !form; i++)
             form = forms[i].type == type ? &forms[i] : NULL;
@@ -148,6 +145,10 @@ struct math *read_math(struct reading *reading, const ASTNode_t *node, unsigned 
         }
         math->kind = form->kind;
         math->text = form->text;
+        if (math->kind == MATH_DELAY) {
+            math->value = line;
+            document->n_delay++;
+        }
     }
     /* libSBML makes ((a + b) + c) + d of a long sum: the operands of all levels, so that no
      * recursion goes that deep. */

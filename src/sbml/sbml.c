@@ -1,5 +1,7 @@
 /* The translation as a whole, and the table of names that it leaves.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "sbml/expand.h"
+#include "sbml/solve.h"
 #include "sbml/translation.h"
 
 #include "base/words.h"
@@ -126,6 +128,10 @@ enum status sbml_translate(struct sbml_model *model, const char *path,
     struct translation translation = {.document = &document, .options = options};
     *model = (struct sbml_model){.text = NULL};
     enum status status = document_read(&document, path);
+    if (!status)
+        status = expand_formulas(&document);
+    if (!status)
+        status = solve_equations(&document);
     if (!status)
         status = decide(&translation);
     if (!status)

@@ -102,9 +102,10 @@ struct sbml_model {
 };
 
 /* Translates the file at `path`. Faults (STATUS_BAD_MODEL) name the file, the line, the element
- * and its id: what libSBML reports, and what model text cannot say (algebraic rules, delay(),
- * fast reactions, packages that are required, ...). Missing files are STATUS_SYSTEM; without
- * libSBML at build STATUS_USAGE says what is missing. Takes Levels 1 to 3 of SBML, core only.
+ * and its id: what libSBML reports, and what model text cannot say (algebraic rules that cannot
+ * be solved, delay(), fast reactions, packages that are required, ...). Missing files are
+ * STATUS_SYSTEM; without libSBML at build STATUS_USAGE says what is missing. Takes Levels 1 to 3
+ * of SBML, core, and submodels (package comp).
  * libSBML can exhaust stack and memory on hostile files: call it in a process that may die
  * (contained_run in cli). */
 enum status sbml_translate(struct sbml_model *model, const char *path,

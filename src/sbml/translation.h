@@ -34,7 +34,7 @@ struct translation {
     size_t n_used;          /* parameters that formulas use */
     const char *avogadro;
     unsigned avogadro_pass;
-    struct helper_use { const char *name; unsigned pass; } helper[4];
+    struct helper_use { const char *name; unsigned pass; } helper[5];
 };
 
 /* A formula being written, and where it stands. */

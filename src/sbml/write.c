@@ -315,17 +315,21 @@ static void write_state(struct translation *translation, struct item *item, cons
     }
 }
 
+/* A parameter that nobody has asked for and nothing uses would only be a direction in which no fit
+ * can move. */
+static bool is_idle(const struct translation *translation, const struct item *item)
+{
+    return translation->n_used && item->given_name && item->form == FORM_NUMBER &&
+           !item->request->id && !item->is_wanted;
+}
+
 static void write_given(struct translation *translation, const struct item *item,
                         const char *comment)
 {
     struct line line;
     struct writer writer = begin_line(translation, &line, item);
     bool is_parameter = item->role == SBML_AS_PARAMETER;
-    /* A parameter that nobody has asked for and nothing uses would only be a direction in which
-     * no fit can move. */
-    bool is_idle =
-        translation->n_used && item->form == FORM_NUMBER && !item->request->id && !item->is_wanted;
-    fputs(is_idle ? "# nothing uses it: " : "", writer.out);
+    fputs(is_idle(translation, item) ? "# nothing uses it: " : "", writer.out);
     fprintf(writer.out, "%s %s", is_parameter ? "parameter" : "covariate", item->given_name);
     if (item->request->attributes)
         fprintf(writer.out, " %s", item->request->attributes);
@@ -385,7 +389,7 @@ static void write_observables(struct translation *translation)
             bool varies = item->kind == ITEM_REACTION || (is_quantity && item->form >= FORM_RULE);
             if (varies && (kind || item->kind == ITEM_SPECIES))
                 fprintf(writer.out, n++ ? ", %s" : "observe %s", item->name);
-            if (item->kind <= ITEM_SPECIES && item->name)
+            if (item->kind <= ITEM_SPECIES && item->name && !is_idle(translation, item))
                 any = item;
         }
     if (!n)

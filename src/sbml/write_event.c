@@ -2,35 +2,8 @@
  * The amount is the concentration times the size of the compartment before the event, also where
  * the event changes the size, too.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "sbml/expand.h"
 #include "sbml/translation.h"
-
-/* Whether an item's value, or a formula's, depends on what this event assigns, or any event if
- * `event` is NULL. Items that this search has seen are not looked at again. */
-static bool item_depends(struct document *document, const struct item *event, struct item *item);
-
-static bool math_depends(struct document *document, const struct item *event,
-                         const struct math *math)
-{
-    struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
-    bool found = math->kind == MATH_RATE_OF || (item && item_depends(document, event, item));
-    for (uint32_t k = 0; k < math->n && !found; k++)
-        found = math_depends(document, event, math->operand[k]);
-    return found;
-}
-
-static bool item_depends(struct document *document, const struct item *event, struct item *item)
-{
-    bool found = !event && item->is_assigned;
-    if (item->search == document->n_search)
-        return false;
-    item->search = document->n_search;
-    for (size_t k = 0; event && k < event->event.n_assignment; k++)
-        found = found || event->event.assignment[k].target == item;
-    return found ||
-           ((item->form == FORM_RULE || item->kind == ITEM_REACTION) &&
-            math_depends(document, event, item->rule)) ||
-           (item->form == FORM_AMOUNT && item_depends(document, event, item->compartment));
-}
 
 static bool assigns(const struct item *event, const struct item *target)
 {
@@ -40,6 +13,30 @@ static bool assigns(const struct item *event, const struct item *target)
     return false;
 }
 
+/* Whether a formula's value depends on what this event assigns, or any event if `event` is NULL. */
+struct watch { const struct item *event; bool found; };
+static void watch(void *context, const struct math *math, struct item *item)
+{
+    struct watch *at = context;
+    bool is_changed = item && (at->event ? assigns(at->event, item) : item->is_assigned);
+    at->found = at->found || is_changed || math->kind == MATH_RATE_OF;
+}
+
+static bool is_changed_by(struct document *document, const struct item *event,
+                          const struct math *math)
+{
+    struct watch at = {event, false};
+    math_visit(document, math, watch, &at);
+    return at.found;
+}
+
+static bool is_resized_by(struct document *document, const struct item *event,
+                          const struct item *compartment)
+{
+    const struct math name = {.kind = MATH_NAME, .text = compartment->id};
+    return is_changed_by(document, event, &name);
+}
+
 /* Whether another event may change the compartment's size. */
 static bool is_resized_by_others(struct document *document, const struct item *event,
                                  struct item *compartment)
@@ -47,9 +44,8 @@ static bool is_resized_by_others(struct document *document, const struct item *e
     bool found = false;
     for (size_t i = 0; i < document->n_item && !found; i++) {
         const struct item *other = document->item[i];
-        document->n_search++;
         found = other->kind == ITEM_EVENT && other != event &&
-                item_depends(document, other, compartment);
+                is_resized_by(document, other, compartment);
     }
     return found;
 }
@@ -67,11 +63,9 @@ static bool takes_early_values(const struct translation *translation, const stru
         struct item *compartment = to->target->form == FORM_AMOUNT ? to->target->compartment : NULL;
         is_resized =
             is_resized || (compartment && is_resized_by_others(document, event, compartment));
-        document->n_search++;
-        is_free = is_free && !math_depends(document, NULL, to->math);
-        document->n_search++;
+        is_free = is_free && !is_changed_by(document, NULL, to->math);
         if (compartment && !assigns(event, compartment) &&
-            item_depends(document, event, compartment))
+            is_resized_by(document, event, compartment))
             document_fault(document, to->line, "event assignment to", to->target->id,
                            "the event sets a concentration and "
                            "what the size of its compartment `%s` depends on: let the event assign "

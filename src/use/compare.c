@@ -4,6 +4,8 @@
 
 #include "fit/distribution.h"
 #include "base/id_table.h"
+#include "use/fit_columns.h"
+#include "use/row_filter.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +27,10 @@ struct compare_work {
     uint64_t capacity;
     double *value, *error;  /* n_parameter of the first result, for each of its fits */
     uint64_t n_first;       /* ids of the first result: these come first */
-    struct arena arena;     /* of the populations */
+    struct arena arena;     /* of the populations, and of the datasets' columns */
+    struct row_filter filter;
+    struct own_value *own;
+    struct csv_column *own_column;
     /* of each of the first result's parameters in another result; SIZE_MAX: none */
     size_t *column[COMPARE_MOST];
 };
@@ -50,7 +55,31 @@ static bool reserve(struct compare_work *work, uint64_t n)
     memset(longer + work->capacity * n_result, 0,
            (capacity - work->capacity) * n_result * sizeof *longer);
     work->cell = longer;
+    size_t n_own = work->comparison.n_own;
+    struct own_value *wider = realloc(work->own, (capacity * n_own + 1) * sizeof *wider);
+    if (!wider)
+        return false;
+    work->own = wider;
     work->capacity = capacity;
+    return true;
+}
+
+/* The columns of a dataset that is new, by the names of the first result's. */
+static bool take_own(struct compare_work *work, size_t r, uint32_t row,
+                     const struct fit_record *record)
+{
+    const struct own_columns *first = &result_info(work->result[0])->column,
+                             *here = &result_info(work->result[r])->column;
+    for (size_t c = 0; c < first->n; c++) {
+        int from = own_columns_find(here, first->name[c]);
+        struct own_value *to = &work->own[row * first->n + c];
+        *to = (struct own_value){.number = NAN, .text = first->is_text[c] ? "" : NULL};
+        if (from < 0 || !record->own || here->is_text[from] != first->is_text[c])
+            continue;
+        *to = record->own[from];
+        if (to->text && !(to->text = arena_strdup(&work->arena, to->text)))
+            return false;
+    }
     return true;
 }
 
@@ -107,8 +136,13 @@ static enum status take_row(struct compare_work *work, size_t r, const char *id,
 {
     const struct result_info *info = result_info(work->result[r]);
     struct compare_total *total = &work->comparison.total[r];
-    uint32_t row = id_table_add(&work->ids, id);
-    if (row == ID_NO_MEMORY || !reserve(work, (uint64_t)row + 1))
+    bool is_selected = !work->filter.is_open;
+    if (is_selected && (r == 0 ? !row_filter_takes(&work->filter, id, record)
+                               : id_table_find(&work->ids, id) == ID_NONE))
+        return STATUS_OK;
+    uint32_t n_before = work->ids.n, row = id_table_add(&work->ids, id);
+    if (row == ID_NO_MEMORY || !reserve(work, (uint64_t)row + 1) ||
+        (row == n_before && !take_own(work, r, row, record)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the fits of %s", info->path);
     struct compare_cell *cell = &work->cell[row * work->comparison.n_result + r];
     *cell = cell_of(record, info);
@@ -161,14 +195,20 @@ static enum status open_all(struct compare_work *work, const char *const *path, 
     }
     const struct result_info *info = result_info(work->result[0]);
     comparison->parameter_name = info->parameter_name;
+    comparison->n_own = info->column.n;
+    comparison->own_column = work->own_column =
+        calloc(info->column.n + 1, sizeof *work->own_column);
+    for (size_t c = 0; work->own_column && c < info->column.n; c++)
+        work->own_column[c] = (struct csv_column){info->column_label[c],
+                                                  info->column.is_text[c] ? CSV_TEXT : CSV_NUMBER};
     comparison->n_moved = (n_result - 1) * info->n_parameter;
     comparison->nested = calloc(n_result * n_result, sizeof *comparison->nested);
     comparison->change = calloc(n_result * N_OUTCOME * N_OUTCOME, sizeof *comparison->change);
     comparison->moved = calloc(comparison->n_moved + 1, sizeof *comparison->moved);
     work->value = malloc((info->n_fit * info->n_parameter + 1) * sizeof *work->value);
     work->error = malloc((info->n_fit * info->n_parameter + 1) * sizeof *work->error);
-    if (!comparison->nested || !comparison->change || !comparison->moved || !work->value ||
-        !work->error)
+    if (!work->own_column || !comparison->nested || !comparison->change || !comparison->moved ||
+        !work->value || !work->error)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %s", info->path);
     for (size_t i = 0; i < comparison->n_moved; i++) {
         comparison->moved[i].other = 1 + i / info->n_parameter;
@@ -409,7 +449,7 @@ static void summarise(struct compare_work *work)
 }
 
 enum status compare_read(struct compare_work **work, const char *const *path, size_t n,
-                         struct error *error)
+                         const char *where, struct error *error)
 {
     *work = calloc(1, sizeof **work);
     if (!*work)
@@ -421,12 +461,16 @@ enum status compare_read(struct compare_work **work, const char *const *path, si
                          n);
     enum status status = open_all(*work, path, error);
     if (!status)
+        status = row_filter_init(&(*work)->filter, &(struct row_words){.where = where},
+                                 (*work)->result[0], error);
+    if (!status)
         status = read_populations(*work, error);
     for (size_t r = 0; r < n && !status; r++)
         status = read_result(*work, r, error);
     comparison->n_id = (*work)->ids.n;
     comparison->id = (*work)->ids.id;
     comparison->cell = (*work)->cell;
+    comparison->own = (*work)->own;
     if (!status)
         summarise(*work);
     return status;
@@ -450,6 +494,9 @@ void compare_free(struct compare_work *work)
     free(work->value);
     free(work->error);
     free(work->cell);
+    free(work->own);
+    free(work->own_column);
+    row_filter_fini(&work->filter);
     id_table_fini(&work->ids);
     free(work);
 }
@@ -471,6 +518,8 @@ static void put_columns(const struct comparison *comparison, struct csv_writer *
                                              {"bic", CSV_NUMBER},
                                              {"aic_weight", CSV_NUMBER}};
     csv_put_column(writer, "id", CSV_TEXT);
+    for (size_t c = 0; c < comparison->n_own; c++)
+        csv_put_column(writer, comparison->own_column[c].name, comparison->own_column[c].type);
     for (size_t r = 0; r < comparison->n_result; r++)
         for (size_t i = 0; i < sizeof head / sizeof *head; i++)
             put_head(writer, head[i], r + 1);
@@ -491,6 +540,8 @@ void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
         const struct compare_cell *cell = cells_of(comparison, id);
         compare_weights(comparison, id, weight);
         csv_put_text(writer, comparison->id[id]);
+        for (size_t c = 0; c < comparison->n_own; c++)
+            fit_cell_csv(writer, fit_cell_own(&comparison->own[id * comparison->n_own + c]));
         for (size_t r = 0; r < comparison->n_result; r++) {
             const double number[] = {cell[r].k,   cell[r].log_likelihood,
                                      cell[r].aic, cell[r].aicc,

@@ -61,6 +61,11 @@ struct comparison {
     uint64_t n_id, n_compared, n_other_data;
     uint64_t n_no_criteria;    /* converged in all, but without AIC in some */
     const char *const *id;     /* n_id, in the order of their appearance */
+    /* columns of the datasets, those of the first result: n_id x n_own values, each from the
+     * first result that has the dataset */
+    size_t n_own;
+    const struct csv_column *own_column;
+    const struct own_value *own;
     const struct compare_cell *cell; /* n_id x n_result */
     size_t n_nested, n_change, n_moved;
     struct compare_nested *nested;
@@ -74,10 +79,11 @@ struct comparison {
 
 struct compare_work;
 /* Reads 2 to COMPARE_MOST results; holds a cell of 64 bytes for each fit, and the first result's
- * parameters, in memory. The comparison is valid until compare_free, which is legal after a
- * failure. */
+ * parameters and columns, in memory. where: only datasets for whose row of the first result this
+ * holds (use/row_filter.h); NULL: all. The comparison is valid until compare_free, which is legal
+ * after a failure. */
 enum status compare_read(struct compare_work **work, const char *const *path, size_t n,
-                         struct error *error);
+                         const char *where, struct error *error);
 const struct comparison *compare_get(const struct compare_work *work);
 void compare_free(struct compare_work *work);
 

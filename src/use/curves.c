@@ -47,6 +47,10 @@ static void fill_point(struct curve_point *point, const struct residual_kind *er
                                               (has_sigma ? residual.sigma
                                                          : dataset->record->residual_error),
                                   .observable = measured->observable[i]};
+    if (measurements_in_interval(measured, i)) {
+        point->low = fmin(value, measured->limit[i]);
+        point->high = fmax(value, measured->limit[i]);
+    }
 }
 
 static enum status fill_points(struct curves *curves, struct fitted *fitted,
@@ -61,7 +65,7 @@ static enum status fill_points(struct curves *curves, struct fitted *fitted,
         size_t i = block->row[dataset->first + e] - first,
                end = block->row[dataset->first + e + 1] - first;
         curve->experiment = problem_info(fitted->problem)->has_experiments
-                                ? block->experiment_id[dataset->first + e]
+                                ? block->experiment[dataset->first + e].id
                                 : "";
         curve->point = arena_alloc(&curves->arena, (end - i + 1) * sizeof *curve->point);
         if (!curve->point)
@@ -128,8 +132,8 @@ static enum status fill_grid(struct grid *grid, struct curves *curves, const str
         first = fmin(first, curve->point[i].time);
         last = fmax(last, curve->point[i].time);
     }
-    grid->from = curves->is_log ? first : rows->t0;
-    grid->to = fmax(last, rows->t0);
+    grid->from = curves->is_log ? first : rows->experiment.t0;
+    grid->to = fmax(last, rows->experiment.t0);
     grid->capacity = n_grid + 3 * MOST_EXTRA;
     grid->time = arena_alloc(&curves->arena, grid->capacity * sizeof *grid->time);
     if (!grid->time)
@@ -142,12 +146,14 @@ static enum status fill_grid(struct grid *grid, struct curves *curves, const str
                        : curves->is_log ? grid->from * exp(share * ratio)
                                         : grid->from + share * (grid->to - grid->from));
     }
-    for (size_t k = 0; k < rows->n_dose; k++)
-        for (uint32_t j = 0;
-             j < rows->dose[k].count && j < MOST_EXTRA && grid->n < n_grid + MOST_EXTRA; j++)
-            add_time(grid, rows->dose[k].time + j * rows->dose[k].interval);
-    for (size_t k = 0; k < rows->n_call && k < MOST_EXTRA; k++)
-        add_time(grid, rows->call[k].time);
+    for (size_t k = 0; k < rows->experiment.n_dose; k++) {
+        const struct dose *dose = &rows->experiment.dose[k];
+        for (uint32_t j = 0; j < dose->count && j < MOST_EXTRA && grid->n < n_grid + MOST_EXTRA;
+             j++)
+            add_time(grid, dose->time + j * dose->interval);
+    }
+    for (size_t k = 0; k < rows->experiment.n_call && k < MOST_EXTRA; k++)
+        add_time(grid, rows->experiment.call[k].time);
     for (size_t i = 0; i < curve->n_point && i < MOST_EXTRA; i++)
         add_time(grid, curve->point[i].time);
     qsort(grid->time, grid->n, sizeof *grid->time, compare_numbers);
@@ -183,8 +189,9 @@ static enum status fill_curve(struct curves *curves, struct curve *curve, struct
 {
     struct predictor_rows rows = fitted_rows(fitted, dataset, e);
     const struct stiffit_model *abi = &fitted->model.abi;
+    const struct experiment *is = &rows.experiment;
     size_t n_side =
-        abi->n_event > 0 || abi->n_input > 0 || rows.n_dose > 0 || rows.n_call > 0 ? 2 : 1;
+        abi->n_event > 0 || abi->n_input > 0 || is->n_dose > 0 || is->n_call > 0 ? 2 : 1;
     struct grid grid = {.n = 0};
     struct arena *arena = &curves->arena;
     char reason[sizeof curves->reason];

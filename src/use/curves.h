@@ -6,8 +6,9 @@
 #include "use/fitted.h"
 
 /* low, high: a sigma below and above the value, for log-normal errors a factor of exp(sigma);
- * NaN: no sigma is known. residual: divided by sigma or, where none is known, by the fit's
- * residual error; NaN: censored, or there is no prediction. */
+ * NaN: no sigma is known; the ends of the interval that a censored one lies in. residual:
+ * divided by sigma or, where none is known, by the fit's residual error; NaN: censored, or there
+ * is no prediction. */
 struct curve_point {
     double time, value, low, high, prediction, residual;
     int8_t censored;

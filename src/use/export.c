@@ -246,9 +246,18 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
     return status;
 }
 
-static const char *censored_word(int8_t censored)
+/* The columns of a censored measurement; the second one if the file has limits. */
+static void put_censored(struct csv_writer *writer, const struct fitted *fitted,
+                         const struct measurements *measured, size_t i)
 {
-    return censored == 0 ? "none" : censored > 0 ? "left" : "right";
+    int8_t censored = measured->censored[i];
+    bool in_interval = measurements_in_interval(measured, i);
+    csv_put_text(writer, censored == 0  ? "none"
+                         : in_interval  ? "interval"
+                         : censored > 0 ? "left"
+                                        : "right");
+    if (problem_has_limits(fitted->problem))
+        csv_put_number(writer, in_interval ? measured->limit[i] : (double)NAN);
 }
 
 static void put_residual(struct csv_writer *writer, const struct residual_kind *errors,
@@ -258,10 +267,8 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
     struct residual residual = residual_of(errors, measured, i, prediction, noise);
     const double number[] = {measured->value[i], residual.sigma,  residual.residual,
                              residual.weighted,  residual.weight, residual.loss};
-    int8_t censored = measured->censored[i];
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
         csv_put_number(writer, number[k]);
-    csv_put_text(writer, censored_word(censored));
 }
 
 /* The rows of measurements: predictions at the best fits, and residuals. */
@@ -279,7 +286,7 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
             e++;
         csv_put_text(writer, dataset->id);
         if (problem_info(fitted->problem)->has_experiments)
-            csv_put_text(writer, block->experiment_id[e]);
+            csv_put_text(writer, block->experiment[e].id);
         csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable
                                  ? fitted->model.abi.observable_name[observable]
@@ -287,6 +294,8 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
         csv_put_number(writer, fitted->prediction[i]);
         if (residuals)
             put_residual(writer, &errors, &measured, i, fitted->prediction[i], fitted->noise[i]);
+        if (residuals)
+            put_censored(writer, fitted, &measured, i);
         csv_end_row(writer);
     }
 }
@@ -337,6 +346,22 @@ static enum status open_petab(struct petab_export **petab, const struct export_o
                              options->petab, options->overwrite, error);
 }
 
+/* The columns that the problem has. */
+static size_t choose(const struct csv_column *head, size_t n, const struct fitted *fitted,
+                     struct csv_column *wanted)
+{
+    size_t n_wanted = 0;
+    for (size_t k = 0; k < n; k++) {
+        bool is_there = !strcmp(head[k].name, "experiment")
+                            ? problem_info(fitted->problem)->has_experiments
+                        : !strcmp(head[k].name, "limit") ? problem_has_limits(fitted->problem)
+                                                         : true;
+        if (is_there)
+            wanted[n_wanted++] = head[k];
+    }
+    return n_wanted;
+}
+
 /* Predictions and residuals as a table, or PEtab problems. */
 static enum status export_measurements(struct sheet *sheet, struct error *error)
 {
@@ -346,7 +371,7 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
         {"prediction", CSV_NUMBER}, {"value", CSV_NUMBER},
         {"sigma", CSV_NUMBER},      {"residual", CSV_NUMBER},
         {"weighted_residual", CSV_NUMBER}, {"weight", CSV_NUMBER},
-        {"loss", CSV_NUMBER},       {"censored", CSV_TEXT}};
+        {"loss", CSV_NUMBER},       {"censored", CSV_TEXT}, {"limit", CSV_NUMBER}};
     struct csv_column wanted[sizeof head / sizeof *head];
     size_t n_head = 0;
     const struct export_options *options = sheet->options;
@@ -358,9 +383,8 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     enum status status = fitted_open(&fitted, &options->files, error);
     if (!status)
         status = row_filter_init(&sheet->filter, &options->rows, fitted.result, error);
-    for (size_t k = 0; !status && k < (residuals ? sizeof head / sizeof *head : 5); k++)
-        if (k != 1 || problem_info(fitted.problem)->has_experiments)
-            wanted[n_head++] = head[k];
+    if (!status)
+        n_head = choose(head, residuals ? sizeof head / sizeof *head : 5, &fitted, wanted);
     if (!status)
         status = options->petab ? open_petab(&petab, options, &fitted, error)
                                 : sheet_begin(sheet, wanted, n_head, error);
@@ -405,7 +429,7 @@ static void put_view(struct csv_writer *writer, const struct population_view *vi
             e++;
         csv_put_text(writer, dataset->id);
         if (problem_info(fitted->problem)->has_experiments)
-            csv_put_text(writer, block->experiment_id[e]);
+            csv_put_text(writer, block->experiment[e].id);
         csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable
                                  ? fitted->model.abi.observable_name[observable] : "");
@@ -414,7 +438,7 @@ static void put_view(struct csv_writer *writer, const struct population_view *vi
                                  view->score[i], view->decorrelated[i]};
         for (size_t k = 0; k < sizeof number / sizeof *number; k++)
             csv_put_number(writer, number[k]);
-        csv_put_text(writer, censored_word(measured.censored[i]));
+        put_censored(writer, fitted, &measured, i);
         csv_end_row(writer);
     }
 }
@@ -434,7 +458,8 @@ static enum status export_diagnostics(struct sheet *sheet, struct error *error)
                                              {"cwres", CSV_NUMBER},
                                              {"npd", CSV_NUMBER},
                                              {"npde", CSV_NUMBER},
-                                             {"censored", CSV_TEXT}};
+                                             {"censored", CSV_TEXT},
+                                             {"limit", CSV_NUMBER}};
     struct csv_column wanted[sizeof head / sizeof *head];
     const struct export_options *options = sheet->options;
     size_t n_head = 0;
@@ -448,9 +473,8 @@ static enum status export_diagnostics(struct sheet *sheet, struct error *error)
     if (!status)
         status = population_view_init(&view, &fitted, (uint64_t)options->seed,
                                       (size_t)options->n_replicate, "--what diagnostics", error);
-    for (size_t k = 0; !status && k < sizeof head / sizeof *head; k++)
-        if (k != 1 || problem_info(fitted.problem)->has_experiments)
-            wanted[n_head++] = head[k];
+    if (!status)
+        n_head = choose(head, sizeof head / sizeof *head, &fitted, wanted);
     if (!status)
         status = sheet_begin(sheet, wanted, n_head, error);
     while (!status && !output_failed(sheet->output)) {

@@ -16,17 +16,16 @@ static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *
     const struct problem_block *block = dataset->block;
     struct arena *arena = &fitted->arena;
     size_t n = problem_n_parameter(fitted->problem);
-    struct ode_task task = {.n_phase = 0};
+    struct ode_task task = {.experiment = rows->experiment};
     struct fit_binding binding;
     uint32_t *column_of = arena_alloc(arena, (n + 1) * sizeof *column_of);
     for (size_t i = 0, k = dataset->row * n; column_of && i < n; i++, k++)
         column_of[i] =
             block->fixed[k] || !(block->lower[k] < block->upper[k]) ? FIT_NO_COLUMN : (uint32_t)i;
     if (!column_of ||
-        !ode_task_substitute(&task, rows->n_substitute, rows->substitute, rows->n_measured,
-                             arena) ||
+        !ode_task_substitute(&task, rows->n_measured, arena) ||
         !fit_binding_init(&binding, &fitted->model.abi, n, problem_to_model(fitted->problem),
-                          column_of, &task, rows->n_substitute, rows->substitute, arena))
+                          column_of, &task, arena))
         return false;
     double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
     if (!number)
@@ -49,8 +48,8 @@ static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *
 /* Whether another experiment begins at the steady state of experiment e. */
 static bool goes_to_rest(const struct fitted_dataset *dataset, size_t e)
 {
-    for (size_t other = dataset->first; dataset->block->steady && other < dataset->end; other++)
-        if (dataset->block->steady[other] == e)
+    for (size_t other = dataset->first; other < dataset->end; other++)
+        if (dataset->block->experiment[other].steady == e - dataset->first)
             return true;
     return false;
 }
@@ -62,16 +61,7 @@ static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_
     size_t first = block->row[e], n = block->row[e + 1] - first;
     bool by_cvodes = dataset->record->notes & NOTE_changed_engine ||
                      dataset->record->gradient == GRADIENT_adjoint;
-    struct predictor_rows rows = {.t0 = block->t0[e],
-                                  .covariate = block->covariate + e * fitted->model.abi.n_covariate,
-                                  .n_dose = block->first_dose[e + 1] - block->first_dose[e],
-                                  .dose = block->dose + block->first_dose[e],
-                                  .n_call = block->first_call[e + 1] - block->first_call[e],
-                                  .call = block->call + block->first_call[e],
-                                  .n_substitute =
-                                      block->first_substitute[e + 1] - block->first_substitute[e],
-                                  .substitute = block->substitute + block->first_substitute[e],
-                                  .input = block->input + e * fitted->model.abi.n_input,
+    struct predictor_rows rows = {.experiment = block->experiment[e],
                                   .goes_to_rest = goes_to_rest(dataset, e), .n = n, .n_measured = n,
                                   .measured = measurements_from(&block->measured, first),
                                   .error = problem_errors(fitted->problem),
@@ -87,9 +77,8 @@ struct predictor_rows fitted_rows_at(struct fitted *fitted, const struct fitted_
 {
     arena_reset(&fitted->arena);
     struct predictor_rows rows = rows_of(fitted, dataset, e);
-    const uint32_t *steady = dataset->block->steady;
-    if (steady && steady[e] != EXPERIMENT_NONE) {
-        fitted->before = rows_of(fitted, dataset, steady[e]);
+    if (rows.experiment.steady != EXPERIMENT_NONE) {
+        fitted->before = rows_of(fitted, dataset, dataset->first + rows.experiment.steady);
         rows.before = &fitted->before;
     }
     return rows;

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Steps of differences, and to the mode, in standard deviations over experiments. */
+/* In standard deviations over experiments: the step of difference quotients; the step towards the
+ * mode below which it counts as found; and the longest one. */
 static const double DIFFERENCE = 0.02, FOUND = 1e-4, LONGEST = 2;
 enum { MOST_STEPS = 30 };
 

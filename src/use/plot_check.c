@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define MOST_PANELS 16
+#define MOST_PANELS 16 /* more would be too small to read */
 
 struct panels {
     struct gnuplot_layout place;
@@ -97,7 +97,7 @@ static void put_picture(FILE *file, unsigned k)
 /* In characters: the data's quantiles, and the ends of the replicates'. */
 static void put_characters(FILE *file, unsigned k)
 {
-    static const char symbol[CHECK_N_QUANTILE] = {'5', 'M', '9'};
+    static const char symbol[CHECK_N_QUANTILE] = {'5', 'M', '9'}; /* 5 %, median, 95 % */
     fputs("plot 1/0 notitle", file);
     for (int q = 0; q < CHECK_N_QUANTILE; q++)
         fprintf(file, ", $bins_%u using 1:%d with points pt '.' lc rgb '%s' notitle"

@@ -57,7 +57,7 @@ static void take_parameters(struct population_check *check, const struct populat
 {
     size_t n = check->n_covariate + check->r;
     double *to = check->dataset + check->n_dataset * n;
-    memcpy(to, data->block->covariate + data->first * check->n_covariate,
+    memcpy(to, data->block->experiment[data->first].covariate,
            check->n_covariate * sizeof *to);
     for (size_t i = 0; i < check->r; i++)
         to[check->n_covariate + i] =
@@ -74,13 +74,16 @@ static void take_dataset(struct population_check *check, const struct population
         measurements_from(&block->measured, block->row[data->first]);
     struct check_point *point = check->point + at;
     take_parameters(check, &view->draw, data);
-    for (size_t i = 0; i < view->n; i++)
+    for (size_t i = 0; i < view->n; i++) {
+        bool in_interval = measurements_in_interval(&measured, i);
         point[i] = (struct check_point){
             .observable = measured.observable[i], .time = measured.time[i],
-            .value = measured.value[i], .censored = measured.censored[i],
+            .value = in_interval ? view->value[i] : measured.value[i],
+            .censored = in_interval ? 0 : measured.censored[i],
             .typical = view->typical[i], .individual = view->individual[i],
             .conditional = view->conditional[i], .score = view->score[i],
             .decorrelated = view->decorrelated[i], .row = at + i};
+    }
     memcpy(check->replicate + at * check->n_replicate, view->replicate,
            view->n * check->n_replicate * sizeof *check->replicate);
     check->n_point += view->n;

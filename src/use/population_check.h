@@ -14,7 +14,9 @@ extern const double check_share[CHECK_N_QUANTILE];
 struct check_point {
     uint32_t observable;
     double time, value;
-    int8_t censored;            /* as in struct measurements: value is the limit */
+    /* as in struct measurements: value is the limit; 0 for one in an interval, whose value is one
+     * that is possible in it */
+    int8_t censored;
     double typical, individual, conditional, score, decorrelated; /* as in struct population_view */
     /* value * factor + shift: prediction-corrected; NaN: not possible */
     double factor, shift;

@@ -123,7 +123,7 @@ enum status population_draw_dataset(struct population_draw *draw,
     const struct result_population *population = draw->population;
     size_t n = problem_n_parameter(draw->fitted->problem), first = data->row * n;
     for (size_t i = 0; i < n; i++) {
-        draw->fixed[i] = (int8_t)(block->fixed[first + i] != 0);
+        draw->fixed[i] = block->fixed[first + i] != 0;
         draw->start[i] = block->start[first + i];
     }
     for (size_t i = 0; i < population->r; i++)

@@ -15,7 +15,7 @@ struct population_draw {
     double *deviate;             /* r */
     size_t *random, *shared;     /* r, s: the file's parameters */
     double *p, *start;           /* n_parameter: the drawn ones, and the typical ones */
-    int8_t *fixed;               /* n_parameter: of the dataset */
+    uint8_t *fixed;              /* n_parameter: of the dataset */
     double *value, *prediction, *noise; /* n_room: of a dataset's measurements */
     size_t n_room, n_lost;       /* n_lost: values that the model could not give */
     size_t n_experiment;         /* room of the next two */

@@ -69,13 +69,14 @@ static enum status reserve(struct population_view *view, size_t n, struct error 
     free(view->replicate);
     size_t room = view->n_room = 2 * n + 1;
     view->replicate = calloc(room * view->n_replicate + 1, sizeof *view->replicate);
-    double *next = view->typical = calloc(7 * room, sizeof *view->typical);
+    double *next = view->typical = calloc(8 * room, sizeof *view->typical);
     if (!view->replicate || !next)
         return no_memory(error);
     view->individual = next += room;
     view->weighted = next += room;
     view->conditional = next += room;
     view->middle = next += room;
+    view->value = next += room;
     view->score = next += room;
     view->decorrelated = next + room;
     return STATUS_OK;
@@ -93,11 +94,29 @@ static double rank_of(const double *replicate, size_t n_replicate, double value)
     return (below + 0.5) / ((double)n + 1);
 }
 
-/* Medians and scores; value[i] of a censored measurement becomes one that may be behind its
- * limit. */
-static void find_scores(struct population_view *view, const struct fitted_dataset *data,
-                        double *value, double *sorted)
+/* A share, from 0 to 1, of the replicates of a censored measurement that are possible for it;
+ * share: of those below its value. */
+static double possible_share(const struct measurements *measured, size_t i, const double *replicate,
+                             size_t n_replicate, double share, double u)
 {
+    bool is_left = measured->censored[i] > 0;
+    double other = is_left ? 0 : 1;
+    if (measurements_in_interval(measured, i))
+        other = rank_of(replicate, n_replicate, measured->limit[i]);
+    return is_left ? other + u * (share - other) : other - u * (other - share);
+}
+
+static double clip(const struct measurements *measured, size_t i, double value)
+{
+    double a = measured->value[i], b = measured->limit[i];
+    return fmin(fmax(value, fmin(a, b)), fmax(a, b));
+}
+
+/* Medians, values and scores. */
+static void find_scores(struct population_view *view, const struct fitted_dataset *data,
+                        double *sorted)
+{
+    double *value = view->value;
     const struct measurements measured =
         measurements_from(&data->block->measured, data->block->row[data->first]);
     uint64_t dataset = data->block->dataset[data->row];
@@ -112,8 +131,10 @@ static void find_scores(struct population_view *view, const struct fitted_datase
             continue;
         if (measured.censored[i]) {
             double u = random_uniform(view->draw.seed, random_stream(dataset, PURPOSE_CENSORED), i);
-            share = measured.censored[i] > 0 ? u * share : 1 - u * (1 - share);
+            share = possible_share(&measured, i, replicate, view->n_replicate, share, u);
             value[i] = view_quantile(sorted, n, share);
+            if (measurements_in_interval(&measured, i)) /* perhaps no replicate is in it */
+                value[i] = clip(&measured, i, value[i]);
         }
         view->middle[i] = view_quantile(sorted, n, 0.5);
         view->score[i] = distribution_normal_quantile(share);
@@ -131,7 +152,7 @@ struct decorrelation {
 };
 
 static bool make_decorrelation(struct decorrelation *to, const struct population_view *view,
-                               const double *value, struct arena *arena)
+                               struct arena *arena)
 {
     size_t n = view->n, most = view->n_replicate;
     to->row = arena_calloc(arena, n + 1, sizeof *to->row);
@@ -155,7 +176,7 @@ static bool make_decorrelation(struct decorrelation *to, const struct population
     }
     for (uint32_t i = 0; i < n; i++) {
         to->index[i] = i;
-        to->value[i] = value[to->row[i]];
+        to->value[i] = view->value[to->row[i]];
     }
     return true;
 }
@@ -181,12 +202,12 @@ static bool factor_replicates(struct decorrelation *of)
     return matrix_factor(n, of->covariance, n, of->index, of->factor);
 }
 
-static bool decorrelate(struct population_view *view, const double *value, struct arena *arena)
+static bool decorrelate(struct population_view *view, struct arena *arena)
 {
     struct decorrelation of = {.n = 0};
     for (size_t i = 0; i < view->n; i++)
         view->decorrelated[i] = NAN;
-    if (!make_decorrelation(&of, view, value, arena))
+    if (!make_decorrelation(&of, view, arena))
         return false;
     if (of.n == 0 || of.n_replicate < VIEW_REPLICATES_EACH * of.n || !factor_replicates(&of))
         return true;
@@ -220,13 +241,13 @@ enum status population_view_dataset(struct population_view *view, const struct f
     const size_t *row = data->block->row;
     struct population_draw *draw = &view->draw;
     struct arena arena = {0};
-    double *value, *sorted;
+    double *sorted;
     enum status status = population_draw_dataset(draw, data, error);
     if (!status)
         status = reserve(view, row[data->end] - row[data->first], error);
     if (status)
         return status;
-    bool is_good = ARENA_DOUBLES(&arena, {&value, view->n, 1}, {&sorted, view->n_replicate, 1});
+    bool is_good = ARENA_DOUBLES(&arena, {&sorted, view->n_replicate, 1});
     if (is_good) {
         population_draw_predict(draw, data, draw->start, NULL);
         memcpy(view->typical, draw->prediction, view->n * sizeof *view->typical);
@@ -235,8 +256,8 @@ enum status population_view_dataset(struct population_view *view, const struct f
     }
     if (is_good) {
         take_replicates(view, data);
-        find_scores(view, data, value, sorted);
-        is_good = decorrelate(view, value, &arena);
+        find_scores(view, data, sorted);
+        is_good = decorrelate(view, &arena);
     }
     arena_fini(&arena);
     return is_good ? STATUS_OK : no_memory(error);

@@ -16,6 +16,8 @@ struct population_view {
     double *weighted;      /* residuals of these, in standard deviations of their errors */
     double *conditional;   /* residuals of the model linearised at the mode, uncorrelated */
     double *middle;        /* median of the replicates */
+    /* the measurement; of a censored one a value beyond its limit, or within its interval */
+    double *value;
     double *score;         /* normal deviate of the rank among the replicates */
     double *decorrelated;  /* the same, of measurements and replicates made uncorrelated */
     double *replicate;     /* n x n_replicate, those of a measurement side by side */
@@ -39,8 +41,8 @@ void population_view_fini(struct population_view *view);
  * and the variances S of the errors at the mode (Hooker, Staatz & Karlsson 2007, Pharm. Res. 24,
  * 2187; S at the mode as NONMEM's CWRESI).
  * score: normal deviate of (rank + 1/2) / (replicates + 1), with ties halved. A censored value has
- * one that is drawn from those of the replicates beyond its limit (Nguyen, Comets & Mentre 2012, J.
- * Pharmacokinet. Pharmacodyn. 39, 499).
+ * one that is drawn from those of the replicates beyond its limit, or in its interval (Nguyen,
+ * Comets & Mentre 2012, J. Pharmacokinet. Pharmacodyn. 39, 499).
  * decorrelated: L^-1 (y - mean) of measurements and replicates, where LL' is the replicates'
  * covariance (Brendel, Comets et al. 2006, Pharm. Res. 23, 2036; Comets et al. 2008). */
 enum status population_view_dataset(struct population_view *view, const struct fitted_dataset *data,

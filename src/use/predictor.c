@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/predictor.h"
 
+#include "base/process.h"
 #include "fit/objective.h"
 #include "fit/preequilibration.h"
 #include "ode/task.h"
@@ -19,22 +20,15 @@ enum status predictor_init(struct predictor *predictor, const struct model *mode
     predictor->model = model;
     predictor->max_steps = max_steps;
     predictor->rtol = options->rtol;
-    predictor->pool = engine_pool_new(model, options, 1, 1, error);
-    if (!predictor->pool)
-        return error->status;
-    predictor->engine = engine_new(predictor->pool, error);
-    return predictor->engine ? STATUS_OK : error->status;
+    enum status status = ode_alone_init(&predictor->alone, model, options, error);
+    predictor->alone.alarm_s = process_hang_seconds();
+    return status;
 }
 
 void predictor_fini(struct predictor *predictor)
 {
-    if (predictor->engine)
-        engine_free(predictor->engine);
-    if (predictor->pool)
-        engine_pool_free(predictor->pool);
+    ode_alone_fini(&predictor->alone);
     arena_fini(&predictor->arena);
-    predictor->engine = NULL;
-    predictor->pool = NULL;
 }
 
 /* The evaluation of one experiment, with arrays of its own. False: out of memory. */
@@ -44,13 +38,10 @@ static bool begin(struct predictor *predictor, const struct predictor_rows *rows
     struct arena *arena = &predictor->arena;
     struct measurements given = rows->measured;
     given.value = NULL;
-    *task = (struct ode_task){.t0 = rows->t0,
-                              .covariate = rows->covariate, .n_dose = rows->n_dose,
-                              .dose = rows->dose, .input = rows->input, .n_call = rows->n_call,
-                              .call = rows->call};
+    *task = (struct ode_task){.experiment = rows->experiment};
     bool is_sorted =
         rows->p &&
-        ode_task_substitute(task, rows->n_substitute, rows->substitute, rows->n_measured, arena) &&
+        ode_task_substitute(task, rows->n_measured, arena) &&
         ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
         (!rows->goes_to_rest || ode_task_add_steady(task, arena));
     double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
@@ -64,20 +55,6 @@ static bool begin(struct predictor *predictor, const struct predictor_rows *rows
                             .lenient = true, .prediction = answer,
                             .noise = predictor->model->abi.noise ? noise : NULL};
     return is_sorted && answer && noise;
-}
-
-static bool evaluate(void *context, struct evaluation *const *evaluations, size_t n)
-{
-    struct predictor *predictor = context;
-    for (size_t k = 0; k < n; k++) {
-        engine_evaluate(predictor->engine, evaluations[k]);
-        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED &&
-            evaluations[k]->engine != ENGINE_REFERENCE) {
-            evaluations[k]->engine = ENGINE_REFERENCE;
-            engine_evaluate(predictor->engine, evaluations[k]);
-        }
-    }
-    return true;
 }
 
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows,
@@ -96,8 +73,9 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     arena_reset(&predictor->arena);
     if ((own && !begin(predictor, rows->before, &task[0], &sorted[0], &evaluation[0])) ||
         !begin(predictor, rows, &task[own], &sorted[own], &evaluation[own]) ||
-        (rows->n > 0 && !(own ? fit_preequilibrate(&problem, &map, asked, 2, evaluate, predictor)
-                              : evaluate(predictor, asked, 1)))) {
+        (rows->n > 0 && !(own ? fit_preequilibrate(&problem, &map, asked, 2, ode_alone_ask_both,
+                                                   &predictor->alone)
+                              : ode_alone_ask_both(&predictor->alone, asked, 1)))) {
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }
@@ -109,6 +87,8 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     for (size_t i = 0; i < rows->n; i++) {
         size_t number = sorted[own].number[i];
         prediction[number] = evaluation[own].prediction[i];
+        if (isinf(prediction[number]) && !predictor->keeps_infinite)
+            prediction[number] = NAN;
         n_lost += isnan(prediction[number]);
         if (noise)
             noise[number] = has_noise ? evaluation[own].noise[i] : (double)NAN;

@@ -7,15 +7,15 @@
 #include "base/error_kind.h"
 #include "base/measurements.h"
 #include "fit/loss.h"
-#include "ode/engine.h"
+#include "ode/alone.h"
 
 struct predictor {
     const struct model *model;
-    struct engine_pool *pool;
-    struct engine *engine;
+    struct ode_alone alone;
     struct arena arena; /* scratch of one call */
     int64_t max_steps;
     double rtol;
+    bool keeps_infinite; /* predictions; otherwise they are NaN */
 };
 
 /* `model` must outlive the predictor. predictor_fini is legal after a failure and on a zeroed
@@ -27,15 +27,8 @@ void predictor_fini(struct predictor *predictor);
 
 /* The rows of an experiment to predict, in any order; equal times are allowed. */
 struct predictor_rows {
-    double t0;
+    struct experiment experiment;
     const double *p, *own;      /* as in struct evaluation */
-    const double *covariate;    /* n_covariate of the model */
-    size_t n_dose;
-    const struct dose *dose;    /* as in struct ode_task */
-    const struct input *input;  /* n_input of the model */
-    size_t n_call, n_substitute;
-    const struct event_call *call;
-    const struct substitute *substitute;
     /* 0, or n: the rows are those to which substitutes of single rows refer */
     size_t n_measured;
     size_t n;

@@ -124,16 +124,16 @@ static void put_typical(struct walk *walk, const struct curve *curve, size_t e)
 static void put_conditions(struct walk *walk, size_t e)
 {
     const struct stiffit_model *abi = &walk->report->fitted.model.abi;
-    const struct problem_block *block = walk->dataset.block;
+    const struct experiment *experiment =
+        &walk->dataset.block->experiment[walk->dataset.first + e];
     struct json *json = &walk->gallery;
-    size_t at = walk->dataset.first + e;
-    json_number(json, "t0", report_rounded(block->t0[at]));
-    put_numbers(walk, "covariates", block->covariate + at * abi->n_covariate, abi->n_covariate);
-    size_t n = block->first_dose[at + 1] - block->first_dose[at];
+    size_t n = experiment->n_dose;
+    json_number(json, "t0", report_rounded(experiment->t0));
+    put_numbers(walk, "covariates", experiment->covariate, abi->n_covariate);
     json_unsigned(json, "n_dose", n);
     json_array_begin(json, "doses"); /* time, amount, duration, rate, interval, count, target */
     for (size_t i = 0; i < n && i < MOST_DOSES; i++) {
-        const struct dose *dose = &block->dose[block->first_dose[at] + i];
+        const struct dose *dose = &experiment->dose[i];
         const double number[] = {dose->time,     dose->amount,        dose->duration, dose->rate,
                                  dose->interval, (double)dose->count, dose->target};
         put_numbers(walk, NULL, number, sizeof number / sizeof *number);

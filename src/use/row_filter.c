@@ -26,12 +26,12 @@ static void take_word(const char **at, const char *end, char word[NAME_SIZE])
 }
 
 /* A word, or what is between quotes: 'P 1' or "P 1". */
-static void take_value(const char **at, char word[NAME_SIZE])
+static void take_quoted(const char **at, const char *end_of_word, char word[NAME_SIZE])
 {
     const char quote[2] = {**at, '\0'};
     const char *end = *quote == '\'' || *quote == '"' ? strchr(*at + 1, *quote) : NULL;
     if (!end) {
-        take_word(at, " \t", word);
+        take_word(at, end_of_word, word);
         return;
     }
     ++*at;
@@ -154,7 +154,7 @@ static enum status read_condition(struct row_filter *filter, const struct result
     size_t best = 0;
     int comparison = -1;
     *at += strspn(*at, " \t");
-    take_word(at, " \t<>=!", name);
+    take_quoted(at, " \t<>=!", name);
     for (int i = 0; i < (int)(sizeof operators / sizeof *operators); i++)
         if (!strncmp(*at, operators[i], strlen(operators[i])) && strlen(operators[i]) > best) {
             comparison = i;
@@ -165,7 +165,7 @@ static enum status read_condition(struct row_filter *filter, const struct result
                          "--where: expected NAME and one of < <= > >= == != at '%.40s'", *at);
     *at += best;
     *at += strspn(*at, " \t");
-    take_value(at, word);
+    take_quoted(at, " \t", word);
     if (!find_column(result, name, &condition))
         return unknown_column(result, name, error);
     condition.comparison = comparison;

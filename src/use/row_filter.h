@@ -23,11 +23,14 @@ struct row_words {
     {.name = "status", .kind = OPTION_STRING, .metavar = "STATUS[,STATUS...]", \
      .offset = (words) + offsetof(struct row_words, status), .help = \
          "only datasets whose fits ended like this"}, \
-    {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", \
-        .offset = (words) + offsetof(struct row_words, where), \
-     .help = "only datasets for which this holds: comparisons of a column of /fits, of the table " \
-     "of datasets or a parameter with a number or word, joined by and: 'chi_square > 20 and " \
-     "notes == poor_fit'"}
+    OPTION_WHERE((words) + offsetof(struct row_words, where), \
+                 "only datasets for which this holds: comparisons of a column of /fits, of the " \
+                 "table of datasets or a parameter with a number or word, joined by and: " \
+                 "'chi_square > 20 and notes == poor_fit'")
+/* Of a command that takes only this one. */
+#define OPTION_WHERE(place, words) \
+    {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", .offset = (place), \
+     .help = (words)}
 
 enum { ROW_N_CONDITION = 16 };
 struct row_condition {

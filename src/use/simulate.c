@@ -6,6 +6,7 @@
 #include "base/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,21 @@ void simulate_grid_fini(struct simulate_grid *grid)
     memset(grid, 0, sizeof *grid);
 }
 
+/* Of a measurement in a file: time, value, sigma, observable. */
+static const double ROW_BYTES = 28, GIB = 1073741824;
+
+void simulate_say_size(const struct simulate_options *options, double n_dataset, double n_row)
+{
+    char line[160];
+    double size = n_dataset * n_row * ROW_BYTES / GIB;
+    if (!(size > 1) || options->quiet || !options->files.listener.tell)
+        return;
+    snprintf(line, sizeof line,
+             "note: %.3g measurements in %.3g datasets: the file may take %.3g GiB",
+             n_dataset * n_row, n_dataset, size);
+    options->files.listener.tell(options->files.listener.context, line);
+}
+
 enum status simulate_parameters(const struct simulate_options *options, const struct model *model,
                                 double *out, struct error *error)
 {
@@ -106,7 +122,7 @@ static enum status read_values(struct simulate_covariates *covariates, size_t fi
                                const struct option_list *list, const char *what,
                                const char *const *name, size_t n, struct error *error)
 {
-    enum status status = STATUS_OK;
+    enum status status = values_once(list, what, error);
     for (size_t i = 0; !status && i < list->n; i++) {
         size_t index;
         const char *numbers;
@@ -114,7 +130,7 @@ static enum status read_values(struct simulate_covariates *covariates, size_t fi
         if (status)
             break;
         index += first;
-        free(covariates->value[index]);
+        free(covariates->value[index]); /* said twice in the same way */
         covariates->value[index] = NULL;
         status = values_numbers(numbers, what, &covariates->value[index],
                                 &covariates->n_value[index], error);
@@ -254,15 +270,16 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = simulate_parameters(options, model, p, error);
     if (!status)
         status = predictor_init(&predictor, model, &options->ode, 10000000, error);
+    predictor.keeps_infinite = true;
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status) /* before the model is called: it may print */
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0,
-                                            .p = p, .covariate = covariate,
-                                            .input = covariates.input, .n = grid.n,
+        const struct predictor_rows rows = {.experiment = {.t0 = grid.t0, .covariate = covariate,
+                                                           .input = covariates.input},
+                                            .p = p, .n = grid.n,
                                             .measured = {.time = grid.time,
                                                          .side = grid.side,
                                                          .observable = grid.observable}};

@@ -62,6 +62,8 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
 enum status simulate_given_table(const struct simulate_options *options, struct model *model,
                                  struct output *output, struct simulate_made *made,
                                  struct error *error);
+/* Before a problem file is written: says how large it may become, if that is more than a GiB. */
+void simulate_say_size(const struct simulate_options *options, double n_dataset, double n_row);
 /* Write problem files: synthetic datasets; one dataset of a result with replicates of it; new
  * datasets of a population (here n_row of `made` is of all of them). `model` was loaded from
  * options->files.model. */

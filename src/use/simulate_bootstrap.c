@@ -131,8 +131,8 @@ static enum status open_copy(struct bootstrap *bootstrap, struct error *error)
     const struct problem_block *block = bootstrap->data.block;
     size_t first = bootstrap->data.row * problem_n_parameter(bootstrap->fitted.problem);
     const struct simulate_copy_parameters parameters = {
-        .start = bootstrap->data.record->parameter, .lower = block->lower + first,
-        .upper = block->upper + first, .fixed = block->fixed + first};
+        .is = {.start = bootstrap->data.record->parameter, .lower = block->lower + first,
+               .upper = block->upper + first, .fixed = block->fixed + first}};
     return simulate_copy_open(&bootstrap->copy, &bootstrap->fitted, bootstrap->options, &parameters,
                               error);
 }
@@ -195,6 +195,8 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
         status = predict(&bootstrap, error);
     if (!status)
         status = begin_draws(&bootstrap, error);
+    if (!status)
+        simulate_say_size(options, (double)options->n_bootstrap + 1, (double)bootstrap.n_row);
     if (!status)
         status = open_copy(&bootstrap, error);
     if (!status)

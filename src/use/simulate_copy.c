@@ -93,18 +93,10 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
                            (unsigned)abi->n_observable);
     if (status)
         return status;
-    copy->starts_per_dataset = !parameters->start;
-    copy->n_covariate = abi->n_covariate;
-    copy->n_input = abi->n_input;
     struct problem_header header = {
         .model = plugin_reference_model(&copy->reference),
-        .parameters = {.n = problem_n_parameter(fitted->problem),
-                       .name = problem_parameter_name(fitted->problem), .start = parameters->start,
-                       .lower = parameters->lower, .upper = parameters->upper,
-                       .start_per_dataset = copy->starts_per_dataset,
-                       .fixed_per_dataset = copy->starts_per_dataset,
-                       .scale = problem_parameter_scale(fitted->problem),
-                       .fixed = parameters->fixed},
+        .parameters = parameters->is,
+        .by_dataset = parameters->is.start ? 0 : PARAMETER_BIT(start) | PARAMETER_BIT(fixed),
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name,
         .column = copy->column,
         .n_observable = abi->n_observable, .observable_name = abi->observable_name, .has_t0 = true,
@@ -112,6 +104,9 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input,
         .input_name = abi->input_name, .n_event = abi->n_event, .event_name = abi->event_name,
         .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name};
+    header.parameters.n = problem_n_parameter(fitted->problem);
+    header.parameters.name = problem_parameter_name(fitted->problem);
+    header.parameters.scale = problem_parameter_scale(fitted->problem);
     struct said said = {.n = 0};
     say_errors(copy, fitted, &said);
     say(&said, "random", parameters->random);
@@ -128,32 +123,22 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
 
 enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_dataset *data,
                               const char *id, double *value,
-                              const struct simulate_copy_start *start, struct error *error)
+                              const struct parameters *start, struct error *error)
 {
     const struct problem_block *block = data->block;
     enum status status = STATUS_OK;
     for (size_t c = 0; data->record->own && c < copy->column.n; c++)
         copy->own[c] = data->record->own[copy->column_from[c]];
     for (size_t e = data->first; !status && e < data->end; e++) {
-        size_t dose = block->first_dose[e], substitute = block->first_substitute[e];
         size_t row = block->row[e];
-        bool has_steady = block->steady && block->steady[e] != EXPERIMENT_NONE;
         struct problem_dataset dataset = {
-            .id = e == data->first ? id : NULL, .t0 = block->t0[e],
-            .covariate = block->covariate + e * copy->n_covariate,
+            .id = e == data->first ? id : NULL, .experiment = block->experiment[e],
             .own = data->record->own ? copy->own : NULL,
-            .start = start ? start->start : NULL, .fixed = start ? start->fixed : NULL,
-            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
-            .experiment_id = block->experiment_id[e],
-            .steady = has_steady ? block->steady[e] - (uint32_t)data->first : EXPERIMENT_NONE,
-            .n_dose = block->first_dose[e + 1] - dose, .dose = block->dose + dose,
-            .input = copy->n_input ? block->input + e * copy->n_input : NULL,
-            .n_call = block->first_call ? block->first_call[e + 1] - block->first_call[e] : 0,
-            .call = block->first_call ? block->call + block->first_call[e] : NULL,
-            .n_substitute = block->first_substitute[e + 1] - substitute,
-            .substitute = block->substitute + substitute};
+            .parameters = start ? *start : (struct parameters){.n = 0},
+            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row)};
         dataset.measured.value = value + row - block->row[data->first];
         dataset.measured.censored = NULL; /* all values are drawn */
+        dataset.measured.limit = NULL;
         status = problem_writer_add(copy->writer, &dataset, error);
     }
     return status;

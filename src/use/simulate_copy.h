@@ -13,15 +13,11 @@ struct simulate_copy {
     struct plugin_reference reference;
     struct problem_writer *writer;
     const char **error_word; /* n_observable of the model: the errors of the fit */
-    bool starts_per_dataset;
-    size_t n_covariate, n_input;
 };
 
-/* Of the new file, n_parameter each. start NULL: each dataset has its own, and so `fixed`, which is
- * NULL, too. */
+/* Of the new file. start NULL: each dataset has its own, and so `fixed`, which is NULL, too. */
 struct simulate_copy_parameters {
-    const double *start, *lower, *upper;
-    const uint8_t *fixed;
+    struct parameters is; /* start, lower, upper, fixed */
     const char *random, *share, *random_covariance; /* for /options; or NULL */
 };
 
@@ -31,13 +27,9 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
                                const struct simulate_options *options,
                                const struct simulate_copy_parameters *parameters,
                                struct error *error);
-/* What a dataset of a file with starts of its own has: n_parameter each. */
-struct simulate_copy_start {
-    const double *start;
-    const int8_t *fixed;
-};
-/* Adds the dataset with these values of its measurements; start: NULL, or as above. */
+/* Adds the dataset with these values of its measurements; start: NULL, or its own start and
+ * fixed. */
 enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_dataset *data,
                               const char *id, double *value,
-                              const struct simulate_copy_start *start, struct error *error);
+                              const struct parameters *start, struct error *error);
 void simulate_copy_close(struct simulate_copy *copy);

@@ -153,20 +153,22 @@ static void predict_grid(struct drawing *drawing, const struct fitted_dataset *d
     const struct simulate_grid *grid = &drawing->grid;
     char reason[160];
     struct predictor_rows rows = fitted_rows(&drawing->fitted, dataset, e);
-    rows.t0 = isnan(drawing->options->t0) ? rows.t0 : drawing->options->t0;
+    rows.experiment.t0 = isnan(drawing->options->t0) ? rows.experiment.t0 : drawing->options->t0;
     rows.n = grid->n;
     rows.n_measured = 0;
     for (size_t i = 0; i < grid->n; i++) /* rows before it stay, but at it */
-        drawing->time[i] = grid->time[i] < rows.t0 ? rows.t0 : grid->time[i];
+        drawing->time[i] = grid->time[i] < rows.experiment.t0 ? rows.experiment.t0 : grid->time[i];
     rows.measured = (struct measurements){.time = drawing->time,
                                           .side = grid->side,
                                           .observable = grid->observable};
-    bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
+    bool good = dataset->p && !dataset->fault && isfinite(rows.experiment.t0);
+    /* infinite ones have no errors and quantiles */
+    drawing->fitted.predictor.keeps_infinite = !drawing->options->with_noise && !drawing->n_band;
     if (!good || !predictor_run(&drawing->fitted.predictor, &rows, drawing->prediction,
                                 drawing->options->with_noise ? drawing->noise : NULL, reason))
         good = false;
     for (size_t i = 0; i < grid->n; i++)
-        if (!good || grid->time[i] < rows.t0)
+        if (!good || grid->time[i] < rows.experiment.t0)
             drawing->prediction[i] = drawing->noise[i] = NAN;
 }
 
@@ -198,7 +200,7 @@ static void put_rows(struct drawing *drawing, const struct fitted_dataset *datas
 {
     bool has_experiments = problem_info(drawing->fitted.problem)->has_experiments;
     const struct simulate_rows rows = {
-        .id = id, .experiment = has_experiments ? dataset->block->experiment_id[e] : NULL,
+        .id = id, .experiment = has_experiments ? dataset->block->experiment[e].id : NULL,
         .prediction = drawing->prediction, .value = value, .n_band = drawing->n_band,
         .band = drawing->quantile};
     simulate_put_rows(&drawing->rows, &rows, &drawing->fitted.model, &drawing->grid);

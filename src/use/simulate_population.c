@@ -7,6 +7,7 @@
 #include "use/simulate_copy.h"
 #include "use/simulate_truth.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static enum status open_outputs(struct drawn *drawn, struct error *error)
     memcpy(bound, block->lower + first, n * sizeof *bound);
     memcpy(bound + n, block->upper + first, n * sizeof *bound);
     const struct simulate_copy_parameters parameters = {
-        .lower = bound, .upper = bound + n,
+        .is = {.lower = bound, .upper = bound + n},
         .random = join(join(NULL, population->name, population->r, "", arena),
                        population->occasion_name, population->q, "@experiment", arena),
         .share = join(NULL, population->shared_name, population->s, "", arena),
@@ -90,7 +91,7 @@ static enum status draw_dataset(struct drawn *drawn, struct error *error)
         population_draw_replicate(draw, data, (uint64_t)k);
         snprintf(id, sizeof id, "%.500s/%0*lld", data->id, digits, (long long)k);
         simulate_truth_put(&drawn->truth, id, draw->p);
-        const struct simulate_copy_start start = {draw->start, draw->fixed};
+        const struct parameters start = {.start = draw->start, .fixed = draw->fixed};
         status = simulate_copy_add(&drawn->copy, data, id, draw->value, &start, error);
         drawn->n_dataset++;
         drawn->n_row += data->block->row[data->end] - data->block->row[data->first];
@@ -108,8 +109,17 @@ static enum status draw_all(struct drawn *drawn, struct error *error)
         if (drawn->data.fault
             || !row_filter_takes(&filter, drawn->data.id, drawn->data.record))
             continue;
-        if (!drawn->copy.writer)
+        if (!drawn->copy.writer) {
+            const struct problem_info *info = problem_info(drawn->fitted.problem);
+            double n_dataset = (double)info->n_dataset, n_named = 1;
+            for (const char *at = words.id; at && *at; at++)
+                n_named += *at == ',';
+            simulate_say_size(drawn->options,
+                              (double)drawn->options->n_population *
+                                  (words.id ? fmin(n_named, n_dataset) : n_dataset),
+                              (double)info->n_measurement / n_dataset);
             status = open_outputs(drawn, error);
+        }
         if (!status)
             status = draw_dataset(drawn, error);
     }

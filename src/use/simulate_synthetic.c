@@ -65,9 +65,10 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     char id[48], reason[160];
     snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
     simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
-    const struct predictor_rows rows = {.t0 = grid->t0,
-                                        .p = synthetic->p, .covariate = synthetic->covariate,
-                                        .input = synthetic->covariates.input, .n = grid->n,
+    const struct predictor_rows rows = {.experiment = {.t0 = grid->t0,
+                                                       .covariate = synthetic->covariate,
+                                                       .input = synthetic->covariates.input},
+                                        .p = synthetic->p, .n = grid->n,
                                         .measured = {.time = grid->time,
                                                      .observable = grid->observable}};
     bool good = false;
@@ -85,8 +86,7 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
                         random_stream(dataset, PURPOSE_NOISE), synthetic->value);
     simulate_truth_put(&synthetic->truth, id, synthetic->p);
     const struct problem_dataset row = {
-        .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
-        .input = synthetic->model->abi.n_input ? synthetic->covariates.input : NULL,
+        .id = id, .experiment = rows.experiment, .n_row = grid->n,
         .measured = {.time = grid->time, .value = synthetic->value, .observable = grid->observable,
                      .sigma = synthetic->options->no_sigma ? NULL : synthetic->errors.sigma}};
     return problem_writer_add(synthetic->writer, &row, error);
@@ -135,13 +135,15 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
     }
     struct problem_header header = {
         .model = plugin_reference_model(&synthetic->reference),
-        .parameters = {.n = abi->n_parameter, .name = abi->parameter_name,
-                       .start = abi->parameter_start ? abi->parameter_start : synthetic->center,
-                       .lower = abi->parameter_lower, .upper = abi->parameter_upper,
-                       .scale = abi->parameter_scale, .from_model = synthetic->from_model},
+        .parameters = parameters_of_model(abi, PARAMETER_BIT(name) | PARAMETER_BIT(start) |
+                                                   PARAMETER_BIT(lower) | PARAMETER_BIT(upper) |
+                                                   PARAMETER_BIT(scale)),
         .n_input = abi->n_input, .input_name = abi->input_name, .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_t0 = true};
+    header.parameters.from_model = synthetic->from_model;
+    if (!abi->parameter_start)
+        header.parameters.start = synthetic->center;
     enum status status = problem_writer_open(&synthetic->writer, options->files.output,
                                              options->overwrite, &header, error);
     return status ? status
@@ -182,6 +184,8 @@ enum status simulate_synthetic(const struct simulate_options *options, const str
     if (!status)
         status = plugin_reference_init(&synthetic.reference, model, options->files.model,
                                        options->embed, error);
+    if (!status)
+        simulate_say_size(options, (double)options->n_dataset, (double)synthetic.grid.n);
     if (!status)
         status = open_outputs(&synthetic, error);
     for (int64_t d = 0; !status && d < options->n_dataset; d++)

@@ -11,12 +11,14 @@ enum status simulate_truth_open(struct simulate_truth *truth,
     if (status)
         return status;
     truth->writer = (struct csv_writer){.file = truth->output.file,
-                                        .decimal_comma = options->decimal_comma};
+                                        .decimal_comma = options->decimal_comma,
+                                        .types_row = options->types_row};
     truth->n = n;
-    csv_put_text(&truth->writer, "dataset");
-    for (size_t i = 0; i < n; i++)
-        csv_put_text(&truth->writer, name[i]);
-    csv_end_row(&truth->writer);
+    while (csv_head(&truth->writer)) {
+        csv_put_column(&truth->writer, "dataset", CSV_TEXT);
+        for (size_t i = 0; i < n; i++)
+            csv_put_column(&truth->writer, name[i], CSV_NUMBER);
+    }
     return STATUS_OK;
 }
 

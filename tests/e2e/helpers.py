@@ -4,12 +4,14 @@ SPDX-License-Identifier: BSD-3-Clause
 
 A test file holds functions test_*(tmp); each gets an empty folder. It ends with `helpers.main()`.
 """
+import faulthandler
 import inspect
 import json
 import os
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -232,6 +234,7 @@ def main():
              for name, test in vars(module).items() if name.startswith("test_") and callable(test)]
     wanted = sys.argv[1:]
     failed = 0
+    faulthandler.register(signal.SIGUSR1)  # from tests/run, after too long: the stack says where it waits
     for _, name, test in sorted(tests, key=lambda entry: entry[0]):
         if wanted and not any(word in name for word in wanted):
             continue

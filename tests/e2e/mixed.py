@@ -12,7 +12,7 @@ NEAR = 1e-2  # of a standard error: what quadrature must agree to; the same prog
 LIKELY = 0.02  # in -2 log L: far below what any test or criterion can tell apart
 
 
-def write(path, text, rows, covariates=None, ids=None, censored=None, **parameters):
+def write(path, text, rows, covariates=None, ids=None, censored=None, limit=None, **parameters):
     """rows: (dataset, time, observable, value, sigma). Returns the words that name the problem and its model."""
     rows = np.asarray(rows, float).reshape(-1, 5)
     n = len(ids) if ids is not None else int(rows[:, 0].max()) + 1
@@ -22,6 +22,8 @@ def write(path, text, rows, covariates=None, ids=None, censored=None, **paramete
     with h5py.File(path, "a") as f:
         if censored is not None:
             f["measurements/censored"] = np.asarray(censored, np.int8)
+        if limit is not None:
+            f["measurements/limit"] = limit
         for name, value in parameters.items():
             is_text = name in ("name", "scale", "level")
             kind = {"dtype": h5py.string_dtype()} if is_text else {}

@@ -12,7 +12,7 @@ import itertools
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 LOG_2_PI = np.log(2 * np.pi)
 
@@ -89,14 +89,20 @@ class Linear:
         return value, np.concatenate(scores, axis=1)
 
 
-def normal_loglik(y, mask, prediction, sd, censored=None):
-    """Of each dataset and point, summed over its measurements: y, mask n x T; prediction, sd n x K x T. censored as in
-    /measurements/censored."""
+def normal_loglik(y, mask, prediction, sd, censored=None, limit=None):
+    """Of each dataset and point, summed over its measurements: y, mask n x T; prediction, sd n x K x T. censored and limit as
+    in /measurements."""
     residual = (y[:, None, :] - prediction) / sd
     terms = -0.5 * residual**2 - np.log(sd) - 0.5 * LOG_2_PI
     if censored is not None:
         code = censored[:, None, :]
         terms = np.where(code == 0, terms, log_ndtr(np.where(code < 0, -residual, residual)))
+    if limit is not None:
+        inner = np.abs(limit - y)[:, None, :] / sd * 0.5  # half an interval; its middle, mirrored to lie below 0
+        middle = residual - np.where(code < 0, -inner, inner)
+        middle = np.where(middle.real > 0, -middle, middle)
+        there = np.isfinite(limit)[:, None, :] & (code != 0)
+        terms = np.where(there, np.log(ndtr(middle + inner) - ndtr(middle - inner)), terms)
     return np.sum(np.where(mask[:, None, :], terms, 0.0), axis=2)
 
 

@@ -124,6 +124,55 @@ def test_rows_are_chosen_by_them(tmp):
     assert got == [{"plate": "P 1", "weight": 65, "dataset_status": None}]
 
 
+def test_compare_has_them(tmp):
+    """compare's table has the columns of the first result, of datasets that it lacks too, and --where chooses by them; a name
+    with a blank stands in quotes."""
+    data(tmp)
+    subjects(tmp)
+    (tmp / "d.csv").write_text((tmp / "d.csv").read_text().replace("status", "cell line"))
+    (tmp / "less.ode").write_text(MODEL.replace("parameter A = 2 in [1e-3, 100] scale log\n", "").replace("= A", "= 1"))
+    (tmp / "other.ode").write_text(MODEL)
+    for name in ("less", "other"):
+        h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / f"{name}.ode",
+                  "--missing", "ND", "-o", tmp / f"{name}.h5")
+    some = fitted(tmp / "less.h5", "--only", ",".join(WELLS[:20]), out=tmp / "some.h5")
+    both = some, fitted(tmp / "other.h5")
+    h.stiffit("compare", *both, "-o", tmp / "c.csv")
+    rows = list(csv.DictReader((tmp / "c.csv").open()))
+    assert [row["id"] for row in rows] == WELLS and list(rows[0])[:4] == ["id", "cell line", "compound", "dose_mg"]
+    for i, (well, row) in enumerate(zip(WELLS, rows)):
+        assert row["plate"] == PLATE[well] and row["compound"] == ("a, b" if i % 2 else "") and row["lot"] == f"{i:03d}", row
+        assert float(row["dose_mg"]) == i / 2 and row["status_2"] == "converged"
+        assert row["status_1"] == ("converged" if i < 20 else "")
+    for where, ids in {"plate == 'P 2'": WELLS[12:20], "'cell line' > 17": WELLS[18:20],
+                       "\"cell line\" == nan and lot == 005": ["A6"], "k > 0.3": WELLS[12:20]}.items():
+        said = h.stiffit("compare", *both, "--where", where, "-o", "-").stdout
+        assert [line.split(",")[0] for line in said.splitlines()[1:]] == ids, (where, said)
+        assert json.loads(h.stiffit("compare", *both, "--where", where, "--json").stdout)["datasets"] == len(ids)
+    assert "did you mean 'plate'" in h.stiffit("compare", *both, "--where", "plat == 1", code=2).stderr
+    said = h.stiffit("export", both[1], "--where", "'cell line' < 2", "--columns", "id").stdout
+    assert said.split()[1:] == WELLS[:2], said
+
+
+def test_whole_numbers_beyond_a_double_are_texts(tmp):
+    """A bar code of 17 digits is kept to its last one; a file that has it as a number is refused."""
+    data(tmp)
+    subjects(tmp)
+    code = 12345678901234567
+    lines = (tmp / "d.csv").read_text().splitlines()
+    more = ["code,size", *(f"{code + i},{2**53 - i}" for i in range(len(WELLS)))]
+    (tmp / "d.csv").write_text("\n".join(f"{one},{two}" for one, two in zip(lines, more)) + "\n")
+    h.stiffit("import", tmp / "m.csv", "--datasets-in-columns", "-d", tmp / "d.csv", "-m", tmp / "decay.ode",
+              "-o", tmp / "p.h5")
+    rows = table(fitted(tmp / "p.h5"))
+    assert [row["code"] for row in rows] == [str(code + i) for i in range(len(WELLS))]
+    assert [float(row["size"]) for row in rows] == [2**53 - i for i in range(len(WELLS))]
+    with h5py.File(tmp / "p.h5", "a") as f:
+        f["datasets/columns/number"] = code + np.arange(len(WELLS))
+    said = h.stiffit("run", tmp / "p.h5", "--overwrite", code=3).stderr
+    assert "/datasets/columns/number row 0: whole numbers beyond 2^53 would be rounded" in said, said
+
+
 def test_groups_may_be_texts(tmp):
     """All wells of a plate have one rate: it is that of the data, whether the column has texts or numbers."""
     path = problem(tmp)
@@ -240,6 +289,38 @@ def test_blocks_of_plate_readers(tmp):
         assert "r.csv:9: column 'value': 'x4'" in imported(tmp, faulty.replace("\n", ends), *one, code=3), ends
     assert "r.csv:7: there is text after" in imported(tmp, plates.replace("0,3", '0,"3"4'), *one, code=3)
     assert "r.csv:7: column 'time'" in imported(tmp, plates.replace("0,3", "zero,3"), *one, code=3)
+
+
+def test_what_blocks_leave_out_is_said(tmp):
+    """Rows of another length than their names, lines beside the blocks, columns that are no wells, wells in two spellings."""
+    def import_(text, layout=None, code=0):
+        (tmp / "one.ode").write_text("parameter k = 1\nx(0) = 1\nx' = -k*x\nobserve OD600 = x\n")
+        (tmp / "r.csv").write_text(text)
+        (tmp / "l.csv").write_text(layout or "")
+        return h.stiffit("import", tmp / "r.csv", "--datasets-in-columns", "-m", tmp / "one.ode", "-o", tmp / "r.h5",
+                         "--overwrite", *(("-d", tmp / "l.csv") if layout else ()), code=code).stderr
+
+    block = "Reader,5\nP\ntime,T,A1,A2,B1,B2\n0,37,1,2,3,4\n{}\n\nP2\ntime,T,A1,A2,B1,B2\n0,37,1,2,3,4\n"
+    said = import_(block.format("1,37,1,2,3,4,,"))  # delimiters at the end are nothing
+    assert "1 line beside the blocks not used, the first is line 1" in said and said.count("column 'T' is not used") == 1, said
+    assert "r.csv:5: there are 5 fields where line 3 names 6 columns" in import_(block.format("1,37,1,2,3"), code=3)
+    assert "r.csv:5: field 8, '9', lies behind the last of the 6 columns that line 3 names" in import_(
+        block.format("1,37,1,2,3,4,,9"), code=3)
+    said = import_(block.format("1,37,,,,"))
+    assert "beside" in said and "fields" not in said, said
+
+    plate, grid = "time,A1,A2,B1,B2\n0,1,2,3,4\n", "kind,1,2\nA,a,b\nB,{}\n"
+    assert "l.csv:3: field 3, 'x', lies behind" not in import_(plate, grid.format("c,d"))
+    assert "l.csv:3: field 4, 'x', lies behind the last of the 3 columns that line 1 names" in import_(
+        plate, grid.format("c,d,x"), code=3)
+    said = import_(plate, grid.format("c"))
+    assert "l.csv: 1 line of a grid with fewer fields than columns" in said and "the first is line 3" in said, said
+    assert "l.csv: 2 lines beside the blocks not used, the first is line 1" in import_(
+        plate, "made,by hand\n" + grid.format("c,d") + "1C,e,f\n")
+    for text in ("time,A1,A01,B1\n0,1,2,3\n", "P\ntime,a1,B1\n0,1,2\n\nP\ntime,A01\n0,3\n"):
+        said = import_(text)
+        assert "r.csv: '" in said and "are two datasets, though they name one well\n" in said, said
+    assert "two datasets" not in import_("P1\ntime,A1,A11\n0,1,2\n\nP2\ntime,A01,A10\n0,3,4\n")
 
 
 def test_tables_from_pipes(tmp):

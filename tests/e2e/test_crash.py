@@ -87,7 +87,8 @@ def assert_sick(fits, faults):
 
 
 def test_the_zoo_among_the_healthy(tmp):
-    for threads, n, hang in ((2, 1000, "loop"), (1, 1000 if h.SLOW else 200, "sleep"), (8, 1000 if h.SLOW else 200, "sleep")):
+    n = 1000 if h.SLOW else 200
+    for threads, hang in ((2, "loop"), (1, "sleep"), (8, "sleep")):
         sick_ones = {**ALL, 7: hang}
         healthy = h.run(problem(tmp / "healthy.h5", n, {}), "-q", "-j2", "--overwrite")
         sick = problem(tmp / "sick.h5", n, sick_ones)

@@ -210,7 +210,9 @@ def test_all_ways_see_the_same_slope(tmp):
         group["prior_scale"] = [0.5, 0.3, 0.4, 0.7, 1.0]
         group.create_dataset("prior_on", data=["natural", "optimizer", "natural", "natural", "optimizer"],
                              dtype=h5py.string_dtype())
-        file["measurements/censored"] = np.array([1, 0, 0, -1, 0, 0, 1, 0, 0, 0, -1, 0, 0, 0] * 5, np.int8)
+        side = np.array([1, 0, 0, -1, 0, 0, 1, 0, 0, 0, -1, 0, 0, 0] * 5, np.int8)
+        file["measurements/censored"] = side
+        file["measurements/limit"] = np.where(np.arange(70) % 14 < 4, file["measurements/value"] * (1 - 0.2 * side), np.nan)
     tight = ("--rtol", 1e-10, "--atol", 1e-12, "--certify", "no", "--overwrite")
 
     def slopes(*args):

@@ -152,6 +152,28 @@ def test_file_that_sends_hdf5_round_in_circles(tmp):
     assert sorted(path.name for path in tmp.iterdir()) == ["p.h5"]
 
 
+def test_models_that_loop_in_commands(tmp):
+    """A function of the model that never returns ends a command with a reason; many that return do not, however long they take
+    in all."""
+    env = h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED)
+    times = ("-t", "1:8:1", "-o", tmp / "s.h5")
+    problem = zoo_problem(tmp / "p.h5", "loops_some_parameters", 3)
+    result = h.result_path(problem)
+    h.stiffit("run", problem, "--trust", "-q", "--only", "d0", "-o", result)
+    with h5py.File(result, "r+") as f:
+        f["fits/parameters"][0, 1] = 3  # where it loops
+    for words in (("model", "check", h.zoo("loops_forever")),
+                  ("simulate", "-m", h.zoo("loops_some_parameters"), "--set", "A=3", *times),
+                  ("export", result, "--what", "predictions", "--trust"),
+                  ("report", result, "--trust", "-o", tmp / "r.html"))[:4 if h.SLOW else 2]:
+        done = h.stiffit(*words, env=env, code=3, timeout=60)
+        assert "the model's code hung (one of its functions computed for" in done.stderr, (words, done.stderr)
+    assert not list(tmp.glob("s.h5")) and not list(tmp.glob("*.html")) and not list(tmp.glob(".*"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    h.stiffit("simulate", "-m", h.zoo("slow"), *times, "--datasets", 500, "--rtol", "1e-12", env=env)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 1 or h.SANITIZE
+
+
 def test_leftovers_of_a_killed_finisher(tmp):
     h.decay_problem(tmp / "p.h5", 5)
     dead = subprocess.Popen(["true"])
@@ -165,7 +187,7 @@ def test_leftovers_of_a_killed_finisher(tmp):
 
 def test_twins(tmp):
     """The same command three times at once: each ends well, with the same result."""
-    h.decay_problem(tmp / "p.h5", 3000)
+    h.decay_problem(tmp / "p.h5", 1000)
     alone = h.run(tmp / "p.h5", "-o", tmp / "alone.h5")
     twins = []
     for _ in range(3):
@@ -178,7 +200,7 @@ def test_twins(tmp):
 
 
 def test_journal_taken_away(tmp):
-    problem = zoo_problem(tmp / "p.h5", "slow", 400)
+    problem = zoo_problem(tmp / "p.h5", "slow", 150)
     whole = h.run(problem, "-o", tmp / "whole.h5")
     process = start(problem, "-j", 1)
     journal = tmp / "p.result.h5.journal"

@@ -121,7 +121,7 @@ def test_nonmem_records(tmp):
             "1,5,.,.,.,9,0,1,.,.,.,.,.,.,1,70,23,3\n"        # missing
             "1,9,.,.,.,5,0,0,.,.,.,.,.,.,2,.,24,4\n"
             "1,9,.,.,.,.,3,1,.,.,.,.,.,.,.,71,24,4\n"        # reset
-            "1,10,.,.,.,6,0,0,.,.,.,.,.,.,1,71,25,4\n"
+            "1,10,.,.,.,6,0,0,.,.,.,.,-1,6.5,1,71,25,4\n"   # between 6 and 6.5
             "1,11,7,.,4,.,4,1,central,.,.,.,.,.,.,72,26,4\n" # reset and a dose by name
             "1,11,.,.,.,7,0,0,.,.,.,.,.,.,1,72,26,4\n"
             "2,0,.,.,.,8,0,0,.,.,.,.,0,5,1,80,20,1\n")       # LIMIT without CENS means nothing
@@ -134,7 +134,8 @@ def test_nonmem_records(tmp):
         m = f["measurements"]
         assert list(m["experiment"]) == [0, 0, 0, 1, 2, 3] and list(m["time"]) == [1, 2, 9, 10, 11, 0]
         assert list(m["value"]) == [3, 4, 5, 6, 7, 8] and list(m["observable"]) == [1, 0, 1, 0, 0, 0]
-        assert list(m["side"]) == [1, -1, -1, -1, 1, -1] and list(m["censored"]) == [0, 1, 0, 0, 0, 0]
+        assert list(m["side"]) == [1, -1, -1, -1, 1, -1] and list(m["censored"]) == [0, 1, 0, -1, 0, 0]
+        np.testing.assert_array_equal(m["limit"], [np.nan, np.nan, np.nan, 6.5, np.nan, np.nan])
         assert list(m["line"]) == [3, 4, 8, 10, 12, 13]
         d = f["doses"]
         assert list(d["experiment"]) == [0, 0, 2] and list(d["time"]) == [1, 2, 11] and list(d["amount"]) == [10, 6, 7]
@@ -324,8 +325,10 @@ def test_nonmem_refuses_with_the_line(tmp):
                       ("1,1,10,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
                       ("1,1,0,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
                       ("1,1,.,.,.,3,0,0,.,.,12,1,.,.,1,70,20,1\n", "column 'SS': a record with this EVID gives no dose"),
-                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,2,1,70,20,1\n", "column 'LIMIT': censoring to the interval"),
-                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,0,1,70,20,1\n", "column 'LIMIT': censoring to the interval"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,4,1,70,20,1\n", "column 'LIMIT': must be below DV"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,-1,2,1,70,20,1\n", "column 'LIMIT': must be above DV"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,-1,3,1,70,20,1\n", "column 'LIMIT': must be above DV"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,x,1,70,20,1\n", "column 'LIMIT': "),
                       ("1,1,.,.,.,.,2,1,-1,.,.,.,.,.,.,70,20,1\n", "column 'CMT': must be the number or the name"),
                       ("1,1,10,.,.,.,1,1,3,.,.,.,.,.,.,70,20,1\n", "column 'CMT': is not the number of a state"),
                       ("1,1,10,.,.,.,5,1,1,.,.,.,.,.,.,70,20,1\n", "column 'EVID': must be 0, 1, 2, 3 or 4"),
@@ -530,6 +533,19 @@ def test_steady_experiments(tmp):
         np.testing.assert_allclose(g["fits/parameters"][:], np.tile([0.5, 3], (4, 1)), rtol=1e-2)
         assert list(b["experiments/steady"]) == [2, -1, -1, 5, -1, -1, 8, -1, -1, 11, -1, -1]
         assert list(b["doses/steady"]) == [1]*4 and list(b["doses/experiment"]) == [1, 4, 7, 10]
+
+
+def test_an_experiment_of_missing_values_leaves_nothing_behind(tmp):
+    """Its gain for one measurement concerns no other experiment: the data are exact, so the fit has their k."""
+    (tmp / "g.ode").write_text("parameter k = 0.7 in [0.01, 100] scale log\nparameter gain = 2\nA(0) = 1\nA' = -k*A\n"
+                               "observe y = gain*A\n")
+    write(tmp, m="dataset,experiment,time,value\na,missing,1,\na,missing,2,\n" + "".join(
+        f"a,given,{t},{2*np.exp(-1.3*t):.17g}\n" for t in (0.5, 1, 2)),
+          s="dataset,experiment,parameter,by,value,measurement\na,missing,gain,,50,2\n")
+    stiffit("import", "m.csv", "--substitutes", "s.csv", "-m", "g.ode", "--fix", "gain", cwd=tmp)
+    stiffit("run", "m.h5", "-q", cwd=tmp)
+    with h5py.File(tmp / "m.result.h5") as f:
+        np.testing.assert_allclose(f["fits/parameters"][0], [1.3, 2], rtol=1e-6)  # ten times the integrator's tolerance
 
 
 def test_two_values_of_an_input(tmp):

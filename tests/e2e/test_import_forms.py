@@ -35,7 +35,8 @@ def imported(tmp, text, *args, name="t.csv", code=0):
     with h5py.File(tmp / "t.h5") as f:
         ids, names = f["datasets/id"].asstr()[()], f["measurements/observable_names"].asstr()[()]
         columns = [f[f"measurements/{name}"][()] for name in ("dataset", "observable", "time", "value")]
-        more = [list(f["measurements"][name][()]) if name in f["measurements"] else None for name in ("sigma", "censored")]
+        more = [list(f["measurements"][name][()]) if name in f["measurements"] else None
+                for name in ("sigma", "censored", "limit")]
     return [(ids[d], names[o], t, v) for d, o, t, v in zip(*columns)], *more
 
 
@@ -57,13 +58,27 @@ def test_wide_is_long(tmp):
 
 
 def test_own_sigmas_and_limits(tmp):
-    text = ("dataset,time,y,sigma_y,censored_y,gone,sigma_gone\n"
-            "a,1,1.5,0.1,0,0.5,\na,2,0.2,0.1,1,0.7,0.3\n")
-    rows, sigma, censored = imported(tmp, text)
+    text = ("dataset,time,y,sigma_y,censored_y,gone,sigma_gone,limit_y\n"
+            "a,1,1.5,0.1,0,0.5,,1.1\na,2,0.2,0.1,1,0.7,0.3,0.05\n")
+    rows, sigma, censored, limit = imported(tmp, text)
     assert [row[1:] for row in rows] == [("y", 1, 1.5), ("gone", 1, 0.5), ("y", 2, 0.2), ("gone", 2, 0.7)]
     assert np.array_equal(sigma, [0.1, np.nan, 0.1, 0.3], equal_nan=True) and censored == [0, 0, 1, 0]
-    rows, sigma, _ = imported(tmp, "dataset,time,y,gone,sigma\na,1,1.5,0.5,0.25\n")  # one for both
+    assert np.array_equal(limit, [np.nan, np.nan, 0.05, np.nan], equal_nan=True)
+    rows, sigma, *_ = imported(tmp, "dataset,time,y,gone,sigma\na,1,1.5,0.5,0.25\n")  # one for both
     assert sigma == [0.25, 0.25]
+
+
+def test_options_that_contradict(tmp):
+    """Two values of one name are an error, whatever the option; the same one twice is none."""
+    (tmp / "w.csv").write_text("time,y\n1,0.5\n")
+    (tmp / "m.ode").write_text(MODEL)
+    for option, one, same, other in (("start", "k=1", "k=1.0", "k=2"), ("lower", "k=.1", "k=0.1", "k=1"),
+                                     ("scale", "k=log", "k=log", "k=lin"), ("fix", "k=1", "k", "k=2"),
+                                     ("error", "y=normal", "y=normal", "y=huber")):
+        words = ("import", tmp / "w.csv", "-m", tmp / "m.ode", "-o", tmp / "o.h5", "--overwrite", f"--{option}", one,
+                 f"--{option}")
+        h.stiffit(*words, same)
+        assert f"--{option}: '{one}' and '{other}' contradict" in h.stiffit(*words, other, code=2).stderr, option
 
 
 def test_an_observable_may_be_absent(tmp):

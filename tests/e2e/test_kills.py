@@ -123,7 +123,7 @@ def killed_at_random(tmp, n_fit, n_kill):
 
 
 def test_killed_at_random(tmp):
-    killed_at_random(tmp, 300, 4 if h.SANITIZE else 10)
+    killed_at_random(tmp, 300, 10 if h.SLOW and not h.SANITIZE else 4)
 
 
 @h.slow

@@ -64,9 +64,16 @@ def test_modes_far_away(tmp):
 
 
 def test_better_than_before(tmp):
-    """A full covariance whose search from guessed deviations ends 0.7 higher."""
-    problem = write(tmp / "p.h5", 1)
-    assert value(problem, "full")[0] < 60.7
+    """A full covariance whose search from guessed deviations ends 0.7 higher, and one, singular, whose steps were so short
+    that it ended 0.74 higher."""
+    for seed, most in ((1, 60.7), (16, 19.1)):
+        assert value(write(tmp / f"{seed}.h5", seed), "full")[0] < most, seed
+
+
+def test_zero_variance(tmp):
+    """k's variance is 0: its random effect is no variable of the integral, whose points would be too few for the others. The
+    likelihood was 0.19 below that of the model without it."""
+    check(write(tmp / "p.h5", 17), [(DIAGONAL, WITHOUT[2])], "exact")
 
 
 def test_given_start(tmp):
@@ -82,7 +89,7 @@ def test_given_start(tmp):
 def test_many(tmp):
     pairs = [(FULL, block) for block in (BLOCK, ("ka.V,k",), ("V.k,ka",), DIAGONAL)] + [(BLOCK, DIAGONAL)]
     pairs += [(DIAGONAL, without) for without in WITHOUT]
-    for seed in range(24):
+    for seed in range(32):
         for likelihood in ("exact", "laplace"):
             check(write(tmp / f"{seed}.h5", seed), pairs, likelihood)
 

@@ -26,7 +26,7 @@ class Case:
         self.text, self.random, self.shared, self.predict, self.start = text, random, shared, predict, start
         self.layout = mo.Layout(len(random), len(shared), blocks)
         self.q, self.loglik, self.words = q or {1: 81, 2: 21, 3: 9}[len(random)], loglik, words
-        self.censored = None
+        self.censored = self.limit = None
 
     def simulate(self, mean, covariance, shared, times, seed, limit=None, covariates=None):
         """times: by dataset, of any length. limit: of detection."""
@@ -60,7 +60,7 @@ class Case:
         def loglik(phi, shared):
             f, sd = self.curves(phi, shared)
             if self.censored is not None:
-                return self.loglik(self.y, self.mask, f, sd, self.censored)
+                return self.loglik(self.y, self.mask, f, sd, self.censored, self.limit)
             return self.loglik(self.y, self.mask, f, sd)
 
         return mo.Nonlinear(loglik, len(self.y), self.layout, self.q if q is None else q, **more)
@@ -75,8 +75,8 @@ class Case:
     def write(self, path):
         d, k = np.nonzero(self.mask)
         rows = np.column_stack([d, self.t[d, k], 0 * d, self.y[d, k], np.full(len(d), np.nan)])
-        return mixed.write(path, self.text, rows, self.covariates, censored=None if self.censored is None
-                           else self.censored[d, k])
+        censored, limit = (None if column is None else column[d, k] for column in (self.censored, self.limit))
+        return mixed.write(path, self.text, rows, self.covariates, censored=censored, limit=limit)
 
     def run(self, path, *words):
         share = ("--share", ",".join(self.shared)) if self.shared else ()
@@ -268,13 +268,23 @@ observe c sd sigma
 
 
 def test_censored(tmp):
-    """A third of the measurements is below the limit of detection: 1 - Phi stands for them."""
+    """A third of the measurements is below the limit of detection, of some not below 0.5, and of others only the whole numbers
+    around them are known."""
     rng = np.random.default_rng(9)
     case = Case(ORAL, ["ka", "V"], ["CL", "a", "b"], oral, start=([0.0, 2.3], [0.2, 0.1], [0.7, -1.5, -2]))
     case.simulate([0.1, 2.3], [[0.2, 0.0], [0.0, 0.1]], [0.7, np.log(0.3), np.log(0.1)], 25 * [[0.5, 1.5, 4, 9, 14, 20]], 11,
                   limit=1.8, covariates={"dose": rng.uniform(80, 120, 25)})
     assert 0.25 < np.mean(case.censored) < 0.45, np.mean(case.censored)
-    case.check(tmp / "p.h5")
+    below = case.censored == 1
+    case.limit = np.where(below & (np.arange(25) % 2 == 0)[:, None], 0.5, np.nan)
+    for column, side in ((1, 1), (2, -1)):
+        low = np.floor(case.y[:, column])
+        is_cell = ~below[:, column]
+        case.censored[is_cell, column] = side
+        case.limit[is_cell, column] = (low if side > 0 else low + 1)[is_cell]
+        case.y[is_cell, column] = (low + 1 if side > 0 else low)[is_cell]
+    # Some 11 points a dataset are enough for the likelihood here: scores, and so sandwich errors, are rougher.
+    case.check(tmp / "p.h5", errors=0.04)
 
 
 def test_sparse_and_wide(tmp):

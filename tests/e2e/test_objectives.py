@@ -235,6 +235,72 @@ def test_censored_against_scipy(tmp):
                 np.testing.assert_allclose(best, np.exp(scipy.x), rtol=2e-3)
 
 
+def interval(a, b):
+    """log(Phi(b) - Phi(a)), a < b, without cancellation in the tails."""
+    a, b = np.where(a + b > 0, -b, a), np.where(a + b > 0, -a, b)
+    return stats.norm.logcdf(b) + np.log(-np.expm1(stats.norm.logcdf(a) - stats.norm.logcdf(b)))
+
+
+def test_intervals_against_scipy(tmp):
+    """Values that are only known to lie between `value` and `limit`, from a table: SciPy's minima, of known and fitted sigma,
+    one limit infinite and some zero, also of logarithms; columns of their own in residuals."""
+    rng = np.random.default_rng(6)
+    exact = 2 * np.exp(-0.4 * T)
+    (tmp / "noisy.ode").write_text(NOISY)
+    for error, noise in (("normal", 0.1), ("log-normal", 0.15)):
+        wild = rng.standard_normal((3, len(T))) * noise
+        y = exact * np.exp(wild) if error == "log-normal" else exact + wild
+        low, high = 0.25 * np.floor(y / 0.25), 0.25 * np.floor(y / 0.25) + 0.25
+        side = np.arange(y.size).reshape(y.shape) % 3 - 1
+        value = np.where(side == 0, y, np.where(side > 0, high, low + (low == 0) * 0.01))
+        limit = np.where(side == 0, 7.0, np.where(side > 0, low, high))  # without `censored` it has no effect
+        limit[side > 0] = np.where(np.arange(np.sum(side > 0)) == 2, -np.inf, limit[side > 0])
+        a, b = np.minimum(value, limit), np.maximum(value, limit)
+        for model, sigma in ((h.model("decay"), noise), (tmp / "noisy.ode", "")):
+            table = tmp / "t.csv"
+            table.write_text("dataset,time,value,sigma,censored,limit\n" + "".join(
+                f"d{d},{T[k]!r},{value[d, k]!r},{sigma},{side[d, k]},{limit[d, k]!r}\n"
+                for d in range(3) for k in range(len(T))))
+            h.stiffit("import", table, "--model", model, "-o", tmp / "i.h5", "--overwrite")
+            fits = h.run(tmp / "i.h5", "--error", error, "--overwrite", *EXACT)
+            assert set(fits["status"]) == {"converged"}, fits["status"]
+            assert f"{np.sum(side != 0)} measurements censored" in kind_of(tmp / "i.h5")[1]
+            for d in range(3):
+                def objective(x, d=d):
+                    m, s = np.exp(x[1] - np.exp(x[0]) * T), noise if sigma else np.exp(x[2])
+                    with np.errstate(all="ignore"):
+                        ends = [(np.log(np.maximum(e, 0) / m) if error == "log-normal" else e - m) / s for e in (a[d], b[d])]
+                        return np.where(side[d] == 0, density(error)(value[d], m, s), -interval(*ends)).sum()
+                starts = np.log([[0.3, 2.0, 0.1], [0.5, 2.5, 0.2]])[:, :2 if sigma else 3]
+                scipy = minimum(objective, starts)
+                found = fits["objective"][d]
+                assert found <= scipy.fun + 1e-6 * max(1, abs(scipy.fun)), (error, sigma, found, scipy.fun)
+                np.testing.assert_allclose(fits["parameters"][d], np.exp(scipy.x), rtol=2e-3)
+    lines = h.stiffit("export", tmp / "i.result.h5", "--what", "residuals").stdout.splitlines()
+    rows = [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+    words = np.where(side == 0, "none", np.where(np.isfinite(limit), "interval", "left")).ravel()
+    assert [row["censored"] for row in rows] == list(words), rows
+    np.testing.assert_array_equal([float(row["limit"]) for row in rows],
+                                  np.where(words == "interval", limit.ravel(), np.nan))
+    assert all((row["residual"] == "NaN") == (row["censored"] != "none") for row in rows)
+
+
+def test_refused_intervals(tmp):
+    """A limit on the wrong side, or at the value: from a table with its line, from a file with its row."""
+    rows = "1,2,0.1,0,5\n2,2,0.1,1,\n3,2,0.1,-1,3\n4,2,0.1,1,1\n"
+    for bad, text in (("1,2\n", "the limit is the value"), ("1,3\n", "the limit is above the value"),
+                      ("-1,1\n", "the limit is below the value"), ("1,inf\n", "the limit is above the value"),
+                      ("-1,-inf\n", "the limit is below the value"), ("1,x\n", "'x' is not a number")):
+        (tmp / "t.csv").write_text("time,value,sigma,censored,limit\n" + rows + "5,2,0.1," + bad)
+        done = h.stiffit("import", tmp / "t.csv", "--model", h.model("decay"), "-o", tmp / "t.h5", "--overwrite",
+                         code=3 if "x" in bad else 0)
+        assert text in done.stderr and ("t.csv:6:" in done.stderr or "line 6" in done.stderr), done.stderr
+        assert "column 'limit'" in done.stderr, done.stderr
+        if "x" not in bad:
+            fits = h.run(tmp / "t.h5", "--overwrite", code=1)
+            assert list(fits["status"]) == ["bad_data"] and "t.csv:6: limit is " in fits["message"][0], fits["message"]
+
+
 def test_unknown_scale_beside_a_censored_neighbour(tmp):
     """Constants of a likelihood that a dataset without any sigma does not have must not drown its residuals, in small units
     least of all: SciPy's minimum."""

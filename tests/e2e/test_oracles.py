@@ -127,6 +127,7 @@ def test_against_scipy_trf(tmp):
         same_fit(what, (p, error, sigma), theirs)
 
 
+@h.slow
 def test_against_scipy_lbfgsb(tmp):
     for what, residuals, p, _, _ in each_fit(tmp):
         _, _, start, is_log, _ = MODELS[what[0]]
@@ -156,6 +157,7 @@ def test_against_r_nls(tmp):
     assert seen == set(reference) and len(seen) == 14
 
 
+@h.slow
 def test_reference_is_what_r_says(_):
     """Where R is installed. nls stops at a relative offset of 1e-7, and where depends on its libraries' rounding."""
     if not shutil.which("Rscript"):

@@ -170,10 +170,17 @@ def math_cases():
 
 
 def test_math(tmp):
-    """The suite's expressions as observables: what model text computes for them."""
-    cases = [(e, v) for e, v in math_cases() if math.isfinite(v)]
+    """The suite's expressions as observables, and some more: what model text computes for them."""
+    cases = [(e, v) for e, v in math_cases() if math.isfinite(v)] + [
+        # && and || bind equally, from left to right, as comparisons do; ! binds as a sign does
+        ("1 || 1 && 0", 0), ("3 > 2 > 1", 0), ("1 < 3 < 2 == 1", 1), ("!1 == 0", 1), ("2^!1", 1), ("!2^0", 0), ("-2^2", -4),
+        ("2**-1^2", 0.5), ("8/4/2", 1), ("8/(4/2)", 4), ("7 - (2 - 1)", 6), ("-(2 - 5)*2", 6), ("2 - -3", 5), ("(-2)^2", 4),
+        ("log(8, 2) + ln(exp(2))", 5), ("1/sec(0)/csc(pi_/6)", 0.5), ("arccot(1)*4/pi_", 1), ("exp*2", 3), ("min + t + pi", 6),
+        ("min(3, 2, 1) - max(3, 2, 4)", -3), ("piecewise(1, 0, 2, True, 3)", 2), ("1" + "+1"*3000, 3001)]
+    named = {"pi_": math.pi, "exp": 1.5, "min": 1, "t": 2, "pi": 3}  # names that are words elsewhere
     formulas = [[f"m{i}", f"({e}) + 0*A", 1] for i, (e, _) in enumerate(cases)]
     problem = write(tmp / "p", observables=lambda rows: rows[:1] + formulas,
+                    parameters=lambda rows: rows + [[name, "lin", 0, 9, repr(value), 0] for name, value in named.items()],
                     measurements=lambda rows: [rows[0]] + [[f"m{i}", "c1", 0, 0, ""] for i in range(len(cases))])
     helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", code=None)
     done = helpers.stiffit("export", tmp / "p" / "p.petab.result.h5", "--what", "residuals")
@@ -181,6 +188,17 @@ def test_math(tmp):
     assert len(rows) == len(cases)
     for row, (expression, value) in zip(rows, cases):
         assert abs(float(row["prediction"]) - value) <= 1e-14*max(1, abs(value)), (expression, value, row)
+
+
+def test_noise_on_a_logarithmic_scale(tmp):
+    """The standard deviation of log10(y) is the whole formula: here 0.1 + 0.1 0.2."""
+    problem = write(tmp / "p", measurements=lambda rows: [row[:4] for row in rows], observables=lambda rows: [
+        rows[0] + ["observableTransformation"], ["y", "scale*A", "s1 + s1*s2", "log10"]])
+    helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", code=None)
+    done = helpers.stiffit("export", tmp / "p" / "p.petab.result.h5", "--what", "residuals")
+    for row in csv.DictReader(done.stdout.splitlines()):
+        want = math.log10(float(row["value"])/float(row["prediction"]))/0.12
+        assert abs(float(row["weighted_residual"]) - want) <= 1e-13, row
 
 
 def test_fit(tmp):
@@ -379,10 +397,22 @@ def test_faults(tmp):
         ({"parameters": put(1, "estimate", "maybe")}, "is not true or false"),
         ({"observables": put(1, "observableFormula", "scale*B")},
          "observables.tsv:2: column 'observableFormula': 'B' is not known"),
-        ({"observables": put(1, "observableFormula", "scale*(A")}, "a ')' is missing"),
-        ({"observables": put(1, "observableFormula", "foo(A)")}, "'foo' is not a function of PEtab"),
-        ({"observables": put(1, "observableFormula", "("*5000)}, "nested too deeply"),
-        ({"observables": put(1, "observableFormula", "A" + "+1"*30000)}, "too long"),
+        ({"observables": put(1, "observableFormula", "scale*(A")}, "observables.tsv:2: column 'observableFormula': "
+         "character 7 of 'scale*(A': the bracket that opens here is never closed"),
+        ({"observables": put(1, "observableFormula", "2 * foo(A)")}, "character 5 of '2 * foo(A)': `foo` is not a function of"),
+        ({"observables": put(1, "observableFormula", "heaviside(A)")}, "`heaviside` is not a function of PEtab"),
+        ({"observables": put(1, "observableFormula", "A A")}, "character 3 of 'A A': unexpected `A`: a `*` or another"),
+        ({"observables": put(1, "observableFormula", "A # B")}, "character 3 of 'A # B': expected an operator, found `#`"),
+        ({"observables": put(1, "observableFormula", "A; B")}, "character 2 of 'A; B': expected an operator, found `;`"),
+        ({"observables": put(1, "observableFormula", "A = 1")}, "character 3 of 'A = 1': expected an operator, found `=`"),
+        ({"observables": put(1, "observableFormula", "if A then 1 else 2")}, "character 4 of"),
+        ({"observables": put(1, "observableFormula", "A*")}, "character 2 of 'A*': expected a value, but the formula ends"),
+        ({"observables": put(1, "observableFormula", "log(A, 2, 3)")}, "`log` takes at most 2 arguments, not 3"),
+        ({"observables": put(1, "observableFormula", "min(A)")}, "`min` takes at least 2 arguments, not 1"),
+        ({"observables": put(1, "observableFormula", "piecewise(1, A > 1)")}, "an odd number of arguments"),
+        ({"observables": put(1, "observableFormula", "A + 1e999")}, "character 5 of 'A + 1e999': this number is too large"),
+        ({"observables": put(1, "observableFormula", "("*5000)}, "nested more than"),
+        ({"observables": put(1, "observableFormula", "A" + "+1"*30000)}, None),
         ({"measurements": put(3, "observableId", "yy")},
          "measurements.tsv:4: column 'observableId': there is no observable 'yy'"),
         ({"measurements": put(3, "simulationConditionId", "c3")}, "there is no condition 'c3'"),

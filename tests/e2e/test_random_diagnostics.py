@@ -205,6 +205,33 @@ def test_censored(tmp):
     close(bins[7, [2, 6, 10]], np.quantile(np.quantile(np.maximum(of[last], limit), SHARE, axis=0), 0.05, axis=1))
 
 
+def test_intervals(tmp):
+    """Of a value in an interval the scores are those of one in it, and so are the quantiles' values."""
+    result = fitted(tmp)
+    problem = str(result).replace(".result", "")
+    with h5py.File(problem, "a") as f:
+        y = f["measurements/value"][()]
+        low, high = 0.4 * np.floor(y / 0.4), 0.4 * np.floor(y / 0.4) + 0.4
+        is_left, is_cell = np.arange(len(y)) % 4 == 0, np.arange(len(y)) % 2 == 0
+        f["measurements/value"][:] = np.where(is_cell, np.where(is_left, high, low), y)
+        f["measurements/censored"] = np.where(is_cell, np.where(is_left, 1, -1), 0)
+        f["measurements/limit"] = np.where(is_cell, np.where(is_left, low, high), np.nan)
+    h.stiffit("run", problem, "--model", problem.replace(".h5", ".ode"), "--random", "k,V", "--share", "A,s", "--overwrite",
+              code=(0, 1))
+    found = diagnostics(result, "--replicates", K)
+    of = np.concatenate(replicates(result, K))
+    ends = [stats.norm.ppf((np.sum(of < end[:, None], axis=1) + 0.5) / (K + 1))[is_cell] for end in (low, high)]
+    assert np.array_equal(found["censored"] == "interval", is_cell)
+    close(found["limit"][is_cell], np.where(is_left, low, high)[is_cell])
+    assert np.all(ends[0] <= found["npd"][is_cell]) and np.all(found["npd"][is_cell] <= ends[1])
+    assert np.any(ends[0] < ends[1]) and np.all(np.isnan(found["cwres"][is_cell]))
+    assert np.all(np.isfinite(found["npde"])) and np.all(np.isfinite(found["cwres"][~is_cell]))
+    bins = np.array(page_of(result).data["population"]["checks"][0]["bins"])
+    first = np.arange(0, 32, 8)  # four cells: the median is between the inner ones' ends
+    middle = [np.mean(np.sort(end[first])[1:3]) for end in (low, high)]
+    assert middle[0] <= bins[0, 5] <= middle[1], (bins[0], middle)
+
+
 def test_missing_and_without_fit(tmp):
     result = fitted(tmp)
     problem = str(result).replace(".result", "")

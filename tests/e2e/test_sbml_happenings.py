@@ -64,6 +64,26 @@ def test_triggers(tmp):
     assert "event `e`: it has no trigger and never happens" in import_text(tmp, sbml(K, y, (name, bare)))[0].stderr
 
 
+def test_lists_of_times(tmp):
+    """Each time makes the trigger true once: alone, with others, with ranges and states, and by rules that do not vary."""
+    x, z, w = parameter("x", 0, False), parameter("z", 0, False), parameter("w", None, False)
+    cases = {"or_(time == 1, time == 2, time == 3)": (1, 2, 3), "time == 1 or (time == 2 and k > 1)": (1,),
+             "time/2 == 1 or 2*time == 1": (0.5, 2), "(time == 1 or time == 2) and z > 1.5": (2,), "not (time != 1)": (1,),
+             "time == 1 or z > 2.25": (1, 2.25), "xor(time == 1, time == 2)": (1, 2), "piecewise(1, time == 1, 0)": (1,),
+             "time >= 1 and time < 2 or time >= 2.5": (1, 2.5), "time == k + 1 or time == 2*k": (1.6, 1.8),
+             "1 <= time <= 2": (1,), "time == 1 and time < 2 or time == 3": (1, 3),
+             "w == time or time == 3*w": (1, 3), "time == w*w + sin(w - w)": (1,)}
+    names = [f"x{i}" for i in range(len(cases))]
+    text = sbml(K, z, w, rate("z", "1"), assign("w", "k + 0.2"), *(parameter(name, 0, False) for name in names),
+                *(event(f"e_{name}", trigger, {name: f"{name} + 1"}) for name, trigger in zip(names, cases)))
+    agree(tmp, text, {name: lambda t, times=times: sum(t >= at for at in times) for name, times in zip(names, cases.values())},
+          times=[0, 0.3, 0.55, 0.95, 1.05, 1.55, 1.7, 1.9, 2.1, 2.3, 2.55, 2.8, 3.05])
+    # Rules of which each uses the one before it twice.
+    rules = [parameter(f"r{i}", None, False) for i in range(70)] + [assign("r0", "time")] + [
+        assign(f"r{i}", f"(r{i - 1} + r{i - 1})/2") for i in range(1, 70)]
+    agree(tmp, sbml(K, x, *rules, event("e", "r69 == 1", {"x": "x + 1"})), {"x": late(0, 1)})
+
+
 def test_units_without_parameters(tmp):
     """A model needs a parameter: the initial value that becomes one keeps its unit."""
     agree(tmp, sbml(C2, species("S", amount=10), rate("S", "0 - S")), {"S": lambda t: 5*2.718281828459045**-t}, rtol=1e-6)

@@ -17,7 +17,7 @@ import numpy as np
 
 import helpers as h
 from test_kills import group, wait_until_gone
-from test_ranks import MPIRUN
+from test_ranks import MPIRUN, launcher
 from test_shards import shard_name
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -154,9 +154,8 @@ def cases(tmp):
     yield Case(tmp / "import", ("import", "t.csv", "--model", "m.ode", "-o", "q.h5", "--overwrite"), ["q.h5"])
     if MPIRUN and (h.BUILD / "stiffit-mpi.so").exists() and not h.SANITIZE:
         slow_problem(tmp / "ranks" / "p.h5", 70)
-        flags = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
         yield Case(tmp / "ranks", (*run, "--share", "k", "--engine", "cvodes"), ["p.result.h5"],
-                   launcher=(MPIRUN, *flags, "-n", "2"))
+                   launcher=(*launcher(), "-n", "2"))
 
 
 def disturbed(tmp, n_signal):

@@ -152,6 +152,17 @@ observe y = x + d
     simulate(tmp, "--draw", "prior", "--replicates", "2", "-t", "1", "--truth", tmp / "comma.csv", "--decimal-comma")
     text = (tmp / "comma.csv").read_text()  # semicolons in the head, too
     assert "." not in text and [line.count(";") for line in text.splitlines()] == [4, 4, 4], text
+    simulate(tmp, "--draw", "prior", "--replicates", "2", "-t", "1", "--truth", tmp / "types.csv", "--types-row")
+    assert (tmp / "types.csv").read_text().splitlines()[1] == "text,number,number,number,number"
+
+
+def test_a_large_file_is_announced(tmp):
+    """Its size is said before it is written; here it cannot be."""
+    (tmp / "m.ode").write_text("parameter k = 1\nx(0) = 1\nx' = -k*x\nobserve x\n")
+    for n, is_large in (("1e7", False), ("1e8", True)):
+        said = h.stiffit("simulate", "-m", tmp / "m.ode", "-t", "1", "--datasets", n, "--noise", "0.1", "-o",
+                         tmp / "none" / "x.h5", code=(2, 3, 4)).stderr
+        assert ("note: 1e+08 measurements in 1e+08 datasets: the file may take 2.61 GiB" in said) == is_large, said
 
 
 def test_parameters_from_the_covariance_of_a_fit(tmp):

@@ -214,7 +214,8 @@ static void test_no_hdf5_at_all(void **state)
 static void write_example(void)
 {
     static const struct problem_header header = {
-        .model.plugin = "m.so", .parameters = {.n = 2, .name = model_parameters, .start_per_dataset = true},
+        .model.plugin = "m.so", .parameters = {.n = 2, .name = model_parameters},
+        .by_dataset = PARAMETER_BIT(start),
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables,
         .has_t0 = true, .has_experiments = true, .n_target = 1,
         .target_name = model_observables, .n_input = 1, .input_name = model_observables, .n_substituted = 2,
@@ -231,9 +232,11 @@ static void write_example(void)
         snprintf(id, sizeof id, "id %d", d);
         const double one = 1, start[] = {1, 2};
         double time[] = {0, 1, 2}, value[] = {d, 1, 0}, sigma[] = {1, 1, 1};
-        struct problem_dataset dataset = {.id = d % 2 ? NULL : id, .experiment_id = id, .n_dose = 1, .dose = &dose,
-                                          .input = &input, .n_substitute = 1, .substitute = &substitute,
-                                          .covariate = &one, .start = start, .n_row = 3,
+        struct problem_dataset dataset = {.id = d % 2 ? NULL : id,
+                                          .experiment = {.id = id, .n_dose = 1, .dose = &dose, .input = &input,
+                                                         .n_substitute = 1, .substitute = &substitute,
+                                                         .covariate = &one},
+                                          .parameters.start = start, .n_row = 3,
                                           .measured = {time, value, sigma, (uint32_t[]){0, 1, 0}, NULL, NULL, NULL}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }

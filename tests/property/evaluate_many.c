@@ -128,7 +128,7 @@ static void add_inputs(struct ode_task *task, size_t n_input)
         }
         input[j] = (struct input){4, time, value};
     }
-    task->input = input;
+    task->experiment.input = input;
 }
 
 static void make_task(struct many *many, size_t n_time, double first, double last)
@@ -144,8 +144,9 @@ static void make_task(struct many *many, size_t n_time, double first, double las
     }
     for (size_t j = 0; j < many->model.abi.n_covariate; j++)
         covariate[j] = 1;
-    many->task = (struct ode_task){.t0 = many->model.abi.t0, .covariate = covariate, .n_time = n_time, .time = time,
-                                   .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+    many->task = (struct ode_task){.experiment = {.t0 = many->model.abi.t0, .covariate = covariate},
+                                   .n_time = n_time, .time = time, .n_row = n_row, .row_time = row_time,
+                                   .row_observable = row_observable};
     add_inputs(&many->task, many->model.abi.n_input);
 }
 
@@ -162,8 +163,8 @@ static void add_doses(struct ode_task *task, size_t n_state)
     dose[1].amount = 0.7;
     dose[1].duration = span / 7;
     dose[1].target = (uint32_t)n_state - 1;
-    task->n_dose = 2;
-    task->dose = dose;
+    task->experiment.n_dose = 2;
+    task->experiment.dose = dose;
 }
 
 int main(int argc, char **argv)

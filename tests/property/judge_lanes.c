@@ -220,8 +220,9 @@ static const char *judge(struct judge *j)
     }
     for (uint32_t k = 0; k < j->abi->n_covariate; k++)
         j->covariate[k] = 0.5 + uniform(j);
-    j->task = (struct ode_task){.t0 = j->abi->t0, .covariate = j->covariate, .n_time = N_TIME, .time = j->time, .n_row = n_row,
-                                .row_time = j->row_time, .row_observable = j->row_observable};
+    j->task = (struct ode_task){.experiment = {.t0 = j->abi->t0, .covariate = j->covariate},
+                                .n_time = N_TIME, .time = j->time, .n_row = n_row, .row_time = j->row_time,
+                                .row_observable = j->row_observable};
     const struct engine_table *const table[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &engine_lanes};
     for (int kind = 0; !said && kind < N_ENGINE; kind++) {
         if (!table[kind])

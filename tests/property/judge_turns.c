@@ -72,7 +72,7 @@ static void judge(const char *name, double rtol, double end)
     double time[N_TIME], *p = calloc(n_p + 1, sizeof *p);
     uint32_t *sens = calloc(n_p + 1, sizeof *sens), *row_time = calloc(n_row, sizeof *row_time),
              *row_observable = calloc(n_row, sizeof *row_observable);
-    struct ode_task task = {.t0 = model.abi.t0, .n_time = N_TIME, .time = time, .n_row = n_row, .row_time = row_time,
+    struct ode_task task = {.experiment.t0 = model.abi.t0, .n_time = N_TIME, .time = time, .n_row = n_row, .row_time = row_time,
                             .row_observable = row_observable};
     struct answer answer[N_WAY];
     for (int i = 0; i < N_TIME; i++)

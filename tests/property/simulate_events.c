@@ -93,14 +93,14 @@ static void evaluate(struct scene *s, char *words)
     if (n != n_p + 3)
         abort();
     memcpy(s->p, number + 3, n_p * sizeof(double));
-    s->task.dose = s->dose;
-    s->task.input = s->input;
+    s->task.experiment.dose = s->dose;
+    s->task.experiment.input = s->input;
     s->task.time = s->time;
     s->task.time_side = s->side;
     s->task.n_row = s->task.n_time * n_o;
     s->task.row_time = s->row_time;
     s->task.row_observable = s->row_observable;
-    s->task.t0 = interpreted.abi.t0;
+    s->task.experiment.t0 = interpreted.abi.t0;
     for (size_t i = 0; i < s->task.n_row; i++) {
         s->row_time[i] = (uint32_t)(i / n_o);
         s->row_observable[i] = (uint32_t)(i % n_o);
@@ -160,7 +160,7 @@ int main(void)
             s.task = (struct ode_task){0};
             s.n_input = 0;
         } else if (!strcmp(line, "dose") && n == 6) {
-            s.dose[s.task.n_dose++] = (struct dose){.time = number[0], .amount = number[1], .duration = number[2],
+            s.dose[s.task.experiment.n_dose++] = (struct dose){.time = number[0], .amount = number[1], .duration = number[2],
                                                     .interval = number[3], .count = (uint32_t)number[4],
                                                     .target = (uint32_t)number[5]};
         } else if (!strcmp(line, "input")) {

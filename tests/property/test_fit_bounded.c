@@ -51,7 +51,7 @@ static void make(struct problem *problem, uint64_t seed, size_t n, double curve,
     problem->n = n;
     problem->n_row = n + 2 + random_below(seed, 0, 0, 2 * n + 1);
     struct fit_case *self = problem->self = case_new(&model, problem->n_row);
-    self->task.covariate = problem->covariate;
+    self->task.experiment.covariate = problem->covariate;
     problem->covariate[0] = (double)n;
     problem->covariate[1] = curve;
     for (size_t j = 0; j < n; j++) {

@@ -1,5 +1,5 @@
 """Random models in lanes: predictions and sensitivities against CVODES at 1e-10, gradients against differences, and the bits of
-an evaluation alone against those in company. 700 models for which there are lanes; 20,000 in check-all.
+an evaluation alone against those in company. 400 models for which there are lanes; 20,000 in check-all.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 7200
@@ -26,7 +26,7 @@ helpers.compile_as_users_do()
 
 TOOLS = helpers.BUILD / "tests" / "property"
 FIRST_SEED = 30_000_000
-N_WANTED = (20_000 if helpers.SLOW else 700) // (20 if helpers.SANITIZE else 1)
+N_WANTED = (20_000 if helpers.SLOW else 400) // (20 if helpers.SANITIZE else 1)
 N_SEED = int(1.6 * N_WANTED)  # the others have no lanes, or cannot be integrated by CVODES
 N_BATCH = 100
 EACH = 4 if helpers.SLOW else 30

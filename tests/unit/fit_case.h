@@ -47,7 +47,7 @@ static int case_point(const struct stiffit_model *abi, const struct evaluation *
 {
     const struct ode_task *task = evaluation->task;
     (void)abi;
-    struct stiffit_point at = {.t = task->time[task->row_time[i]], .p = evaluation->p, .covariate = task->covariate};
+    struct stiffit_point at = {.t = task->time[task->row_time[i]], .p = evaluation->p, .covariate = task->experiment.covariate};
     return function(&at, out);
 }
 
@@ -108,7 +108,7 @@ static bool case_ask(void *context, struct evaluation *const *evaluations, size_
         for (size_t i = 0; i < self->problem.n_parameter; i++) {
             double p = evaluation->named[i];
             assert_true(isfinite(p));
-            if (!self->problem.substitute && self->to_model[i] != FIT_NO_MODEL)
+            if (!evaluation->task->experiment.n_substitute && self->to_model[i] != FIT_NO_MODEL)
                 assert_true(evaluation->p[self->to_model[i]] == p);
             if (!self->fixed[i])
                 assert_true(p >= self->lower[i] && p <= self->upper[i]);
@@ -166,6 +166,7 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
         .n_start = 1};
     self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;
+    self->options.max_evaluations = 1000;
     self->host = (struct fit_host){.ask = case_ask, .elapsed_ns = case_elapsed, .context = self};
     self->options.statistics = false;
     self->arrays = malloc(fit_record_array_bytes(abi->n_parameter));

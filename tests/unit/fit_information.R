@@ -25,6 +25,12 @@ survived("left", survreg(censored(y, 0.3, Inf) ~ t, dist = "gaussian", control =
 survived("right", survreg(censored(y, -Inf, 1.6) ~ t, dist = "gaussian", control = tight))
 survived("both", survreg(censored(y, 0.3, 1.6) ~ t, dist = "gaussian", control = tight))
 survived("log-normal both", survreg(censored(exp(y), exp(0.3), exp(1.6)) ~ t, dist = "lognormal", control = tight))
+# Every second value is only known to lie in its cell, 0.8 wide.
+cell <- function(v, low) ifelse(i %% 2 == 0, 0.8 * floor(v / 0.8), ifelse(v < low, NA, v))
+above <- function(v, low) ifelse(i %% 2 == 0, 0.8 * floor(v / 0.8) + 0.8, pmax(v, low))
+cells <- function(f, low) Surv(f(cell(y, low)), f(above(y, low)), type = "interval2")
+survived("cells", survreg(cells(identity, 0.3) ~ t, dist = "gaussian", control = tight))
+survived("log-normal cells", survreg(cells(exp, 0.3) ~ t, dist = "lognormal", control = tight))
 survived("student", survreg(Surv(out) ~ t, dist = "t", parms = 4, control = tight))
 # Objectives written out.
 # Second derivatives from five values a direction pair (error of the fourth order in the step), and Newton's steps with them.
@@ -47,6 +53,15 @@ rho <- function(r, k = 1.345) ifelse(abs(r) <= k, r^2 / 2, k * abs(r) - k^2 / 2)
 fitted("huber, s = 0.5", function(p) sum(rho((p[1] + p[2] * t - out) / 0.5)), c(2, -0.25), 1e-4) # between kinks
 fitted("student, s = 0.5", function(p) sum(2.5 * log1p(((p[1] + p[2] * t - out) / 0.5)^2 / 4)), c(2, -0.25))
 fitted("sd = s + c t", function(p) -sum(dnorm(y, p[1] + p[2] * t, p[3] + p[4] * t, log = TRUE)), c(2, -0.25, 0.4, 0.01))
+in_cells <- function(m, s) {
+  ends <- pnorm(above(y, -Inf), m, s) - pnorm(cell(y, -Inf), m, s)
+  -sum(ifelse(i %% 2 == 0, log(ends), dnorm(y, m, s, log = TRUE)))
+}
+fitted("cells, s = 0.3", function(p) in_cells(p[1] + p[2] * t, 0.3), c(2, -0.25))
+fitted("sd = s + c t, cells", function(p) {
+  s <- p[3] + p[4] * t
+  if (any(s <= 0)) 1e10 else in_cells(p[1] + p[2] * t, s)
+}, c(2, -0.25, 0.4, 0.01))
 fitted("sd = s + c t, left", function(p) {
   m <- p[1] + p[2] * t; s <- p[3] + p[4] * t
   if (any(s <= 0)) return(1e10)

@@ -89,9 +89,9 @@ static inline void case_compile(struct generate_case *c)
     assert_int_equal(fclose(file), 0);
     /* The header as it was when this test was compiled: the tests run in the source tree. */
     assert_non_null(realpath("include", include));
-    snprintf(command, sizeof command, "%s -std=c11 -O1 -Wall -Wextra -Werror -pedantic -fno-math-errno -ffp-contract=off "
-             "-fPIC -shared '-I%s' -o %s/model.so %s/model.c -lm", compiler && *compiler ? compiler : "cc", include, folder,
-             folder);
+    snprintf(command, sizeof command, "%s -std=c11 %s -Wall -Wextra -Werror -pedantic -fno-math-errno -ffp-contract=off "
+             "-fPIC -shared '-I%s' -o %s/model.so %s/model.c -lm", compiler && *compiler ? compiler : "cc",
+             getenv("STIFFIT_SLOW") ? "-O1" : "-O0", include, folder, folder);
     if (system(command) != 0)
         fail_msg("the compiler failed; the source is in %s", folder);
     snprintf(path, sizeof path, "%s/model.so", folder);

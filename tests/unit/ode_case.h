@@ -49,8 +49,9 @@ static inline void ode_case_arrays(struct ode_case *c, const double *p, const do
         c->row_time[i] = (uint32_t)(i / n_observable);
         c->row_observable[i] = (uint32_t)(i % n_observable);
     }
-    c->task = (struct ode_task){.t0 = t0, .covariate = covariate, .n_time = n_time, .time = time, .n_row = n_row,
-                                .row_time = c->row_time, .row_observable = c->row_observable};
+    c->task = (struct ode_task){.experiment = {.t0 = t0, .covariate = covariate},
+                                .n_time = n_time, .time = time, .n_row = n_row, .row_time = c->row_time,
+                                .row_observable = c->row_observable};
     c->evaluation = (struct evaluation){.task = &c->task, .p = p, .n_sens = n_parameter, .sens = c->sens,
                                         .max_steps = 1000000, .deadline_ns = INT64_MAX, .prediction = c->prediction,
                                         .d_prediction = c->d_prediction, .noise = c->noise, .d_noise = c->d_noise};

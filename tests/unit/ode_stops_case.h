@@ -48,9 +48,9 @@ static inline void begin_model(struct ode_case *c, const struct stiffit_model *m
 static inline void begin(struct ode_case *c, const struct story *s, const struct ode_options *options)
 {
     begin_model(c, s->model, options, s->p, s->n_time, s->time);
-    c->task.n_dose = s->n_dose;
-    c->task.dose = s->dose;
-    c->task.input = s->input;
+    c->task.experiment.n_dose = s->n_dose;
+    c->task.experiment.dose = s->dose;
+    c->task.experiment.input = s->input;
     c->task.time_side = s->side;
 }
 

@@ -67,6 +67,11 @@ static void names_are_found(void **state)
     items[1] = "Kb=1";
     assert_int_equal(values_set(&list, "set", "parameter", names, 3, out, NULL, &error), STATUS_USAGE);
     assert_non_null(strstr(error.message, "--set: the model has no parameter 'Kb'"));
+    items[1] = "ke=0.6";
+    assert_int_equal(values_set(&list, "set", "parameter", names, 3, out, NULL, &error), STATUS_USAGE);
+    assert_string_equal(error.message, "--set: 'ke=0.5' and 'ke=0.6' contradict");
+    items[1] = "ke=5e-1"; /* the same, and of a name that begins another one */
+    assert_int_equal(values_set(&list, "set", "parameter", names, 3, out, NULL, &error), STATUS_OK);
 }
 
 static void ids_keep_their_numbers(void **state)

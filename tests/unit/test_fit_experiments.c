@@ -127,9 +127,6 @@ static struct pair pair_of(const struct stiffit_model *split, const struct stiff
     fill(pair.joint, true);
     fill(self, false);
     self->problem.n_experiment = N_EXPERIMENT;
-    self->problem.first_substitute = first_substitute;
-    self->problem.substitute = substitute;
-    self->problem.experiment_id = ids;
     self->problem.parameter_name = names;
     self->problem.n_parameter = N_FIT;
     free(self->arrays);
@@ -144,7 +141,10 @@ static void set_tasks(struct pair *pair)
 {
     struct fit_case *self = pair->split;
     for (size_t e = 0; e < N_EXPERIMENT; e++)
-        pair->task[e] = (struct ode_task){.n_time = N, .time = self->time, .n_row = N, .row_time = self->row_time,
+        pair->task[e] = (struct ode_task){.experiment = {.id = ids[e],
+                                                         .n_substitute = first_substitute[e + 1] - first_substitute[e],
+                                                         .substitute = substitute + first_substitute[e]},
+                                          .n_time = N, .time = self->time, .n_row = N, .row_time = self->row_time,
                                           .row_observable = self->row_observable};
     self->problem.task = pair->task;
 }
@@ -226,7 +226,7 @@ static void test_other_parameters(void **state)
     self->model.abi.parameter_start = start;
     self->problem.n_parameter = 2;
     self->problem.to_model = no_model;
-    self->problem.substitute = NULL;
+    pair.task[0].experiment.n_substitute = 0;
     self->problem.n_experiment = 1;
     const struct fit_record *record = case_run(self);
     assert_int_equal(record->outcome, OUTCOME_converged);

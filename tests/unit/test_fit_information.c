@@ -54,6 +54,7 @@ static const struct stiffit_model plain = {STIFFIT_MODEL_HEADER, .n_parameter = 
 struct information_case {
     struct fit_case *fit;
     int8_t censored[ROWS];
+    double limit[ROWS];
 };
 
 /* R's numbers: optimum, objective, standard errors. */
@@ -61,29 +62,39 @@ struct reference {
     const char *name;
     enum error_kind error;
     double low, high, sigma; /* limits beyond which values are censored; 0: sigma is modelled */
-    bool grows, shifted;     /* c is fitted; two values are outliers */
+    /* c is fitted; two values are outliers; every second value is only known to lie in its cell */
+    bool grows, shifted, in_cells;
     double best[MOST], objective, standard_error[MOST];
 };
 
 static const struct reference references[] = {
-    {"left", ERROR_NORMAL, 0.3, INFINITY, 0, false, false, {2.16247507746, -0.289314548533, 0.309765637042},
+    {"left", ERROR_NORMAL, 0.3, INFINITY, 0, false, false, false, {2.16247507746, -0.289314548533, 0.309765637042},
      4.58732719591, {0.149185357968, 0.0353071368553, 0.0572020374591}},
-    {"right", ERROR_NORMAL, -INFINITY, 1.6, 0, false, false, {1.99683135551, -0.252388636364, 0.335073287434},
+    {"right", ERROR_NORMAL, -INFINITY, 1.6, 0, false, false, false, {1.99683135551, -0.252388636364, 0.335073287434},
      8.34581191925, {0.159130647692, 0.0225629979331, 0.0528484269487}},
-    {"both", ERROR_NORMAL, 0.3, 1.6, 0, false, false, {2.06788974801, -0.27141765363, 0.298337229409},
+    {"both", ERROR_NORMAL, 0.3, 1.6, 0, false, false, false, {2.06788974801, -0.27141765363, 0.298337229409},
      4.83975450884, {0.209561751704, 0.0456445840394, 0.0681115065849}},
-    {"log-normal", ERROR_LOG_NORMAL, 0.3, 1.6, 0, false, false, {2.06788974801, -0.27141765363, 0.298337229409},
+    {"log-normal", ERROR_LOG_NORMAL, 0.3, 1.6, 0, false, false, false, {2.06788974801, -0.27141765363, 0.298337229409},
      13.8913545088, {0.209561751704, 0.0456445840394, 0.0681115065849}},
-    {"student", ERROR_STUDENT, -INFINITY, INFINITY, 0, false, true, {2.13496678819, -0.26694123627, 0.405706817069},
+    {"student", ERROR_STUDENT, -INFINITY, INFINITY, 0, false, true, false, {2.13496678819, -0.26694123627, 0.405706817069},
      23.45275104, {0.177201305537, 0.0264029661816, 0.0849961304503}},
-    {"huber, known", ERROR_HUBER, -INFINITY, INFINITY, 0.5, false, true,
+    {"huber, known", ERROR_HUBER, -INFINITY, INFINITY, 0.5, false, true, false,
      {2.17002888169, -0.275844970471}, 18.8463266652, {0.208529310249, 0.0316257887286}},
-    {"student, known", ERROR_STUDENT, -INFINITY, INFINITY, 0.5, false, true,
+    {"student, known", ERROR_STUDENT, -INFINITY, INFINITY, 0.5, false, true, false,
      {2.14364790134, -0.269349699768}, 17.0180314732, {0.208904521255, 0.0310022411785}},
-    {"growing", ERROR_NORMAL, -INFINITY, INFINITY, 0, true, false,
+    {"growing", ERROR_NORMAL, -INFINITY, INFINITY, 0, true, false, false,
      {2.09191738463, -0.265328962992, 0.28881985241, 0.00912176222541}, 8.14907340869,
      {0.131528622455, 0.0217424544029, 0.102924391766, 0.0173879863815}},
-    {"growing, left", ERROR_NORMAL, 0.3, INFINITY, 0, true, false,
+    {"cells", ERROR_NORMAL, 0.3, INFINITY, 0, false, false, true, {1.9334919359, -0.233330018662, 0.333057069168},
+     12.8173635893, {0.154750777363, 0.0267931996326, 0.0676406492671}},
+    {"log-normal cells", ERROR_LOG_NORMAL, 0.3, INFINITY, 0, false, false, true,
+     {1.9334919359, -0.233330018662, 0.333057069168}, 20.8084635893, {0.154750777363, 0.0267931996326, 0.0676406492671}},
+    {"cells, known", ERROR_NORMAL, -INFINITY, INFINITY, 0.3, false, false, true, {1.98476280368, -0.249924264409},
+     15.0032872639, {0.133624138499, 0.0196019810476}},
+    {"growing, cells", ERROR_NORMAL, -INFINITY, INFINITY, 0, true, false, true,
+     {2.03039667595, -0.257814651923, 0.133232265707, 0.0391833943948}, 13.3434260205,
+     {0.114788572885, 0.0240592490883, 0.1435405074, 0.0305515808691}},
+    {"growing, left", ERROR_NORMAL, 0.3, INFINITY, 0, true, false, false,
      {2.22135603093, -0.312100163974, 0.21551249717, 0.0280081502765}, 4.42207574847,
      {0.139938355955, 0.0463912989062, 0.131353537571, 0.0407863341804}},
 };
@@ -97,12 +108,20 @@ static void make(struct information_case *self, const struct reference *referenc
         double y = value[i] + (reference->shifted && i == 4 ? 3 : reference->shifted && i == 16 ? -2.5 : 0);
         self->censored[i] = (int8_t)(y < reference->low ? 1 : y > reference->high ? -1 : 0);
         y = fmax(reference->low, fmin(reference->high, y));
+        self->limit[i] = NAN;
+        if (reference->in_cells && i % 2 == 0) { /* the value is the upper end or the lower one, in turn */
+            double low = 0.8 * floor(value[i] / 0.8), high = low + 0.8;
+            self->censored[i] = i % 4 ? -1 : 1;
+            y = i % 4 ? low : high;
+            self->limit[i] = is_exponential ? exp(i % 4 ? high : low) : i % 4 ? high : low;
+        }
         fit->value[i] = is_exponential ? exp(y) : y;
         fit->time[i] = 0.5 * i;
         fit->sigma[i] = reference->sigma > 0 ? reference->sigma : NAN;
     }
-    bool any = isfinite(reference->low) || isfinite(reference->high);
+    bool any = isfinite(reference->low) || isfinite(reference->high) || reference->in_cells;
     fit->problem.measured.censored = any ? self->censored : NULL;
+    fit->problem.measured.limit = reference->in_cells ? self->limit : NULL;
     fit->loss[0] = fit_loss_of(reference->error, NULL);
     fit->options.f_tolerance = 1e-15;
     fit->options.g_tolerance = 1e-11;

@@ -37,14 +37,88 @@ static void test_censored_table(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct censored_terms terms = fit_loss_censored(table[i][0]);
+        struct censored_terms terms = fit_loss_censored(table[i][0], INFINITY);
         /* exp(-z^2/2) at z = 30 has a condition of 450, the sum z + h at z = -4 one of 19: some 100 roundings each */
         assert_true(is_near(terms.loss, table[i][1], 1e-13));
         assert_true(is_near(terms.hazard, table[i][2], 1e-13));
         assert_true(is_near(terms.curvature, table[i][3], 1e-13));
     }
-    struct censored_terms sure = fit_loss_censored(1e5);
+    struct censored_terms sure = fit_loss_censored(1e5, INFINITY);
     assert_true(sure.loss == 0 && sure.hazard == 0 && sure.curvature == 0);
+}
+
+/* mpmath, 400 digits, of z and a width: -log P = -log(Phi(z) - Phi(z - width)) and its derivatives, named as in the struct. */
+static void test_interval_table(void **state)
+{
+    static const double table[][9] = {
+        {-1000000.0, 1e-06, 500000000015.19312, 1000000.000000418, 0.99999999999992067,
+         -1000000.0, -0.58197670686910938, -3.386968873383611e-7, 0.9206735942079046},
+        {-1000000.0, 1e-09, 500000000021.6427, 1000000.0000000005, 1.0,
+         -1000000.0, -0.99950008333333194, -4.9983333333888892e-10, 0.99999991666667083},
+        {-300.0, 0.01, 45006.673796933557, 300.00280935406712, 0.99999440306117126,
+         -300.0, -0.15718029045456257, -0.0011302278162858223, 0.49626223310011382},
+        {-40.0, 0.02, 805.20448948859808, 40.008680369905277, 0.99996770775038975,
+         -40.0, -0.65267756271763303, -0.0073880685810892338, 0.94839112207422329},
+        {-12.0, 1e-12, 100.54995964913922, 12.0000000000005, 1.0, -12.0, -0.999999999994, -4.9999999999799999e-13, 1.0},
+        {-12.0, 0.1, 75.763424322442962, 12.040196366082874, 0.99922407584300071,
+         -12.0, -0.51525193500224062, -0.030813938095964645, 0.88893939787626438},
+        {-4.0, 0.5, 10.473583157636277, 4.1680795895783142, 0.98323135698692035,
+         -4.0, -0.28266225024084916, -0.093821370110659919, 0.71588801075313104},
+        {-4.0, 30.0, 10.360101486527291, 4.2256071444894711, 0.95332716160257737,
+         -4.0, -3.5905062580738075e-246, -1.0690514387805862e-244, 3.6623163832352836e-243},
+        {-0.5, 2.5, 1.1802965106326771, 1.1316649249513497, 0.75090096568492433,
+         -0.5, -0.036067925795455209, -0.067386970847900957, 0.27181033873710053},
+        {0.5, 1.0, 0.95991633369562232, 0.0, 0.9194108453991883,
+         0.5, -0.9194108453991883, -0.45970542269959415, 1.3050217253372443},
+        {0.5, 1e-08, 19.464619274657038, -0.499999995, 0.99999999999999999,
+         0.49999999, -0.99999999750000002, 4.9999999916666668e-9, 1.0},
+        {1.25, 2.0, 0.40388205087032923, -0.17745138198386969, 0.71165803998811177,
+         -0.75, -0.54708051053222427, 0.58677044551489617, 1.6669983613347598},
+        {1.5, 2.5, 0.25548914412237306, -0.14518744715252617, 0.58431499384261063,
+         -1.0, -0.41804815187941688, 0.56637688386092124, 1.7424448268376093},
+        {2.0, 40.0, 0.023012909328963488, 0.055247862678989959, 0.11354805168857645,
+         2.0, -4.4910563321740369e-313, -1.7041201935908984e-311, 6.8264056249045361e-310},
+        {6.0, 12.5, 1.0267476514033947e-9, 5.8089271943113026e-9, 3.8190508971491217e-8,
+         6.0, -3.3369457718797661e-9, -2.1690147497834405e-8, 2.7112684397636621e-7},
+        {7.0, 3.0, 10.360101526936586, -4.2256070268200867, 0.95332750310053271,
+         4.0, -8.6526958673969615e-7, 2.4005978613569005e-6, 1.8170662070225077e-5},
+        {40.25, 0.25, 804.60848574485686, -40.024957920957957, 0.99938006127680923,
+         40.0, -0.00044032513996974402, 9.9091684953269607e-5, 0.0044309656071744386},
+        {300.0, 0.0625, 44987.874476900463, -299.9408339533558, 0.99998888502725228,
+         299.9375, -1.3512705472714545e-7, 7.9949336228796734e-9, 2.5336322943932981e-6},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const double *expected = &table[i][2];
+        struct censored_terms terms = fit_loss_censored(table[i][0], table[i][1]);
+        const double found[] = {terms.loss, terms.hazard, terms.curvature, terms.about, terms.spread, terms.mixed,
+                                terms.spread_curvature};
+        for (int k = 0; k < 7; k++) {
+            /* The last three are differences of numbers up to 1, or of lengths up to the interval's: relative to these. */
+            double size = k == 1 ? fmax(fabs(expected[k]), 0.1) : k < 4 ? fabs(expected[k]) : k == 5 ? fmin(table[i][1], 1) : 1;
+            if (!(fabs(found[k] - expected[k]) <= 1e-13 * size))
+                fail_msg("z = %g, width %g, %d: %.17g, not %.17g", table[i][0], table[i][1], k, found[k], expected[k]);
+        }
+    }
+}
+
+/* A narrow interval is a density times its width, a wide one a limit, and neither overflows. */
+static void test_interval_limits(void **state)
+{
+    (void)state;
+    for (double z = -20.3; z < 20; z += 0.7) {
+        struct censored_terms narrow = fit_loss_censored(z, 1e-9), wide = fit_loss_censored(z, 1e3),
+                              limit = fit_loss_censored(z, INFINITY);
+        /* the middle is half a width away: z^2/2 changes by z width/2 */
+        assert_true(fabs(narrow.loss - (0.5 * z * z + 0.5 * log(2 * acos(-1)) + log(1e9))) < 1.1e-8);
+        assert_true(fabs(narrow.hazard + z) < 1e-9 && fabs(narrow.curvature - 1) < 1e-9);
+        assert_true(is_near(wide.loss, limit.loss, 1e-13) && is_near(wide.hazard, limit.hazard, 1e-13));
+        assert_true(is_near(wide.curvature, limit.curvature, 1e-12) && fabs(wide.spread) + fabs(wide.mixed) < 1e-15);
+    }
+    for (int k = 0; k < 2; k++) {
+        struct censored_terms far = fit_loss_censored(k ? 1e150 : -1e150, 1);
+        assert_true(isfinite(far.loss) && isfinite(far.hazard) && isfinite(far.curvature) && isfinite(far.spread_curvature));
+    }
 }
 
 /* Of every distribution, and of two more tuning constants. */
@@ -187,7 +261,8 @@ static void test_priors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_censored_table), cmocka_unit_test(test_slopes), cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_censored_table), cmocka_unit_test(test_interval_table),
+        cmocka_unit_test(test_interval_limits), cmocka_unit_test(test_slopes), cmocka_unit_test(test_constants),
         cmocka_unit_test(test_table), cmocka_unit_test(test_quantiles), cmocka_unit_test(test_priors),
         cmocka_unit_test(test_curvatures),
     };

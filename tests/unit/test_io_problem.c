@@ -34,8 +34,8 @@ static void check_base_values(const struct problem_block *block)
     assert_int_equal(block->n, 3);
     check_ids(block);
     for (int d = 0; d < 3; d++) {
-        assert_true(block->t0[d] == t0[d]);
-        assert_true(block->covariate[d] == dose[d]);
+        assert_true(block->experiment[d].t0 == t0[d]);
+        assert_true(block->experiment[d].covariate[0] == dose[d]);
         assert_true(block->start[2 * d] == 0.5 && block->start[2 * d + 1] == -2);
         assert_true(block->lower[2 * d] == 0.25 && block->lower[2 * d + 1] == -INFINITY);
         assert_true(block->upper[2 * d] == 8 && block->upper[2 * d + 1] == INFINITY);

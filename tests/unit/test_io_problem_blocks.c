@@ -38,7 +38,8 @@ static void id_of(uint64_t d, char id[400])
 static const struct problem_header header = {
     .model.plugin = "models/test.so",
     .parameters = {.n = 2, .name = model_parameters, .lower = (const double[]){-1, 1}, .upper = (const double[]){1e9, 1e9},
-                   .start_per_dataset = true, .scale = model_scales, .fixed = (const uint8_t[]){0, 1}},
+                   .scale = model_scales, .fixed = (const uint8_t[]){0, 1}},
+    .by_dataset = PARAMETER_BIT(start),
     .n_covariate = 1, .covariate_name = model_covariates,
     .n_observable = 2, .observable_name = model_observables, .has_t0 = true};
 
@@ -57,8 +58,10 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
         observable[i] = (uint32_t)((d + i) % 2);
         censored[i] = (int8_t)((int)((d + i) % 3) - 1);
     }
-    struct problem_dataset dataset = {.id = id, .t0 = -(double)d, .covariate = (const double[]){number(d, 0, 4)},
-                                      .start = (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, .n_row = rows_of(d),
+    struct problem_dataset dataset = {.id = id,
+                                      .experiment = {.t0 = -(double)d, .covariate = (const double[]){number(d, 0, 4)}},
+                                      .parameters.start = (const double[]){number(d, 0, 5), number(d, 0, 6) + 1},
+                                      .n_row = rows_of(d),
                                       .measured = {time, value, sigma, observable, censored, NULL, NULL}};
     if (problem_writer_add(writer, &dataset, &error))
         fail_msg("%s", error.message);
@@ -84,7 +87,7 @@ static void check_dataset(const struct problem_block *block, size_t k, uint64_t 
     char id[400];
     id_of(d, id);
     assert_string_equal(block->id[k], id);
-    assert_true(block->t0[k] == -(double)d && block->covariate[k] == number(d, 0, 4));
+    assert_true(block->experiment[k].t0 == -(double)d && block->experiment[k].covariate[0] == number(d, 0, 4));
     assert_true(block->start[2 * k] == number(d, 0, 5) && block->start[2 * k + 1] == number(d, 0, 6) + 1);
     assert_true(block->lower[2 * k] == -1 && block->upper[2 * k + 1] == 1e9 && block->fixed[2 * k + 1] == 1);
     assert_int_equal(block->row[k + 1] - block->row[k], rows_of(d));

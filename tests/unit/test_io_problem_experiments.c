@@ -20,7 +20,7 @@ static struct problem_expectation expected(void)
     more.state_name = states;
     more.n_input = 2;
     more.input_name = inputs;
-    more.parameter_start = NULL;
+    more.parameter.start = NULL;
     return more;
 }
 
@@ -37,18 +37,17 @@ static enum status open_valid(struct problem **problem, const char *name, unsign
 static void list_experiment(FILE *out, const struct problem_block *block, size_t e)
 {
     const struct measurements *m = &block->measured;
-    fprintf(out, "E %s %.17g %.17g\n", block->experiment_id[e], block->t0[e], block->covariate[e]);
+    const struct experiment *is = &block->experiment[e];
+    fprintf(out, "E %s %.17g %.17g\n", is->id, is->t0, is->covariate[0]);
     for (size_t i = block->row[e]; i < block->row[e + 1]; i++)
         fprintf(out, "m %.17g %.17g %u %d\n", m->time[i], m->value[i], m->observable[i], m->side[i]);
-    for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++)
-        fprintf(out, "d %.17g %.17g %.17g %.17g %.17g %u %u %u\n", block->dose[i].time, block->dose[i].amount,
-                block->dose[i].duration, block->dose[i].rate, block->dose[i].interval, block->dose[i].count,
-                block->dose[i].target, block->dose[i].steady);
+    for (const struct dose *dose = is->dose; dose < is->dose + is->n_dose; dose++)
+        fprintf(out, "d %.17g %.17g %.17g %.17g %.17g %u %u %u\n", dose->time, dose->amount, dose->duration, dose->rate,
+                dose->interval, dose->count, dose->target, dose->steady);
     for (size_t i = 0; i < 2; i++)
-        for (size_t k = 0; k < block->input[2 * e + i].n; k++)
-            fprintf(out, "k %zu %.17g %.17g\n", i, block->input[2 * e + i].time[k], block->input[2 * e + i].value[k]);
-    for (size_t i = block->first_substitute[e]; i < block->first_substitute[e + 1]; i++) {
-        const struct substitute *by = &block->substitute[i];
+        for (size_t k = 0; k < is->input[i].n; k++)
+            fprintf(out, "k %zu %.17g %.17g\n", i, is->input[i].time[k], is->input[i].value[k]);
+    for (const struct substitute *by = is->substitute; by < is->substitute + is->n_substitute; by++) {
         bool is_number = by->by == EXPERIMENT_NUMBER;
         fprintf(out, "s %u %d %.17g\n", by->parameter, is_number ? -1 : (int)by->by, is_number ? by->value : 0.0);
     }

@@ -323,7 +323,7 @@ static void disorder(struct ode_case *c, int kind)
 {
     struct evaluation before = c->evaluation, *e = &c->evaluation;
     double covariate[1] = {kind == 1 ? BLOW : kind == 2 ? NO_STATE_DERIVATIVE : DRIVEN};
-    c->task.covariate = covariate;
+    c->task.experiment.covariate = covariate;
     struct objective o;
     ask(c, &o);
     if (kind == 0)
@@ -351,7 +351,7 @@ static void disorder(struct ode_case *c, int kind)
         engine_evaluate(c->engine, e);
     }
     *e = before;
-    c->task.covariate = driven;
+    c->task.experiment.covariate = driven;
 }
 
 static void test_same_bits_after_anything(void **state)

@@ -113,7 +113,7 @@ static void disorder(struct ode_case *c, int kind)
     struct evaluation *e = &c->evaluation;
     double covariate[1] = {0};
     const double *p = e->p;
-    c->task.covariate = covariate;
+    c->task.experiment.covariate = covariate;
     switch (kind) {
     case 0:
         e->p = other_p;
@@ -135,7 +135,7 @@ static void disorder(struct ode_case *c, int kind)
         covariate[0] = kind - 4; /* 1 to 9 */
     }
     engine_evaluate(c->engine, e);
-    c->task.covariate = normal;
+    c->task.experiment.covariate = normal;
     c->sens[0] = 0;
     e->n_sens = 3;
     e->p = p;

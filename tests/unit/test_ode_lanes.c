@@ -58,8 +58,8 @@ static void request_init(struct request *r, const struct stiffit_model *abi, con
         r->row_time[i] = (uint32_t)(i / abi->n_observable);
         r->row_observable[i] = (uint32_t)(i % abi->n_observable);
     }
-    r->task = (struct ode_task){.covariate = covariate, .n_time = n_time, .time = time, .n_row = n_row, .row_time = r->row_time,
-                                .row_observable = r->row_observable};
+    r->task = (struct ode_task){.experiment.covariate = covariate, .n_time = n_time, .time = time, .n_row = n_row,
+                                .row_time = r->row_time, .row_observable = r->row_observable};
     r->evaluation = (struct evaluation){.task = &r->task, .p = r->p, .n_sens = abi->n_parameter, .sens = r->sens,
                                         .max_steps = 100000, .deadline_ns = INT64_MAX, .prediction = r->prediction,
                                         .d_prediction = r->d_prediction};
@@ -537,7 +537,8 @@ static void test_choice(void **state)
     (void)state;
     struct stiffit_model abi = zoo;
     const struct dose dose = {.steady = DOSE_ADDS};
-    const struct ode_task plain = {.n_time = 0}, periodic = {.n_dose = 1, .dose = &dose}, phases = {.n_phase = 1};
+    const struct ode_task plain = {.n_time = 0}, phases = {.n_phase = 1};
+    const struct ode_task periodic = {.experiment = {.n_dose = 1, .dose = &dose}};
     const struct evaluation_adjoint adjoint = {.gradient = NULL};
     const struct { struct evaluation evaluation; enum engine_kind kind; } cases[] = {
         {{.engine = ENGINE_LANES, .task = &plain}, ENGINE_LANES},

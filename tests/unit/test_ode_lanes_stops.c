@@ -74,8 +74,9 @@ static void request_init(struct request *r, int i)
     for (uint32_t k = 0; k < 5; k++)
         r->sens[k] = k;
     size_t n_time = i % 5 == 1 ? N_TIME : N_TIME - 1; /* to the steady state, or not */
-    r->task = (struct ode_task){.n_dose = (size_t)(i % 4 == 3 ? 2 : i % 4 ? 1 : 0), .dose = r->dose,
-                                .input = i % 3 ? varying : constant, .n_time = n_time, .time = times, .n_row = 2 * n_time,
+    r->task = (struct ode_task){.experiment = {.n_dose = (size_t)(i % 4 == 3 ? 2 : i % 4 ? 1 : 0), .dose = r->dose,
+                                               .input = i % 3 ? varying : constant},
+                                .n_time = n_time, .time = times, .n_row = 2 * n_time,
                                 .row_time = r->row_time, .row_observable = r->row_observable};
     r->evaluation = (struct evaluation){.engine = ENGINE_LANES, .task = &r->task, .p = r->p, .n_sens = i % 6 == 4 ? 2 : 5,
                                         .sens = r->sens, .max_steps = 100000, .deadline_ns = INT64_MAX,

@@ -121,7 +121,7 @@ static void request_init(struct request *r, double sigma)
         r->row_time[i] = i;
         r->sigma[i] = sigma;
     }
-    r->task = (struct ode_task){.covariate = r->covariate, .n_time = N, .time = r->time, .n_row = N,
+    r->task = (struct ode_task){.experiment.covariate = r->covariate, .n_time = N, .time = r->time, .n_row = N,
                                 .row_time = r->row_time, .row_observable = r->row_observable,
                                 .row_sigma = r->sigma};
     r->evaluation = (struct evaluation){.engine = ENGINE_LANES, .task = &r->task, .p = r->p, .n_sens = 1,
@@ -144,7 +144,7 @@ static void assert_same_as_anew(const struct request *r)
 {
     struct side anew;
     struct request again = *r;
-    again.task.covariate = again.covariate;
+    again.task.experiment.covariate = again.covariate;
     again.task.time = again.time;
     again.task.row_time = again.row_time;
     again.task.row_observable = again.row_observable;
@@ -222,7 +222,7 @@ static void other_requests_are_carried_out(void **state)
         case 0: other.p[0] = nextafter(1, 2); break;
         case 1: other.covariate[0] = 3; break;
         case 2: other.time[2] = 21; break;
-        case 3: other.task.t0 = -1; break;
+        case 3: other.task.experiment.t0 = -1; break;
         case 4: other.evaluation.tighter = 10; break;
         case 5: other.evaluation.max_steps = 9999; break;
         default: other.task.n_row = other.task.n_time = N - 1;

@@ -206,7 +206,7 @@ static void test_saturable(void **state)
         s.dose = &steady;
         begin(&a, &simulated, &tight);
         begin(&b, &s, &tight);
-        b.task.t0 = t0;
+        b.task.experiment.t0 = t0;
         ode_case_run(&a);
         ode_case_run(&b);
         for (size_t i = 0; i < a.n_row; i++) {

@@ -22,12 +22,12 @@ static void test_fit(void **state)
     static const size_t number[] = {1, 4, 5, 0, 2}; /* equal times in the file's order, the missing value left out */
     static const uint32_t row_time[] = {0, 0, 1, 2, 2};
     struct arena arena = {0};
-    struct ode_task task = {.t0 = -1};
+    struct ode_task task = {.experiment.t0 = -1};
     struct ode_rows rows;
     const struct measurements given = {.time = time, .value = value, .sigma = sigma, .observable = observable,
                                        .censored = censored};
     assert_true(ode_task_sort(&task, &rows, &given, ROWS, kinds, &arena));
-    assert_true(task.t0 == -1);
+    assert_true(task.experiment.t0 == -1);
     assert_int_equal(task.n_row, 5);
     assert_int_equal(task.n_time, 3);
     assert_true(task.time[0] == 1 && task.time[1] == 3 && task.time[2] == 5);
@@ -49,7 +49,7 @@ static void test_prediction(void **state)
 {
     (void)state;
     struct arena arena = {0};
-    struct ode_task task = {.t0 = 0};
+    struct ode_task task = {.experiment.t0 = 0};
     struct ode_rows rows;
     const struct measurements given = {.time = time, .observable = observable};
     assert_true(ode_task_sort(&task, &rows, &given, ROWS, NULL, &arena));

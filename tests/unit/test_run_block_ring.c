@@ -36,7 +36,8 @@ static void write_problem(void)
     const struct problem_header header = {
         .model.plugin = "models/test.so",
         .parameters = {.n = 2, .name = model_parameters, .lower = (const double[]){-1, 1},
-                       .upper = (const double[]){1e9, 1e9}, .start_per_dataset = true, .scale = model_scales},
+                       .upper = (const double[]){1e9, 1e9}, .scale = model_scales},
+    .by_dataset = PARAMETER_BIT(start),
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables};
     struct problem_writer *writer;
     struct error error;
@@ -44,7 +45,8 @@ static void write_problem(void)
     for (uint32_t d = 0; d < N_DATASET; d++) {
         char id[20];
         snprintf(id, sizeof id, "%u", d);
-        struct problem_dataset dataset = {.id = id, .covariate = (const double[]){d}, .start = (const double[]){d, 2},
+        struct problem_dataset dataset = {.id = id, .experiment.covariate = (const double[]){d},
+                                          .parameters.start = (const double[]){d, 2},
                                           .n_row = 1, .measured = {.time = (double[]){1}, .value = (double[]){d}}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }

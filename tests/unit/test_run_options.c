@@ -62,7 +62,7 @@ static void the_description_follows_the_table(void **state)
         all.error[k] = true;
         n_tuned += error_tuning[k].option != NULL;
     }
-    run_options_init(&options);
+    options = run_options_default;
     options.recipe.fit.max_evaluations = 1000; /* 0.1.0's default */
     recipe_print(&options.recipe, &all, before);
     recipe_print(&options.recipe, &none, bare);
@@ -78,7 +78,7 @@ static void the_description_follows_the_table(void **state)
         struct recipe back;
         struct recipe_uses counted;
         snprintf(word, sizeof word, option->kind == OPTION_FLAG ? "--%s" : "--%s=%s", option->name, other_value(option));
-        run_options_init(&options);
+        options = run_options_default;
         options.recipe.fit.max_evaluations = 1000;
         assert_int_equal(option_parse(table, &options, &words, 1, 1, argument, &error), STATUS_OK);
         assert_in_range(option->effect, RUN_SHOWN, RUN_REFITS);
@@ -105,13 +105,13 @@ static void defaults_are_what_help_says(void **state)
     struct run_options untouched;
     struct option_table table = run_options_table();
     size_t n = 0;
-    run_options_init(&untouched);
+    untouched = run_options_default;
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
         double number;
         bool is_value = option->kind == OPTION_CHOICE ||
                         (option->default_text && option_number(option->default_text, &number));
-        run_options_init(&options);
+        options = run_options_default;
         if (option->kind == OPTION_FLAG || !is_value)
             continue;
         assert_non_null(option->default_text);
@@ -133,7 +133,7 @@ static void a_file_may_set_what_results_depend_on(void **state)
 {
     (void)state;
     struct option_table table = run_options_table();
-    run_options_init(&options);
+    options = run_options_default;
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
         bool may = option->effect >= RUN_FITS || !strcmp(option->name, "seed") || !strcmp(option->name, "accept-failed") ||

@@ -21,7 +21,8 @@ static void rows_in_any_order(void **state)
     const double p[] = {0.7, 2.5};
     double time[] = {3, 0.5, 3, -1, 2, 0};
     uint32_t observable[6] = {0};
-    const struct predictor_rows rows = {.t0 = -1, .p = p, .n = 6, .measured = {.time = time, .observable = observable}};
+    const struct predictor_rows rows = {.experiment.t0 = -1, .p = p, .n = 6,
+                                        .measured = {.time = time, .observable = observable}};
     const struct ode_options options = {.rtol = 1e-9};
     struct predictor predictor;
     struct error error;

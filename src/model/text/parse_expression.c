@@ -17,18 +17,6 @@ enum pending_kind {
     PENDING_ELSE
 };
 
-enum precedence {
-    LOOSEST,
-    OR_PRECEDENCE,
-    AND_PRECEDENCE,
-    NOT_PRECEDENCE,
-    COMPARISON,
-    SUM,
-    PRODUCT,
-    SIGN,
-    POWER
-};
-
 /* One expression being read. */
 struct expression {
     struct parser *parser;
@@ -39,6 +27,10 @@ struct expression {
 };
 
 static struct source *source_of(struct expression *e) { return &e->parser->reading->source; }
+static const struct dialect *dialect_of(const struct expression *e)
+{
+    return e->parser->lexer.dialect;
+}
 
 /* Gives the expression up. */
 static void fail(struct expression *e) { e->failed = e->ended = true; }
@@ -119,25 +111,25 @@ static void emit_symbol(struct expression *e, enum instruction_kind kind, uint32
     }
 }
 
-struct infix { uint8_t op, precedence; bool swapped; };
+struct infix { uint8_t op, bind; bool swapped; }; /* bind: enum binding */
 
 static void push_operator(struct expression *e, struct infix infix, uint32_t offset)
 {
     struct pending *pending = push(e, PENDING_OPERATOR, offset);
     if (pending) {
         pending->op = infix.op;
-        pending->precedence = infix.precedence;
+        pending->bind = infix.bind;
         pending->swapped = infix.swapped;
     }
 }
 
-/* Completes operators that bind at least as tightly as `precedence`; with LOOSEST also ifs at
+/* Completes operators that bind at least as tightly as `bind`; with BIND_ANY also ifs at
  * the end of their else. */
-static void reduce(struct expression *e, enum precedence precedence)
+static void reduce(struct expression *e, enum binding bind)
 {
     for (struct pending *pending; (pending = top_of(e)) && !e->failed; pop(e)) {
-        bool is_choice = pending->kind == PENDING_ELSE && precedence == LOOSEST;
-        if (!is_choice && (pending->kind != PENDING_OPERATOR || pending->precedence < precedence))
+        bool is_choice = pending->kind == PENDING_ELSE && bind == BIND_ANY;
+        if (!is_choice && (pending->kind != PENDING_OPERATOR || pending->bind < bind))
             return;
         struct instruction *code = emit(e, CODE_OPERATION, pending->offset);
         if (code) {
@@ -191,29 +183,30 @@ static void read_plain_name(struct expression *e, const struct token *token)
 
 static void read_constant_or_time(struct expression *e, const struct token *token)
 {
-    bool is_pi = token->reserved->word == WORD_PI;
-    struct instruction *code = emit(e, is_pi ? CODE_NUMBER : CODE_TIME, token->offset);
-    if (code && is_pi)
-        code->value = 3.14159265358979323846;
+    bool is_number = token->reserved->word == WORD_NUMBER;
+    struct instruction *code = emit(e, is_number ? CODE_NUMBER : CODE_TIME, token->offset);
+    if (code && is_number)
+        code->value = token->reserved->value;
     e->want_operand = false;
 }
 
 static void read_not(struct expression *e, const struct token *token)
 {
     const struct pending *before = top_of(e);
-    if (before && before->kind == PENDING_OPERATOR && before->precedence > NOT_PRECEDENCE)
+    enum binding bind = dialect_of(e)->not;
+    if (before && before->kind == PENDING_OPERATOR && before->bind > bind && bind < BIND_SIGN)
         refuse(e, token->span,
                "`not` binds less tightly than the operator before it: put `not` and its operand in "
                "parentheses, `(not ...)`");
     else
-        push_operator(e, (struct infix){GRAPH_NOT, NOT_PRECEDENCE, false}, token->offset);
+        push_operator(e, (struct infix){GRAPH_NOT, (uint8_t)bind, false}, token->offset);
 }
 
 /* Whether a reserved word may begin a value. */
 static bool begins_value(const struct reserved *word, bool is_call)
 {
     enum word it = word->word;
-    return it == WORD_IF || it == WORD_NOT || it == WORD_PI || it == WORD_TIME ||
+    return it == WORD_IF || it == WORD_NOT || it == WORD_NUMBER || it == WORD_TIME ||
            it == WORD_TIME_STATEMENT || (token_is_function(word) && is_call);
 }
 
@@ -222,6 +215,8 @@ static void read_name(struct expression *e, const struct token *token)
     struct parser *parser = e->parser;
     const struct reserved *word = token->reserved;
     bool is_call = parser_peek(parser, 1)->kind == TOKEN_OPEN;
+    if (!is_call && !dialect_of(e)->has_statements && token_is_function(word))
+        word = NULL;
     if (word && !begins_value(word, is_call)) {
         parser->position = AT_VALUE;
         expect(e, "a value");
@@ -272,7 +267,7 @@ static void read_operand(struct expression *e)
     case TOKEN_MINUS: case TOKEN_PLUS:
         parser_take(parser);
         if (token.kind == TOKEN_MINUS)
-            push_operator(e, (struct infix){GRAPH_NEGATE, SIGN, false}, token.offset);
+            push_operator(e, (struct infix){GRAPH_NEGATE, BIND_SIGN, false}, token.offset);
         return;
     default:
         parser->position = AT_VALUE;
@@ -280,27 +275,33 @@ static void read_operand(struct expression *e)
     }
 }
 
-/* The token's operator; precedence LOOSEST: none. */
-static struct infix infix_of(const struct token *token)
+/* The token's operator; bind BIND_ANY: none. */
+static struct infix infix_of(const struct dialect *dialect, const struct token *token)
 {
-    static const struct infix infixes[] = {[TOKEN_PLUS] = {GRAPH_ADD, SUM, false},
-                                           [TOKEN_MINUS] = {GRAPH_SUBTRACT, SUM, false},
-                                           [TOKEN_STAR] = {GRAPH_MULTIPLY, PRODUCT, false},
-                                           [TOKEN_SLASH] = {GRAPH_DIVIDE, PRODUCT, false},
-                                           [TOKEN_POWER] = {GRAPH_POWER, POWER, false},
-                                           [TOKEN_LESS] = {GRAPH_LESS, COMPARISON, false},
-                                           [TOKEN_LESS_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON,
+    static const struct infix infixes[] = {[TOKEN_PLUS] = {GRAPH_ADD, BIND_SUM, false},
+                                           [TOKEN_MINUS] = {GRAPH_SUBTRACT, BIND_SUM, false},
+                                           [TOKEN_STAR] = {GRAPH_MULTIPLY, BIND_PRODUCT, false},
+                                           [TOKEN_SLASH] = {GRAPH_DIVIDE, BIND_PRODUCT, false},
+                                           [TOKEN_POWER] = {GRAPH_POWER, BIND_POWER, false},
+                                           [TOKEN_LESS] = {GRAPH_LESS, BIND_COMPARISON, false},
+                                           [TOKEN_LESS_EQUAL] = {GRAPH_LESS_EQUAL, BIND_COMPARISON,
                                                                  false},
-                                           [TOKEN_GREATER] = {GRAPH_LESS, COMPARISON, true},
-                                           [TOKEN_GREATER_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON,
-                                                                    true},
-                                           [TOKEN_EQUAL_EQUAL] = {GRAPH_EQUAL, COMPARISON, false},
-                                           [TOKEN_NOT_EQUAL] = {GRAPH_NOT_EQUAL, COMPARISON, false},
-                                           [TOKEN_AND] = {GRAPH_AND, AND_PRECEDENCE, false},
-                                           [TOKEN_OR] = {GRAPH_OR, OR_PRECEDENCE, false},
-                                           [TOKEN_BAD] = {0, LOOSEST, false}};
+                                           [TOKEN_GREATER] = {GRAPH_LESS, BIND_COMPARISON, true},
+                                           [TOKEN_GREATER_EQUAL] = {GRAPH_LESS_EQUAL,
+                                                                    BIND_COMPARISON, true},
+                                           [TOKEN_EQUAL_EQUAL] = {GRAPH_EQUAL, BIND_COMPARISON,
+                                                                  false},
+                                           [TOKEN_NOT_EQUAL] = {GRAPH_NOT_EQUAL, BIND_COMPARISON,
+                                                                false},
+                                           [TOKEN_AND] = {GRAPH_AND, BIND_AND, false},
+                                           [TOKEN_OR] = {GRAPH_OR, BIND_OR, false},
+                                           [TOKEN_BAD] = {0, BIND_ANY, false}};
     enum word word = token->reserved ? token->reserved->word : WORD_NONE;
-    return infixes[word == WORD_AND ? TOKEN_AND : word == WORD_OR ? TOKEN_OR : token->kind];
+    struct infix infix =
+        infixes[word == WORD_AND ? TOKEN_AND : word == WORD_OR ? TOKEN_OR : token->kind];
+    if (infix.op == GRAPH_OR)
+        infix.bind = (uint8_t)dialect->or;
+    return infix;
 }
 
 static void read_infix(struct expression *e, struct infix infix)
@@ -308,11 +309,11 @@ static void read_infix(struct expression *e, struct infix infix)
     struct token token = parser_take(e->parser);
     /* A power does not complete a power to its left: powers group to the right. It binds
      * tightest. */
-    reduce(e, infix.precedence == POWER ? POWER + 1
-                                        : infix.precedence + (infix.precedence == COMPARISON));
+    bool is_refused = infix.bind == BIND_COMPARISON && !dialect_of(e)->has_chains;
+    reduce(e, infix.bind + (infix.bind == BIND_POWER || is_refused));
     const struct pending *before = top_of(e);
-    if (infix.precedence == COMPARISON && before && before->kind == PENDING_OPERATOR &&
-        before->precedence == COMPARISON) {
+    if (is_refused && before && before->kind == PENDING_OPERATOR &&
+        before->bind == BIND_COMPARISON) {
         refuse(e, token.span,
                "comparisons cannot be chained: write `a < b and b < c` for `a < b < c`");
         return;
@@ -325,7 +326,7 @@ static void read_infix(struct expression *e, struct infix infix)
 static void read_branch(struct expression *e, enum pending_kind from, enum pending_kind to)
 {
     struct parser *parser = e->parser;
-    reduce(e, LOOSEST);
+    reduce(e, BIND_ANY);
     struct pending *pending = top_of(e);
     if (e->failed)
         return;
@@ -348,40 +349,75 @@ static void read_branch(struct expression *e, enum pending_kind from, enum pendi
     e->want_operand = true;
 }
 
+/* Whether a function of the language has so many arguments; if not, it is reported. */
+static bool check_arity(struct expression *e, const struct pending *call)
+{
+    uint32_t fewest, most, n = call->n_argument;
+    bool is_piecewise = call->function->word == WORD_PIECEWISE;
+    token_arity(call->function, &fewest, &most);
+    if (n >= fewest && n <= most && !(is_piecewise && n % 2 == 0))
+        return true;
+    struct span at = message_token_at(source_of(e), call->offset);
+    e->wrong = true;
+    if (is_piecewise)
+        message_fault(source_of(e), at,
+                      "`piecewise` takes value, condition, ..., and a value for all other cases at "
+                      "the end: an odd number of arguments, at least 3, and these are %u",
+                      (unsigned)n);
+    else
+        message_fault(source_of(e), at, "`%s` takes %s%u argument%s, not %u", call->function->name,
+                      fewest == most         ? ""
+                      : most == UINT32_MAX ? "at least "
+                                           : "at most ",
+                      (unsigned)(most == UINT32_MAX ? fewest : most), most == 1 ? "" : "s",
+                      (unsigned)n);
+    return false;
+}
+
+static void emit_operation(struct expression *e, enum graph_op op, uint32_t offset)
+{
+    struct instruction *code = emit(e, CODE_OPERATION, offset);
+    if (code)
+        code->op = (uint8_t)op;
+}
+
+/* An argument has ended. */
+static void finish_argument(struct expression *e, struct pending *call)
+{
+    call->n_argument++;
+    if (call->function && call->function->word == WORD_LOGARITHM)
+        emit_operation(e, call->function->op, call->offset);
+}
+
 static void finish_call(struct expression *e, const struct pending *call)
 {
-    struct reading *reading = e->parser->reading;
     if (!call->function) { /* its arguments are counted when all functions are known */
         emit_symbol(e, CODE_CALL, call->offset, call->symbol, call->n_argument);
         return;
     }
-    uint32_t fewest, most;
-    enum word word = call->function->word;
-    token_arity(call->function, &fewest, &most);
-    bool is_piecewise = word == WORD_PIECEWISE,
-         fits = call->n_argument >= fewest && call->n_argument <= most;
-    if (!fits || (is_piecewise && call->n_argument % 2 == 0)) {
-        struct span at = message_token_at(&reading->source, call->offset);
-        e->wrong = true;
-        if (is_piecewise)
-            message_fault(&reading->source, at,
-                          "`piecewise` takes value, condition, ..., and a value for all other "
-                          "cases at the end: an odd number of arguments, at least 3, and these are "
-                          "%u",
-                          (unsigned)call->n_argument);
-        else
-            message_fault(&reading->source, at, "`%s` takes %s%u argument%s, not %u",
-                          call->function->name, fewest == most ? "" : "at least ", (unsigned)fewest,
-                          fewest == 1 ? "" : "s", (unsigned)call->n_argument);
+    if (!check_arity(e, call))
         return; /* and go on reading: more may be wrong */
-    }
-    enum instruction_kind kind = is_piecewise        ? CODE_PIECEWISE
-                                 : word == WORD_FOLD ? CODE_FOLD
-                                                     : CODE_OPERATION;
-    struct instruction *code = emit(e, kind, call->offset);
-    if (code) {
-        code->op = (uint8_t)call->function->op;
-        code->n_argument = call->n_argument;
+    enum word word = call->function->word;
+    struct instruction *code;
+    switch (word) {
+    case WORD_FOLD:
+    case WORD_PIECEWISE:
+        code = emit(e, word == WORD_FOLD ? CODE_FOLD : CODE_PIECEWISE, call->offset);
+        if (code) {
+            code->op = (uint8_t)call->function->op;
+            code->n_argument = call->n_argument;
+        }
+        return;
+    case WORD_LOGARITHM: /* of each argument it is there already */
+        if (call->n_argument == 2)
+            emit_operation(e, GRAPH_DIVIDE, call->offset);
+        return;
+    default:
+        if (word == WORD_OF_INVERSE)
+            emit_operation(e, GRAPH_RECIPROCAL, call->offset);
+        emit_operation(e, call->function->op, call->offset);
+        if (word == WORD_INVERSE)
+            emit_operation(e, GRAPH_RECIPROCAL, call->offset);
     }
 }
 
@@ -406,7 +442,7 @@ static void complain_open(struct expression *e, const struct pending *pending)
  * the expression has ended. */
 static struct pending *complete(struct expression *e)
 {
-    reduce(e, LOOSEST);
+    reduce(e, BIND_ANY);
     struct pending *pending = e->failed ? NULL : top_of(e);
     e->ended = e->ended || !pending;
     return pending;
@@ -424,9 +460,10 @@ static void read_close(struct expression *e)
     }
     parser_take(e->parser);
     pop(e);
-    closed.n_argument++;
-    if (closed.kind == PENDING_CALL)
+    if (closed.kind == PENDING_CALL) {
+        finish_argument(e, &closed);
         finish_call(e, &closed);
+    }
 }
 
 static void read_comma(struct expression *e)
@@ -451,7 +488,7 @@ static void read_comma(struct expression *e)
             complain_open(e, pending);
         return;
     }
-    pending->n_argument++;
+    finish_argument(e, pending);
     parser_take(e->parser);
     e->want_operand = true;
 }
@@ -460,10 +497,10 @@ static void read_comma(struct expression *e)
 static void read_after_operand(struct expression *e)
 {
     struct token token = *parser_peek(e->parser, 0);
-    struct infix infix = infix_of(&token);
+    struct infix infix = infix_of(dialect_of(e), &token);
     e->parser->position = AT_OPERATOR;
     enum word word = token.reserved ? token.reserved->word : WORD_NONE;
-    if (infix.precedence != LOOSEST) {
+    if (infix.bind != BIND_ANY) {
         read_infix(e, infix);
     } else if (token.kind == TOKEN_CLOSE) {
         read_close(e);

@@ -10,7 +10,7 @@ enum { PARSER_AHEAD = 8 }; /* tokens of lookahead */
 
 /* An operator, bracket or call with operands still to come. */
 struct pending {
-    uint8_t kind, op, precedence;
+    uint8_t kind, op, bind;
     bool swapped, after_if;
     uint32_t offset;
     uint32_t symbol, n_argument;

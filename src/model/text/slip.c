@@ -49,17 +49,24 @@ static bool is_value(const struct token *token)
 {
     enum word word = token->reserved ? token->reserved->word : WORD_NONE;
     return token->kind == TOKEN_NUMBER || token->kind == TOKEN_OPEN || word == WORD_TIME ||
-           word == WORD_PI || token_is_function(token->reserved) ||
+           word == WORD_NUMBER || token_is_function(token->reserved) ||
            (token->kind == TOKEN_NAME && !word);
 }
 
-/* A hint for the token after a value. */
+/* A hint for the token after a value, if it holds in any language. */
 static const char *operator_hint(struct parser *parser, const struct token *token)
 {
     if (token->kind == TOKEN_NUMBER)
         return "an operator is missing before it";
     if (is_value(token))
         return "a `*` or another operator is missing before it";
+    return token->kind == TOKEN_CLOSE && parser->n_open == 0
+               ? "there is no open bracket for it to close" : NULL;
+}
+
+/* The same, if it is about model text. */
+static const char *statement_hint(const struct token *token)
+{
     switch (token->kind) {
     case TOKEN_EQUAL:
         return "to compare write `==`; a statement has one `=`, after the name that it defines";
@@ -67,8 +74,6 @@ static const char *operator_hint(struct parser *parser, const struct token *toke
     case TOKEN_PRIME:
         return "a derivative cannot be used in an expression: give its right-hand side a name and "
                "use that";
-    case TOKEN_CLOSE:
-        return parser->n_open == 0 ? "there is no open bracket for it to close" : NULL;
     default: return NULL;
     }
 }
@@ -117,11 +122,28 @@ static bool is_bounds(struct parser *parser)
     return is_open && kind == TOKEN_COMMA;
 }
 
+/* What a slip from another language into model text should be. */
+static const char *text_hint(struct parser *parser, const struct token *token)
+{
+    const char *hint = NULL;
+    if (token->kind == TOKEN_NAME)
+        hint = word_hint(parser, token);
+    if (!hint && token->kind == TOKEN_BAD)
+        hint = sign_hint(parser->reading->source.text, token);
+    if (!hint && parser->position != AT_VALUE && is_bounds(parser))
+        hint = "bounds need `in`: `parameter k = 1 in [0, 10]`";
+    if (!hint && ((token->kind == TOKEN_OPEN_BRACKET && parser->position != AT_ANYTHING) ||
+                  (token->kind == TOKEN_CLOSE_BRACKET && parser->position == AT_OPERATOR)))
+        hint = "there are no arrays: write x1 for x[1]; use round brackets in expressions";
+    return hint || parser->position != AT_OPERATOR ? hint : statement_hint(token);
+}
+
 void parser_unexpected(struct parser *parser, const char *expected)
 {
     struct reading *reading = parser->reading;
     struct token token = *parser_peek(parser, 0);
     struct source *source = &reading->source;
+    bool is_text = parser->lexer.dialect->has_statements;
     const char *hint = NULL;
     struct span at = token.span;
     char expectation[200] = "";
@@ -130,8 +152,10 @@ void parser_unexpected(struct parser *parser, const char *expected)
     if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END) {
         /* the place is the end of the last token */
         at = (struct span){parser->last_end > 0 ? parser->last_end - 1 : 0, 1};
+        const char *part = token.unclosed ? "line" : "statement";
+        const char *whole = is_text ? "text" : "formula";
         message_fault(source, at, "%s, but the %s ends here%s", expectation,
-                      token.kind == TOKEN_END ? "text" : token.unclosed ? "line" : "statement",
+                      token.kind == TOKEN_END ? whole : part,
                       token.unclosed ? " (a bracket is still open)" : "");
         return;
     }
@@ -140,15 +164,8 @@ void parser_unexpected(struct parser *parser, const char *expected)
                       "the label that begins here does not end on this line: a \" is missing");
         return;
     }
-    if (token.kind == TOKEN_NAME)
-        hint = word_hint(parser, &token);
-    if (!hint && token.kind == TOKEN_BAD)
-        hint = sign_hint(source->text, &token);
-    if (!hint && parser->position != AT_VALUE && is_bounds(parser))
-        hint = "bounds need `in`: `parameter k = 1 in [0, 10]`";
-    if (!hint && ((token.kind == TOKEN_OPEN_BRACKET && parser->position != AT_ANYTHING) ||
-                  (token.kind == TOKEN_CLOSE_BRACKET && parser->position == AT_OPERATOR)))
-        hint = "there are no arrays: write x1 for x[1]; use round brackets in expressions";
+    if (is_text)
+        hint = text_hint(parser, &token);
     if (!hint && parser->position == AT_OPERATOR)
         hint = operator_hint(parser, &token);
     if (is_decimal_comma(reading, &token))

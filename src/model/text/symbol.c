@@ -219,7 +219,7 @@ struct name_text symbol_nearest(const struct reading *reading, struct span name,
     for (size_t i = 0; (word = token_reserved_at(i)); i++)
         if (statement  ? word->word >= WORD_MODEL && word->word <= WORD_OBSERVE
             : function ? token_is_function(word)
-                       : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
+                       : word->word == WORD_NUMBER || word->word == WORD_TIME_STATEMENT)
             add_candidate(&search, word->name, (uint32_t)strlen(word->name));
     for (size_t i = 0; statement && i < sizeof free_words / sizeof *free_words; i++)
         add_candidate(&search, free_words[i], (uint32_t)strlen(free_words[i]));

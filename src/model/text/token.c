@@ -1,4 +1,4 @@
-/* The tokeniser of model text, and the table of reserved words.
+/* The tokeniser, and the table of reserved words of model text.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/token.h"
 
@@ -6,11 +6,11 @@
 
 /* In the order of strcmp, for binary search. */
 static const struct reserved table[] = {
-#define OPERATION(name, op) {name, WORD_OPERATION, GRAPH_##op}
+#define OPERATION(name, op) {name, WORD_OPERATION, GRAPH_##op, 0}
     OPERATION("abs", ABS),
     OPERATION("acos", ACOS),
     OPERATION("acosh", ACOSH),
-    {"and", WORD_AND, 0},
+    {"and", WORD_AND, 0, 0},
     OPERATION("asin", ASIN),
     OPERATION("asinh", ASINH),
     OPERATION("atan", ATAN),
@@ -18,71 +18,76 @@ static const struct reserved table[] = {
     OPERATION("atanh", ATANH),
     OPERATION("cbrt", CBRT),
     OPERATION("ceil", CEIL),
-    {"const", WORD_CONSTANT, 0},
-    {"constant", WORD_CONSTANT, 0},
+    {"const", WORD_CONSTANT, 0, 0},
+    {"constant", WORD_CONSTANT, 0, 0},
     OPERATION("cos", COS),
     OPERATION("cosh", COSH),
-    {"covariate", WORD_COVARIATE, 0},
-    {"else", WORD_ELSE, 0},
+    {"covariate", WORD_COVARIATE, 0, 0},
+    {"else", WORD_ELSE, 0, 0},
     OPERATION("erf", ERF),
     OPERATION("erfc", ERFC),
     OPERATION("exp", EXP),
     OPERATION("expm1", EXPM1),
     OPERATION("floor", FLOOR),
-    {"from", WORD_FROM, 0},
-    {"function", WORD_FUNCTION, 0},
+    {"from", WORD_FROM, 0, 0},
+    {"function", WORD_FUNCTION, 0, 0},
     OPERATION("heaviside", HEAVISIDE),
-    {"if", WORD_IF, GRAPH_SELECT},
-    {"in", WORD_IN, 0},
-    {"inf", WORD_INF, 0},
-    {"init", WORD_INIT, 0},
-    {"lin", WORD_LIN, 0},
+    {"if", WORD_IF, GRAPH_SELECT, 0},
+    {"in", WORD_IN, 0, 0},
+    {"inf", WORD_INF, 0, 0},
+    {"init", WORD_INIT, 0, 0},
+    {"lin", WORD_LIN, 0, 0},
     OPERATION("ln", LOG),
     OPERATION("log", LOG),
     OPERATION("log10", LOG10),
     OPERATION("log1p", LOG1P),
     OPERATION("log2", LOG2),
-    {"max", WORD_FOLD, GRAPH_MAX},
-    {"min", WORD_FOLD, GRAPH_MIN},
-    {"model", WORD_MODEL, 0},
-    {"not", WORD_NOT, 0},
-    {"observe", WORD_OBSERVE, 0},
-    {"or", WORD_OR, 0},
-    {"par", WORD_PARAMETER, 0},
-    {"parameter", WORD_PARAMETER, 0},
-    {"pi", WORD_PI, 0},
-    {"piecewise", WORD_PIECEWISE, GRAPH_SELECT},
+    {"max", WORD_FOLD, GRAPH_MAX, 0},
+    {"min", WORD_FOLD, GRAPH_MIN, 0},
+    {"model", WORD_MODEL, 0, 0},
+    {"not", WORD_NOT, 0, 0},
+    {"observe", WORD_OBSERVE, 0, 0},
+    {"or", WORD_OR, 0, 0},
+    {"par", WORD_PARAMETER, 0, 0},
+    {"parameter", WORD_PARAMETER, 0, 0},
+    {"pi", WORD_NUMBER, 0, 3.14159265358979323846},
+    {"piecewise", WORD_PIECEWISE, GRAPH_SELECT, 0},
     OPERATION("pow", POWER),
-    {"prior", WORD_PRIOR, 0},
-    {"scale", WORD_SCALE, 0},
-    {"sd", WORD_SD, 0},
+    {"prior", WORD_PRIOR, 0, 0},
+    {"scale", WORD_SCALE, 0, 0},
+    {"sd", WORD_SD, 0, 0},
     OPERATION("sign", SIGN),
     OPERATION("sin", SIN),
     OPERATION("sinh", SINH),
     OPERATION("sqrt", SQRT),
-    {"t", WORD_TIME, 0},
+    {"t", WORD_TIME, 0, 0},
     OPERATION("tan", TAN),
     OPERATION("tanh", TANH),
-    {"then", WORD_THEN, 0},
-    {"time", WORD_TIME_STATEMENT, 0},
-    {"unit", WORD_UNIT, 0},
+    {"then", WORD_THEN, 0, 0},
+    {"time", WORD_TIME_STATEMENT, 0, 0},
+    {"unit", WORD_UNIT, 0, 0},
 #undef OPERATION
 };
 
-enum { N_WORD = sizeof table / sizeof *table, LONGEST = 9 };
+const struct dialect dialect_model_text = {.name = "model text",
+                                            .words = table,
+                                            .n_word = sizeof table / sizeof *table,
+                                            .has_statements = true,
+                                            .or = BIND_OR,
+                                            .not = BIND_NOT};
 
-const struct reserved *token_reserved(const char *name, size_t length)
+static const struct reserved *find_word(const struct dialect *dialect, const char *name,
+                                        size_t length)
 {
-    if (length > LONGEST)
-        return NULL;
-    size_t low = 0, high = N_WORD;
+    size_t low = 0, high = dialect->n_word;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = strncmp(table[middle].name, name, length);
+        const struct reserved *word = &dialect->words[middle];
+        int order = strncmp(word->name, name, length);
         if (order == 0)
-            order = table[middle].name[length] != '\0';
+            order = word->name[length] != '\0';
         if (order == 0)
-            return &table[middle];
+            return word;
         if (order < 0)
             low = middle + 1;
         else
@@ -91,9 +96,14 @@ const struct reserved *token_reserved(const char *name, size_t length)
     return NULL;
 }
 
+const struct reserved *token_reserved(const char *name, size_t length)
+{
+    return find_word(&dialect_model_text, name, length);
+}
+
 const struct reserved *token_reserved_at(size_t index)
 {
-    return index < N_WORD ? &table[index] : NULL;
+    return index < dialect_model_text.n_word ? &table[index] : NULL;
 }
 
 bool token_is_function(const struct reserved *word) { return word && word->word >= WORD_PIECEWISE; }
@@ -101,7 +111,8 @@ bool token_is_function(const struct reserved *word) { return word && word->word 
 void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most)
 {
     *fewest = (uint32_t)graph_n_argument(function->op);
-    *most = function->word == WORD_PIECEWISE || function->word == WORD_FOLD ? UINT32_MAX : *fewest;
+    *most = function->word == WORD_PIECEWISE || function->word == WORD_FOLD ? UINT32_MAX
+            : function->word == WORD_LOGARITHM ? 2 : *fewest;
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -114,8 +125,9 @@ bool token_is_name_byte(char c, bool first)
 
 void token_begin(struct lexer *lexer, const struct source *source, struct source *report)
 {
-    *lexer =
-        (struct lexer){.text = source->text, .n_byte = source->n_byte, .line = 1, .report = report};
+    *lexer = (struct lexer){.dialect = &dialect_model_text,
+                            .text = source->text, .n_byte = source->n_byte, .line = 1,
+                            .report = report};
     if (source->n_byte >= 3 &&
         !memcmp(source->text, "\xef\xbb\xbf", 3)) /* a byte order mark, as some editors leave */
         lexer->at = 3;
@@ -295,14 +307,18 @@ void token_next(struct lexer *lexer, struct token *token)
 {
     *token = (struct token){.kind = TOKEN_END};
     uint32_t before = lexer->at;
-    pass_space(lexer, token);
+    bool is_text = lexer->dialect->has_statements;
+    if (is_text)
+        pass_space(lexer, token);
+    else
+        lexer->at += (uint32_t)strspn(lexer->text + before, " \t\r\n\f\v");
     const char *p = lexer->text + lexer->at;
     token->after_blank = lexer->at > before;
     token->offset = lexer->at;
     token->line = lexer->line;
     if (lexer->at >= lexer->n_byte)
         return;
-    if (*p == ';' || at_line_end(lexer, lexer->at)) {
+    if (is_text && (*p == ';' || at_line_end(lexer, lexer->at))) {
         token->kind = TOKEN_BREAK;
         token->length = *p == '\r' ? 2 : 1;
         lexer->line += *p != ';';
@@ -313,11 +329,11 @@ void token_next(struct lexer *lexer, struct token *token)
         token->kind = TOKEN_NAME;
         while (token_is_name_byte(p[token->length], false))
             token->length++;
-        token->reserved = token_reserved(p, token->length);
+        token->reserved = find_word(lexer->dialect, p, token->length);
     } else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) {
         token->kind = TOKEN_NUMBER;
         token->length = number_length(p);
-    } else if (*p == '"') {
+    } else if (is_text && *p == '"') {
         read_string(lexer, token);
     } else {
         read_sign(lexer, token);

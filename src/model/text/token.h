@@ -1,5 +1,6 @@
-/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token
- * at a time, and stores none, so memory does not depend on the size of the text.
+/* Words of a model text, or of a formula in another language: the tokeniser and the tables of
+ * reserved words. Reads forward, one token at a time, and stores none, so memory does not depend
+ * on the size of the text.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -64,18 +65,35 @@ enum word {
     WORD_PRIOR,
     WORD_LIN,
     WORD_TIME,
-    WORD_PI,
-    WORD_INF,
+    WORD_NUMBER, /* its value */
+    WORD_INF,    /* in bounds only */
+    /* from here on functions */
     WORD_PIECEWISE,
-    WORD_FOLD, /* with any number of arguments */
-    WORD_OPERATION /* a function that is one operation of the graph */
+    WORD_FOLD,      /* with any number of arguments */
+    WORD_OPERATION, /* one operation of the graph */
+    WORD_INVERSE,   /* 1/op(x) */
+    WORD_OF_INVERSE, /* op(1/x) */
+    WORD_LOGARITHM  /* op(x), or op(x)/op(base) with the base as a second argument */
 };
 
 struct reserved {
     const char *name;
     enum word word;
     enum graph_op op; /* of functions, and of `if` */
+    double value;     /* of WORD_NUMBER */
 };
+
+/* A language in which formulas are written. Model text is one; those of other files have formulas
+ * alone, without comments, and reserve functions' names only before a bracket. */
+struct dialect {
+    const char *name;             /* in messages */
+    const struct reserved *words; /* in the order of strcmp */
+    uint32_t n_word;
+    bool has_statements;          /* model text */
+    bool has_chains;              /* a < b < c is (a < b) < c; otherwise it is refused */
+    enum binding or, not;         /* how tightly they bind */
+};
+extern const struct dialect dialect_model_text;
 
 struct token {
     enum token_kind kind;
@@ -90,20 +108,21 @@ struct token {
 };
 
 struct lexer {
+    const struct dialect *dialect;
     const char *text; /* NUL-terminated */
     uint32_t n_byte, at, line;
     uint32_t n_open;       /* brackets */
     struct source *report; /* receives faults of bytes in comments and strings; NULL: ignored */
 };
 
-/* The text must outlive it. */
+/* Of model text; for another language set `dialect` then. The text must outlive it. */
 void token_begin(struct lexer *lexer, const struct source *source, struct source *report);
 void token_next(struct lexer *lexer, struct token *token);
 
 /* characters of a name; ids in files need a little more: NAME_BYTES */
 enum { TOKEN_MAX_NAME = 4000 };
 
-/* NULL if the name is free. */
+/* Of model text: NULL if the name is free. */
 const struct reserved *token_reserved(const char *name, size_t length);
 const struct reserved *token_reserved_at(size_t index); /* NULL past the last */
 /* Whether the word is a built-in function; `if` is not, although it can be called. */

@@ -40,7 +40,7 @@ static void put_task(const struct exchange *own, double *to)
         put_long(to, at->observable + i, task->row_observable[i]);
     put_long(to, at->i_time, (int64_t)sim->rows.i_time);
     put_long(to, at->n_time, (int64_t)task->n_time);
-    to[at->t0] = task->t0;
+    to[at->t0] = task->experiment.t0;
 }
 
 static void put_columns(const struct exchange *own, double *to)

@@ -405,7 +405,7 @@ static bool fits(const struct gpu_engine *own, const struct evaluation *evaluati
 {
     return own->share.program && evaluation->task->n_time <= own->share.size.n_time &&
            evaluation->task->n_row <= own->share.size.n_row &&
-           (own->share.size.has_doses || !evaluation->task->n_dose);
+           (own->share.size.has_doses || !evaluation->task->experiment.n_dose);
 }
 
 /* Begins evaluations in free seats, as long as the program has room for them. False: the device
@@ -416,7 +416,7 @@ static bool fill_seats(struct gpu_engine *own, struct line *done)
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
         const struct ode_task *task = own->for_device.first->task;
         const struct record_size least = {
-            .n_time = task->n_time, .n_row = task->n_row, .has_doses = task->n_dose > 0};
+            .n_time = task->n_time, .n_row = task->n_row, .has_doses = task->experiment.n_dose > 0};
         if (!share_prepare(&own->share, &least))
             return false;
     }

@@ -121,7 +121,7 @@ static void set_next(const struct lane *lane, struct group *group, int l)
     const struct simulation *sim = &lane->sim;
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
-    double next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
+    double next = task->time[i], before = i > 0 ? task->time[i - 1] : task->experiment.t0;
     double part = next > before ? (next - before) * lane->by_tighter : INFINITY;
     EACH_LANE(group, l, k) {
         room->t_next[k] = next;

@@ -26,9 +26,9 @@ struct lane {
     enum lanes_method_kind method;
     double t_turn;      /* an explicit method goes no further */
     int64_t patience_back; /* of the next implicit method */
-    double t_calm;      /* as in struct lanes_room */
+    double t_calm;      /* as in struct lanes_control */
     /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
-    double by_accepted, by_inside; /* as in struct lanes_room */
+    double by_accepted, by_inside; /* as in struct lanes_control */
     double by_tighter;  /* a step that only measurements limit is at most this part of the time
                          * between them; INFINITY: as long as that */
     double h, log_h, log_error;

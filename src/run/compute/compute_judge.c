@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number of deaths that are reported individually; the default number of fits that may crash
- * or hang; and the smaller one if the first ones hang, because each of these costs a minute. */
+/* Deaths that are reported one by one; the default of --max-crashes; and a smaller one that holds
+ * until a fit has finished, for fits that hang, because each of these costs a minute. */
 enum { MAX_TOLD = 5, MAX_CRASHES = 100, MAX_FIRST_HUNG = 3, NAME_SIZE = 120 };
 
 static bool has_ended(const void *context, uint64_t fit) { return journal_has(context, fit); }

@@ -126,7 +126,7 @@ static void job_free(struct fit_job *job)
 /* The number of the fit that has begun in it. */
 static uint64_t job_number(const struct fit_job *job)
 {
-    return job->problem.dataset * job->campaign->n_task + job->record.start;
+    return campaign_number(job->campaign, job->problem.dataset, job->record.start);
 }
 
 /* A fit begins in the job: task `number` of dataset `row` of the block. A traced fit never
@@ -329,7 +329,7 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
     if (!tasks->find(compute, dataset, number, &task)) {
         if (!stage->apart)
             compute_count_done(compute);
-    } else if (is_suspect(compute, dataset * campaign->n_task + task) != stage->apart) {
+    } else if (is_suspect(compute, campaign_number(campaign, dataset, task)) != stage->apart) {
         if (!stage->apart)
             tasks->put_off(compute, dataset);
     } else if (block->fault[row]) {
@@ -378,8 +378,7 @@ static void client_begin(void *context, size_t lane, struct job *scheduled,
     struct fit_job *job = (struct fit_job *)scheduled;
     struct board_slot *slot = compute->workers.lanes[lane].slot;
     if (job->is_traced)
-        trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->problem.task],
-                  evaluation);
+        trace_ask(job->trace, evaluation->task->experiment.id, evaluation);
     board_slot_enter(slot, job_number(job));
     board_slot_ask(slot, compute->workers.heartbeat[lane / compute->workers.n_lane],
                    evaluation->named, compute->campaign.n_parameter);

@@ -109,7 +109,7 @@ enum status compute_find_crashes(struct compute *compute, struct error *error)
     compute->crashes.n = n_byte / each;
     for (size_t i = 0; i < compute->crashes.n && !status && compute_is_first(compute); i++)
         if (!journal_has(compute->earlier,
-                         crash[i].dataset * compute->campaign.n_task + crash[i].task))
+                         campaign_number(&compute->campaign, crash[i].dataset, crash[i].task)))
             status =
                 compute_journal_failure(compute, crash[i].dataset, crash[i].task,
                                         (enum outcome)crash[i].outcome, crash[i].reason, error);

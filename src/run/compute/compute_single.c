@@ -54,7 +54,7 @@ static bool finish_fit(struct compute *compute, const struct fit_record *record)
 {
     struct error error;
     if (record->outcome == OUTCOME_out_of_memory &&
-        is_put_off(compute, record->dataset * compute->campaign.n_task + record->start))
+        is_put_off(compute, campaign_number(&compute->campaign, record->dataset, record->start)))
         return false;
     if (record_batch_add(&compute->batch, record, &error)) {
         break_off(compute, &error);
@@ -83,7 +83,7 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
         return;
     }
     if (outcome == OUTCOME_out_of_memory
-        && is_put_off(compute, dataset * compute->campaign.n_task + task))
+        && is_put_off(compute, campaign_number(&compute->campaign, dataset, task)))
         return;
     if (compute_journal_failure(compute, dataset, task, outcome, reason, &error)) {
         break_off(compute, &error);
@@ -116,7 +116,7 @@ static void show_progress(struct compute *compute)
 static bool find(const struct compute *compute, uint64_t dataset, uint32_t number, uint32_t *task)
 {
     *task = compute->pass.stage.first_task + number;
-    return !has_ended(compute, dataset * compute->campaign.n_task + *task);
+    return !has_ended(compute, campaign_number(&compute->campaign, dataset, *task));
 }
 
 static void put_off(struct compute *compute, uint64_t dataset)

@@ -63,15 +63,15 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
     struct check_report *report = malloc(sizeof *report);
     double *p = malloc(((size_t)abi->n_parameter + 1) * sizeof *p);
     const struct check_finding *finding = NULL;
-    size_t e = block->first_experiment[spot->row], first = block->first_substitute[e];
+    const struct experiment *first = &block->experiment[block->first_experiment[spot->row]];
     if (p)
         fit_model_parameters(abi, campaign->n_parameter, campaign->to_model,
                              block->start + spot->row * campaign->n_parameter,
-                             block->first_substitute[e + 1] - first, block->substitute + first, p);
+                             first->n_substitute, first->substitute, p);
     const struct check_options options = {.seed = spot->row,
                                           .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN,
                                           .only_certain = true,
-                                          .covariate = block->covariate + e * abi->n_covariate};
+                                          .covariate = first->covariate};
     if (report && p && !model_check(&campaign->model, &options, report, &ignored))
         finding = check_report_certain(report);
     if (finding)

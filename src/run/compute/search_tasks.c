@@ -146,7 +146,7 @@ bool search_is_written(const struct compute *compute, size_t component, uint32_t
     size_t d = 0, n = 1; /* refits have one record */
     if (task < campaign->n_start)
         n = components_size(&campaign->share.components, component);
-    while (d < n && journal_has(compute->earlier, (uint64_t)member[d] * campaign->n_task + task))
+    while (d < n && journal_has(compute->earlier, campaign_number(campaign, member[d], task)))
         d++;
     return d == n;
 }

@@ -223,7 +223,7 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
     const struct campaign *campaign = trace->campaign;
     const uint64_t *found =
         bsearch(&dataset, trace->dataset, trace->n, sizeof dataset, compare_numbers);
-    uint64_t fit = 1 + dataset * campaign->n_task + task;
+    uint64_t fit = 1 + campaign_number(campaign, dataset, task);
     if (fit == trace->fit)
         return;
     end_row(trace);

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "io/problem.h"
-#include "io/result.h"
+#include "io/gather.h"
 #include "run/finish/finish_population.h"
 #include "run/finish/finish_refits.h"
 #include "run/finish/summary.h"
@@ -146,22 +146,34 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
 }
 
 /* --retry-failed: writes all rows of the old result, with the retried ones replaced. */
-static enum status replace_rows(struct finish *finish, struct run_summary *summary,
-                                struct error *error)
+static enum status replace_rows(struct finish *finish, struct gather *gather,
+                                struct run_summary *summary, struct error *error)
 {
-    struct result_block rows = {0};
     enum status status = STATUS_OK;
-    while (result_next(finish->before, &rows, IDS_AT_ONCE, &status, error))
-        for (size_t i = 0; !status && i < rows.n; i++) {
-            uint64_t dataset = rows.record[i].dataset;
-            bool anew = selection_has(&finish->plan->selection, dataset);
-            finish->own = rows.record[i].own;
-            status = finish_refits_pass(finish->refits, dataset, !anew, error);
-            if (!status)
-                status = anew ? write_row(finish, dataset, rows.id[i], summary, error)
-                              : keep_row(finish, rows.id[i], &rows.record[i], summary, error);
-        }
-    result_block_fini(&rows);
+    for (struct gathered row; gather_next(gather, &row, &status, error);) {
+        bool anew = selection_has(&finish->plan->selection, row.record->dataset);
+        finish->own = row.record->own;
+        status = gather_tables(gather, anew ? NULL : finish_refits_tables(finish->refits), error);
+        if (!status)
+            status = anew ? write_row(finish, row.record->dataset, row.id, summary, error)
+                          : keep_row(finish, row.id, row.record, summary, error);
+    }
+    return status;
+}
+
+static enum status write_retried(struct finish *finish, const bool *table,
+                                 struct run_summary *summary, struct error *error)
+{
+    const struct result_info *before = result_info(finish->before);
+    const struct gather_file file = {.path = before->path};
+    struct gather_request request = {.file = &file, .n = 1, .n_parameter = before->n_parameter,
+                                     .n_dataset = finish->plan->identity.n_dataset};
+    struct gather *gather = NULL;
+    memcpy(request.table, table, sizeof request.table);
+    enum status status = gather_new(&gather, &request, error);
+    if (!status)
+        status = replace_rows(finish, gather, summary, error);
+    gather_free(gather);
     return status;
 }
 
@@ -316,12 +328,16 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan,
         return status;
     status = result_writer_open(&finish->writer, paths->result,
                                 paths->in_place ? paths->problem : NULL, &header, error);
-    const struct finish_source source = {finish->journal, known, &finish->plan->refits,
-                                         finish->before, finish->share.n ? &finish->share : NULL};
+    bool has_before[N_KEPT_TABLE];
+    for (int i = 0; i < N_KEPT_TABLE; i++)
+        has_before[i] = finish->before && result_has_kept(finish->before, (enum kept_table)i);
+    const struct finish_source source = {finish->journal, known, &finish->plan->refits, has_before,
+                                         finish->share.n ? &finish->share : NULL};
     if (!status)
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
-        status = (finish->before ? replace_rows : write_rows)(finish, summary, error);
+        status = finish->before ? write_retried(finish, has_before, summary, error)
+                                : write_rows(finish, summary, error);
     if (!status && finish->shared.shared.n > 0)
         status = result_writer_shared(finish->writer, &finish->shared.shared, error);
     if (!status)

@@ -39,10 +39,8 @@ static enum status read_replicates(struct replicates *replicates, const struct r
     const struct refit_plan *refits = &plan->refits;
     *n_good = 0;
     for (uint32_t b = 0; b < refits->n_bootstrap; b++) {
-        uint64_t task = identity->n_start + 2 * refits->n_profile + b;
-        error->status = STATUS_OK;
-        if (!journal_get(journal, dataset * identity_n_task(identity) + task, &replicates->record,
-                         error))
+        uint32_t task = identity->n_start + 2 * refits->n_profile + b;
+        if (!journal_get_task(journal, dataset, task, &replicates->record, error))
             return error->status;
         if (!outcome_is_success((enum outcome)replicates->record.outcome)
             || 2 * (size_t)replicates->record.n_point < n_estimate)

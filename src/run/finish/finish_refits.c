@@ -5,7 +5,6 @@
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/objective.h"
-#include "io/result_tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +15,6 @@
 static const double SAME = 1e-6, SAME_LIKELIHOOD = 1e-3;
 static const double CONFIDENCE = 0.95;
 
-enum { BYTES = 1 << 20 };
-
 struct finish_refits {
     struct finish_source source;
     const struct run_identity *identity;
@@ -25,7 +22,6 @@ struct finish_refits {
     bool is_likelihood;       /* the objective */
     enum parameter_scale *scale;
     struct kept_writers kept;
-    struct kept_sources before;
     double *objective;          /* n_start: those of successful starts, otherwise NaN */
     size_t n_objective;
     struct finish_fit {
@@ -54,7 +50,7 @@ unsigned finish_refits_parts(const struct refit_plan *plan, uint32_t n_start)
            (plan->n_bootstrap ? FIT_PART_BOOTSTRAP : 0);
 }
 
-/* Opens the requested tables and those of the old result. */
+/* The requested tables and those of the old result. */
 static enum status open_tables(struct finish_refits *refits, struct result_writer *writer,
                                struct error *error)
 {
@@ -63,10 +59,8 @@ static enum status open_tables(struct finish_refits *refits, struct result_write
                                        [KEPT_PROFILES] = plan->keep_profile,
                                        [KEPT_BOOTSTRAP] = plan->keep_bootstrap};
     enum status status = STATUS_OK;
-    if (refits->source.before)
-        status = kept_sources_open(&refits->before, refits->source.before, BYTES, error);
     for (int i = 0; i < N_KEPT_TABLE && !status; i++)
-        if (wanted[i] || refits->before.of[i])
+        if (wanted[i] || refits->source.before[i])
             status = kept_writers_add(&refits->kept, (enum kept_table)i, writer,
                                       refits->n_parameter, error);
     return status;
@@ -145,7 +139,6 @@ void finish_refits_free(struct finish_refits *refits)
     if (!refits)
         return;
     kept_writers_close(&refits->kept);
-    kept_sources_close(&refits->before);
     free(refits->scale);
     free(refits->objective);
     free(refits->fit);
@@ -156,15 +149,10 @@ void finish_refits_free(struct finish_refits *refits)
 
 enum status finish_refits_end(struct finish_refits *refits, struct error *error)
 {
-    enum status status = kept_pass(&refits->before, UINT64_MAX, NULL, error);
-    return status ? status : kept_writers_finish(&refits->kept, error);
+    return kept_writers_finish(&refits->kept, error);
 }
 
-enum status finish_refits_pass(struct finish_refits *refits, uint64_t dataset, bool keep,
-                               struct error *error)
-{
-    return kept_pass(&refits->before, dataset, keep ? &refits->kept : NULL, error);
-}
+struct kept_writers *finish_refits_tables(struct finish_refits *refits) { return &refits->kept; }
 
 static enum status see_start(void *context, const struct fit_record *record, struct error *error)
 {
@@ -206,10 +194,8 @@ static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uin
                              struct fit_record *record, struct fit_record *work,
                              struct error *error)
 {
-    const struct run_identity *identity = refits->identity;
-    error->status = STATUS_OK;
-    if (!journal_get(refits->source.journal,
-                     dataset * identity_n_task(identity) + identity->n_start + i, record, error))
+    if (!journal_get_task(refits->source.journal, dataset, refits->identity->n_start + i, record,
+                          error))
         return error->status ? error->status
                              : error_set(error, STATUS_SYSTEM,
                                          "refits have been removed from the journal meanwhile");

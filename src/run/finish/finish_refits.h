@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/result.h"
+#include "io/result_tables.h"
 #include "run/plan/best.h"
 #include "run/plan/campaign.h"
 #include "run/plan/share.h"
@@ -15,20 +15,19 @@ struct finish_source {
     struct journal_reader *journal;
     const struct result_header *header; /* the plan's */
     const struct refit_plan *plan;
-    struct result *before; /* a result of which some rows are kept; NULL: none */
+    const bool *before; /* of each kept table: whether rows of an earlier result are in it */
     const struct share *share; /* fits over many datasets; NULL: each is a fit of its own */
 };
 
 /* Which columns the result needs for this plan: bits of enum fit_part. */
 unsigned finish_refits_parts(const struct refit_plan *plan, uint32_t n_start);
-/* Makes the tables that the options keep, and those of `before`, in the writer's file.
+/* Makes the tables that the options keep, and those that `before` names, in the writer's file.
  * finish_refits_free accepts NULL; call it before result_writer_close. */
 enum status finish_refits_new(struct finish_refits **refits, const struct finish_source *source,
                               struct result_writer *writer, struct error *error);
 void finish_refits_free(struct finish_refits *refits);
-/* Call before the rows of this dataset: copies or drops its rows in the tables of `before`. */
-enum status finish_refits_pass(struct finish_refits *refits, uint64_t dataset, bool keep,
-                               struct error *error);
+/* The tables being written. */
+struct kept_writers *finish_refits_tables(struct finish_refits *refits);
 /* Before the result is finished. */
 enum status finish_refits_end(struct finish_refits *refits, struct error *error);
 

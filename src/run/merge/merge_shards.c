@@ -1,12 +1,9 @@
 /* Checks shards: all of the same run and deal, each present once. Joins their facts to one list.
- * Merges their rows: those of each shard are sorted, so the next row is always the first
- * remaining one of some shard.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge_shards.h"
 
 #include "run/plan/selection.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,24 +193,13 @@ static void list_missing(struct merge_shards *shards)
     }
 }
 
-static enum status look_at_tables(struct merge_shards *shards, struct result *result,
-                                  struct error *error)
-{
-    struct kept_sources tables = {{NULL}};
-    enum status status = kept_sources_open(&tables, result, 0, error);
-    for (int table = 0; table < N_KEPT_TABLE; table++)
-        shards->has_table[table] = shards->has_table[table] || tables.of[table];
-    kept_sources_close(&tables);
-    return status;
-}
-
 /* Adds a shard: its identity, its columns and its facts. */
 static enum status look_at(struct merge_shards *shards, const char *path, struct result *result,
                            struct error *error)
 {
     const struct result_info *info = result_info(result);
     struct merge_shard *shard = &shards->shard[shards->n++];
-    shard->path = path;
+    shard->file.path = path;
     if (!selection_is_shard(info->identity.selection, &shard->k, &shards->n_shard))
         return error_set(error, STATUS_SYSTEM, "%s: is not the result of a shard (%s)", path,
                          info->identity.selection[0] ? info->identity.selection
@@ -224,16 +210,17 @@ static enum status look_at(struct merge_shards *shards, const char *path, struct
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         if (i != FIT_COLUMN_DATASET && result_has(result, (enum fit_column)i))
             shards->parts |= fit_column_part((enum fit_column)i);
+    for (int table = 0; table < N_KEPT_TABLE; table++)
+        shards->has_table[table] =
+            shards->has_table[table] || result_has_kept(result, (enum kept_table)table);
     enum status status = shards->info ? check_same_run(shards->info, info, error) : STATUS_OK;
-    if (!status)
-        status = look_at_tables(shards, result, error);
     return status ? status : merge_facts_take(&shards->facts, &info->provenance, error);
 }
 
 static enum status check_one(struct merge_shards *shards, const char *path, struct error *error)
 {
     struct result *result = NULL;
-    stamp_take(&shards->shard[shards->n].stamp, path);
+    stamp_take(&shards->shard[shards->n].file.stamp, path);
     enum status status = result_open(&result, path, error);
     if (!status)
         status = look_at(shards, path, result, error);
@@ -261,7 +248,8 @@ enum status merge_shards_check(struct merge_shards *shards, const struct merge_r
     for (size_t i = 1; i < shards->n; i++)
         if (shards->shard[i].k == shards->shard[i - 1].k)
             return error_set(error, STATUS_SYSTEM, "%s and %s are both shard %u of %u",
-                             shards->shard[i - 1].path, shards->shard[i].path, shards->shard[i].k,
+                             shards->shard[i - 1].file.path, shards->shard[i].file.path,
+                             shards->shard[i].k,
                              shards->n_shard);
     list_missing(shards);
     if (shards->missing[0] && !request->partial)
@@ -270,94 +258,4 @@ enum status merge_shards_check(struct merge_shards *shards, const struct merge_r
                          "or merge what is there with --partial",
                          shards->n_shard, shards->missing);
     return STATUS_OK;
-}
-
-enum status merge_shards_open(const struct merge_shards *shards, size_t i, struct result **result,
-                              struct error *error)
-{
-    const struct merge_shard *shard = &shards->shard[i];
-    enum status status = result_open(result, shard->path, error);
-    if (!status && !stamp_holds(&shard->stamp, shard->path))
-        status = error_set(error, STATUS_SYSTEM, "%s: has been changed meanwhile", shard->path);
-    return status;
-}
-
-/* The position in one shard. */
-struct cursor {
-    uint64_t first;   /* the file's row that is the first in memory */
-    size_t n, at;     /* rows in memory, and which of them is next */
-    uint64_t dataset; /* of the next row; UINT64_MAX: there are no more */
-};
-
-size_t merge_rows_at_once(const struct merge_shards *shards, size_t row_bytes)
-{
-    size_t n = MERGE_MEMORY / shards->n / row_bytes;
-    return n > MERGE_MIN_ROWS ? n : MERGE_MIN_ROWS;
-}
-
-/* Moves to the row after `at`, reading more rows if necessary. */
-static enum status go_to(const struct merge_shards *shards, const struct merge_kind *kind,
-                         void *context, size_t i, struct cursor *cursor, struct error *error)
-{
-    uint64_t before = cursor->dataset;
-    enum status status = STATUS_OK;
-    if (cursor->at == cursor->n) {
-        cursor->first += cursor->n;
-        cursor->at = 0;
-        status = kind->load(context, i, cursor->first, &cursor->n, error);
-    }
-    if (status)
-        return status;
-    cursor->dataset = cursor->n ? kind->dataset(context, i, cursor->at) : UINT64_MAX;
-    if (!cursor->n)
-        return STATUS_OK;
-    if (cursor->first + cursor->at > 0 && cursor->dataset < before)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s does not increase at row %" PRIu64,
-                         shards->shard[i].path, kind->column, cursor->first + cursor->at);
-    if (cursor->dataset >= shards->info->identity.n_dataset)
-        return error_set(error, STATUS_BAD_PROBLEM,
-                         "%s: %s is %" PRIu64 " at row %" PRIu64 "; there are %" PRIu64 " datasets",
-                         shards->shard[i].path, kind->column, cursor->dataset,
-                         cursor->first + cursor->at, shards->info->identity.n_dataset);
-    return STATUS_OK;
-}
-
-/* The shard with the lowest next dataset. `soonest`: no row is of an earlier dataset; if shards
- * are dealt in turn, the shard after `last` has it. */
-static size_t first_of(const struct cursor *cursor, size_t n, size_t last, uint64_t soonest)
-{
-    size_t least = last;
-    for (size_t step = 0; step < n; step++) {
-        size_t i = (last + step) % n;
-        if (cursor[i].dataset <= soonest)
-            return i;
-        if (cursor[i].dataset < cursor[least].dataset)
-            least = i;
-    }
-    return least;
-}
-
-enum status merge_rows(const struct merge_shards *shards, const struct merge_kind *kind,
-                       void *context, struct error *error)
-{
-    struct cursor *cursor = calloc(shards->n, sizeof *cursor);
-    enum status status =
-        cursor ? STATUS_OK
-               : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu shards", shards->n);
-    uint64_t soonest = 0;
-    for (size_t i = 0; i < shards->n && !status; i++)
-        status = go_to(shards, kind, context, i, &cursor[i], error);
-    for (size_t i = 0; !status;) {
-        i = first_of(cursor, shards->n, i, soonest);
-        if (cursor[i].dataset == UINT64_MAX)
-            break;
-        uint64_t dataset = cursor[i].dataset;
-        status = kind->take(context, i, cursor[i].at, error);
-        cursor[i].at++;
-        if (!status)
-            status = go_to(shards, kind, context, i, &cursor[i], error);
-        soonest = cursor[i].dataset == dataset ? dataset : dataset + 1;
-    }
-    free(cursor);
-    return status;
 }

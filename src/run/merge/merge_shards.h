@@ -1,12 +1,10 @@
-/* The shards of a merge: checks that they belong together, and reads them one at a time, so that
- * neither memory nor open files grow with their number, and merges their rows by dataset.
- * Separate from merge.c, which copies rows of each table.
+/* The shards of a merge: checks that they belong together, one at a time, so that open files do not
+ * grow with their number, and joins what they say of themselves. Separate from merge.c, which
+ * writes their rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/durable.h"
-#include "io/result.h"
-#include "io/result_tables.h"
+#include "io/gather.h"
 #include "run/merge/merge_request.h"
 
 enum { MERGE_MAX_FACT = 128 };
@@ -32,9 +30,8 @@ struct provenance merge_facts_provenance(const struct merge_facts *facts);
 void merge_facts_fini(struct merge_facts *facts);
 
 struct merge_shard {
-    const char *path;   /* the request's */
-    uint32_t k;         /* from 1 */
-    struct stamp stamp; /* of the file that was checked */
+    struct gather_file file; /* as it was checked */
+    uint32_t k;              /* from 1 */
 };
 
 struct merge_shards {
@@ -55,26 +52,3 @@ struct merge_shards {
 enum status merge_shards_check(struct merge_shards *shards, const struct merge_request *request,
                                struct error *error);
 void merge_shards_fini(struct merge_shards *shards);
-/* Opens shard i (from 0) again; the caller closes it. STATUS_SYSTEM: the file has changed. */
-enum status merge_shards_open(const struct merge_shards *shards, size_t i, struct result **result,
-                              struct error *error);
-
-/* bytes of rows in memory at once, over all shards */
-enum { MERGE_MEMORY = 64 << 20, MERGE_MIN_ROWS = 4 };
-
-/* A table to be merged. Shards are numbered from 0. */
-struct merge_kind {
-    const char *column; /* the column with the dataset, for messages */
-    /* Reads rows of a shard into memory, from `first` on; *n of them, 0: there are no more. */
-    enum status (*load)(void *context, size_t shard, uint64_t first, size_t *n,
-                        struct error *error);
-    /* Row `at` of those: returns its dataset; takes it as the next row. */
-    uint64_t (*dataset)(const void *context, size_t shard, size_t at);
-    enum status (*take)(void *context, size_t shard, size_t at, struct error *error);
-};
-
-/* STATUS_BAD_PROBLEM: a shard's datasets decrease or are not in the problem. */
-enum status merge_rows(const struct merge_shards *shards, const struct merge_kind *kind,
-                       void *context, struct error *error);
-/* How many rows of `row_bytes` each shard may have in memory. */
-size_t merge_rows_at_once(const struct merge_shards *shards, size_t row_bytes);

@@ -112,16 +112,15 @@ static enum status count_dataset(struct shard_progress *progress, struct journal
                                  uint64_t dataset, struct error *error)
 {
     const struct run_identity *identity = journal_identity(journal);
-    uint64_t task = dataset * identity_n_task(identity);
     struct fit_record record = {0};
     bool success = false, complete = true;
     error->status = STATUS_OK;
     for (uint32_t i = 0; i < identity->n_start && complete; i++) {
-        complete = journal_get(journal, task + i, &record, error);
+        complete = journal_get_task(journal, dataset, i, &record, error);
         success = success || (complete && outcome_is_success((enum outcome)record.outcome));
     }
     for (uint32_t i = 0; i < identity->n_refit && success && complete; i++)
-        complete = journal_has(journal, task + identity->n_start + i);
+        complete = journal_has(journal, identity_fit(identity, dataset, identity->n_start + i));
     progress->n_finished += complete;
     progress->n_failed += complete && !success;
     return error->status;

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One start; false: it is not in the journal. */
-static bool get_start(struct journal_reader *journal, const struct run_identity *identity,
-                      uint64_t dataset, uint32_t start, struct fit_record *record,
-                      struct error *error)
-{
-    error->status = STATUS_OK;
-    return journal_get(journal, dataset * identity_n_task(identity) + start, record, error);
-}
-
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity,
                            uint64_t dataset, uint32_t chosen, struct fit_record *best,
                            struct fit_record *other, struct starts_tally *tally, visit_start *visit,
@@ -25,7 +16,7 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
     double lowest_success = INFINITY;
     *tally = (struct starts_tally){.any = false};
     for (uint32_t start = 0; start < identity->n_start; start++) {
-        if (!get_start(journal, identity, dataset, start, other, error)) {
+        if (!journal_get_task(journal, dataset, start, other, error)) {
             if (error->status)
                 return error->status;
             continue;
@@ -85,7 +76,7 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
         uint64_t n = 0;
         bool is_success = false;
         for (size_t d = 0; !status && d < n_dataset; d++) {
-            if (get_start(journal, identity, dataset[d], start, &room.best, error)) {
+            if (journal_get_task(journal, dataset[d], start, &room.best, error)) {
                 bool is_part = !isnan(room.best.objective); /* not one that was left out */
                 sum += is_part ? room.best.objective : 0;
                 n += is_part;

@@ -27,8 +27,7 @@ struct campaign_fit {
     struct fit_options refit;      /* of refits */
 };
 
-/* Const while the workers run. Tasks are numbered dataset * n_task + task; starts come first,
- * then refits. */
+/* Const while the workers run. */
 struct campaign {
     struct run_plan plan;
     struct problem *problem;
@@ -55,6 +54,13 @@ struct campaign {
     uint64_t n_outside_pilot;      /* pilots that are not selected but fitted all the same */
     uint64_t seed;
 };
+
+/* The number of the fit that is this task of a dataset, as identity_fit has it. */
+static inline uint64_t campaign_number(const struct campaign *campaign, uint64_t dataset,
+                                       uint32_t task)
+{
+    return dataset * campaign->n_task + task;
+}
 
 /* Opens the problem, applies its options, loads the model (if it is trusted) and validates all
  * data. Reports its progress to the board, and messages about the model to the hooks. The

@@ -78,8 +78,7 @@ enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
     fit_record_set_arrays(&record, n, arrays);
     pilots->n = 0;
     for (uint64_t k = 0; k < pilot_count(identity->n_dataset); k++) {
-        uint64_t fit = pilot_dataset(identity->n_dataset, k) * identity_n_task(identity);
-        if (!journal_get(journal, fit, &record, error)) {
+        if (!journal_get_task(journal, pilot_dataset(identity->n_dataset, k), 0, &record, error)) {
             if (!error->status)
                 error_set(error, STATUS_SYSTEM,
                           "pilots have been removed from the journal meanwhile");

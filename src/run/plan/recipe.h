@@ -13,11 +13,12 @@
 
 enum { RECIPE_TEXT = 1024 }; /* bytes of its description (recipe_text.h) */
 
+/* Behind the option stands its default, if that is not false or 0. */
 struct recipe {
     bool portable;            /* --portable: compile model text for any CPU of this kind */
     int64_t n_start;          /* --starts; 1 */
     int64_t seed;             /* --seed; 1 */
-    int warm_start;           /* --warm-start none|pilot: 0, 1 */
+    int warm_start;           /* --warm-start: 0 none, 1 pilot */
     /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
     const char *share;
     /* --random NAME[,NAME...], or the names of /parameters/level; NULL: none */
@@ -26,11 +27,11 @@ struct recipe {
     const char *random_deviation; /* --random-deviation NAME=NUMBER[,...]; NULL: none */
     bool leave_out_failed;    /* --leave-out-failed */
     const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
-    int64_t n_bootstrap;      /* --bootstrap N; 0 */
+    int64_t n_bootstrap;      /* --bootstrap N */
     int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
     bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
     struct ode_options ode;   /* --rtol, --atol, --linear-solver */
-    int engine;               /* --engine auto|cvodes|lanes|gpu: 0, or 1 + enum engine_kind */
+    int engine;               /* --engine: 0 auto, or 1 + enum engine_kind */
     /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
      * --max-seconds */
     struct fit_options fit;

@@ -24,12 +24,13 @@ static bool *condition(const struct option *option, struct recipe_uses *uses)
 /* Rows of the first kinds are always there, those of the others, which came later, only where
  * they are not the default. */
 static bool is_said(const struct option *option, const struct run_options *options,
-                    const struct run_options *defaults, struct recipe_uses *uses)
+                    struct recipe_uses *uses)
 {
     const bool *counts = condition(option, uses);
     if (counts && (!*counts || option->effect == RUN_REFITS))
         return *counts;
-    return option->effect <= RUN_OBJECTIVE || !option_is_same(option, options, defaults);
+    return option->effect <= RUN_OBJECTIVE ||
+           !option_is_same(option, options, &run_options_default);
 }
 
 static size_t print_rows(const struct recipe *recipe, const struct recipe_uses *uses,
@@ -38,13 +39,12 @@ static size_t print_rows(const struct recipe *recipe, const struct recipe_uses *
 {
     const struct option_table table = run_options_table();
     struct recipe_uses counts = *uses;
-    struct run_options options = {.recipe = *recipe}, defaults;
-    run_options_init(&defaults);
+    struct run_options options = {.recipe = *recipe};
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
         char value[RECIPE_TEXT];
         if (option->effect < (int)first || option->effect > (int)last ||
-            !is_said(option, &options, &defaults, &counts))
+            !is_said(option, &options, &counts))
             continue;
         option_print(option, &options, value, sizeof value);
         if (used < RECIPE_TEXT)
@@ -73,12 +73,11 @@ void recipe_print_objective(const struct recipe *recipe, const struct recipe_use
 void recipe_read(struct recipe *recipe, struct recipe_uses *uses, const char *text)
 {
     const struct option_table table = run_options_table();
-    struct run_options options;
+    struct run_options options = run_options_default;
     struct recipe_uses ignored;
     struct error error;
     uses = uses ? uses : &ignored;
     *uses = (struct recipe_uses){.portable = false};
-    run_options_init(&options);
     for (const char *word = text; *word; word += strspn(word, " ")) {
         char name[64], value[64];
         size_t n = strcspn(word, " "), n_name = strcspn(word, "= ");

@@ -54,10 +54,8 @@ enum status review_read(const struct refit_plan *plan, struct refit_starts *star
     const struct run_identity *identity = starts->identity;
     struct fit_record *record = &starts->other;
     double point[2 * FIT_MAX_POINT];
-    error->status = STATUS_OK;
     record->point = point;
-    if (journal_get(starts->journal, dataset * identity_n_task(identity) + identity->n_start + i,
-                    record, error))
+    if (journal_get_task(starts->journal, dataset, identity->n_start + i, record, error))
         review_take(plan, identity->n_parameter, i, record, ends);
     record->point = NULL; /* starts have none */
     return error->status;

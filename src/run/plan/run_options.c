@@ -271,19 +271,11 @@ _Static_assert(sizeof table / sizeof *table <= 64, "`given` has 64 bits");
 
 struct option_table run_options_table(void) { return OPTION_TABLE(table); }
 
-void run_options_init(struct run_options *options)
-{
-    static const struct ode_options ode = ODE_OPTIONS_DEFAULT;
-    static const struct fit_options fit = FIT_OPTIONS_DEFAULT;
-    memset(options, 0, sizeof *options);
-    options->time_limit_s = NO_LIMIT;
-    options->max_crashes = -1;
-    options->recipe =
-        (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL};
-    for (int k = 0; k < N_ERROR; k++)
-        options->recipe.tuning[k] = error_tuning[k].standard;
-    options->recipe.fit.max_evaluations = 0; /* auto */
-}
+#define STANDARD(id, letter, option, standard, ...) [ERROR_##id] = standard,
+const struct run_options run_options_default = {
+    .time_limit_s = NO_LIMIT, .max_crashes = -1,
+    .recipe = {.n_start = 1, .seed = 1, .ode = ODE_OPTIONS_DEFAULT, .fit = FIT_OPTIONS_DEFAULT,
+               .error = ERROR_NORMAL, .tuning = {ERROR_TUNING_LIST(STANDARD)}}};
 
 /* Checks --only, --shard and --retry-failed, and their combinations. */
 static enum status check_selection(struct run_options *options, struct error *error)
@@ -327,7 +319,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
                               struct error *error)
 {
     struct option_words words;
-    run_options_init(options);
+    *options = run_options_default;
     enum status status = option_parse(run_options_table(), options, &words, 1, argc, argv, error);
     *help = words.help;
     if (status || words.help)

@@ -56,8 +56,7 @@ struct run_options {
     uint64_t given;
 };
 
-/* Sets the defaults. */
-void run_options_init(struct run_options *options);
+extern const struct run_options run_options_default;
 /* The one table; its offsets are those of struct run_options. */
 struct option_table run_options_table(void);
 /* The arguments after `run`. *help: --help was among them, and nothing else counts. */

@@ -46,7 +46,7 @@ unsigned char *run_options_bytes(const struct run_options *options, size_t *n)
 bool run_options_take(struct run_options *options)
 {
     struct cursor in = {.n = 0};
-    run_options_init(options);
+    *options = run_options_default;
     unsigned char *bytes = board_offered(&in.n);
     in.from = bytes;
     if (bytes)
@@ -131,7 +131,7 @@ static enum status take_selection(struct run_plan *plan, struct cursor *in, stru
 enum status run_plan_read(struct run_plan *plan, const struct journal_reader *journal,
                           const char *directory, struct error *error)
 {
-    struct run_options options;
+    struct run_options options = run_options_default;
     struct cursor in = {.n = 0};
     *plan = (struct run_plan){.arena = {.first = NULL}};
     const unsigned char *bytes = journal_plan(journal, &in.n);
@@ -144,7 +144,6 @@ enum status run_plan_read(struct run_plan *plan, const struct journal_reader *jo
     memcpy(copy, bytes, in.n);
     in.from = copy;
     plan->identity = *journal_identity(journal);
-    run_options_init(&options);
     pass_options(&in, &options);
     pass_header(&in, &plan->header, &plan->arena);
     if (in.is_bad || plan->header.n_parameter != plan->identity.n_parameter)

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/sha256.h"
-#include "io/result.h"
+#include "io/gather.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,63 +78,77 @@ done:
     return status;
 }
 
-enum { ROWS_AT_ONCE = 4096 };
+enum { IDS_AT_ONCE = 4096 };
 
 struct costs {
-    uint64_t n, n_known, next; /* next: later rows belong to this dataset or later ones */
+    uint64_t n, n_known;
     uint64_t *cost;
     unsigned char *known;
-    struct arena arena;
+    struct problem *problem;
+    char **id;           /* n_id ids of the problem, from dataset `first` on */
+    uint64_t first, n_id;
+    struct arena arena;  /* of them */
 };
 
-static enum status other_problem(const struct result_block *rows, size_t i, const char *path,
-                                 const struct problem *problem, struct error *error)
+/* The id of a dataset; calls with increasing ones read each id once. NULL: an error. */
+static const char *id_of(struct costs *costs, uint64_t dataset, struct error *error)
 {
-    return error_set(error, STATUS_BAD_PROBLEM,
-                     "--cost-from %s: row %" PRIu64 " is dataset '%.100s', which is not in %s"
-                     ": it is the result of another problem",
-                     path, rows->first + i, rows->id[i], problem_info(problem)->path);
-}
-
-/* Rows must be the problem's datasets, in its order. */
-static enum status take_rows(struct costs *costs, const struct result_block *rows, const char *path,
-                             struct problem *problem, struct error *error)
-{
-    uint64_t first = rows->record[0].dataset, last = rows->record[rows->n - 1].dataset;
-    if (first < costs->next || last < first || last >= costs->n)
-        return other_problem(rows, 0, path, problem, error);
-    size_t n = (size_t)(last - first + 1);
-    arena_reset(&costs->arena);
-    char **id = arena_calloc(&costs->arena, n, sizeof *id);
-    enum status status = id ? problem_read_ids(problem, first, n, &costs->arena, id, error)
-                            : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
-    for (size_t i = 0; !status && i < rows->n; i++) {
-        uint64_t d = rows->record[i].dataset;
-        if (d < costs->next || d > last || strcmp(id[d - first], rows->id[i]))
-            return other_problem(rows, i, path, problem, error);
-        costs->cost[d] = rows->record[i].n_step > 0 ? (uint64_t)rows->record[i].n_step : 0;
-        selection_set(costs->known, d);
-        costs->n_known++;
-        costs->next = d + 1;
+    if (dataset >= costs->first + costs->n_id) {
+        uint64_t left = costs->n - dataset;
+        size_t n = left < IDS_AT_ONCE ? (size_t)left : IDS_AT_ONCE;
+        arena_reset(&costs->arena);
+        costs->first = dataset;
+        costs->n_id = 0;
+        costs->id = arena_calloc(&costs->arena, n, sizeof *costs->id);
+        if (!costs->id) {
+            error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
+            return NULL;
+        }
+        if (problem_read_ids(costs->problem, dataset, n, &costs->arena, costs->id, error))
+            return NULL;
+        costs->n_id = n;
     }
-    return status;
+    return costs->id[dataset - costs->first];
 }
 
-static enum status read_costs(struct costs *costs, const char *path, struct problem *problem,
-                              struct error *error)
+/* Rows must be the problem's datasets. */
+static enum status take_row(struct costs *costs, const struct gathered *row, struct error *error)
 {
+    uint64_t d = row->record->dataset;
+    const char *id = id_of(costs, d, error);
+    if (!id)
+        return error->status;
+    if (strcmp(id, row->id))
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: row %" PRIu64 " is dataset '%.100s', which is not in %s: it is the "
+                         "result of another problem",
+                         row->path, row->row, row->id, problem_info(costs->problem)->path);
+    costs->cost[d] = row->record->n_step > 0 ? (uint64_t)row->record->n_step : 0;
+    selection_set(costs->known, d);
+    costs->n_known++;
+    return STATUS_OK;
+}
+
+static enum status read_costs(struct costs *costs, const char *path, struct error *error)
+{
+    static const enum fit_column only[] = {FIT_COLUMN_STEPS, FIT_COLUMN_DATASET};
+    struct gather_file file = {.path = path};
+    struct gather_request request = {.file = &file, .n = 1, .n_dataset = costs->n, .only = only};
     struct result *result = NULL;
-    struct result_block rows = {0};
+    struct gather *gather = NULL;
+    stamp_take(&file.stamp, path);
     enum status status = result_open(&result, path, error);
-    if (!status)
-        result_read_only(result, FIT_COLUMN_STEPS, FIT_COLUMN_DATASET);
-    while (!status && result_next(result, &rows, ROWS_AT_ONCE, &status, error))
-        status = take_rows(costs, &rows, path, problem, error);
+    if (!status) {
+        request.n_parameter = result_info(result)->n_parameter;
+        status = gather_new(&gather, &request, error);
+    }
+    for (struct gathered row; gather_next(gather, &row, &status, error);)
+        status = take_row(costs, &row, error);
     if (!status && costs->n_known == 0 && costs->n > 0)
-        status = error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: has no rows", path);
-    result_block_fini(&rows);
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no rows", path);
+    gather_free(gather);
     result_close(result);
-    return status;
+    return status ? error_context(error, "--cost-from") : STATUS_OK;
 }
 
 static void fill_gaps(struct costs *costs)
@@ -163,12 +177,12 @@ enum status selection_by_cost(const struct shard *shard, const char *result_path
                               struct problem *problem, unsigned char *bit,
                               char text[IDENTITY_SELECTION], struct error *error)
 {
-    struct costs costs = {.n = problem_info(problem)->n_dataset};
+    struct costs costs = {.n = problem_info(problem)->n_dataset, .problem = problem};
     costs.cost = calloc((size_t)costs.n + 1, sizeof *costs.cost);
     costs.known = calloc((size_t)(costs.n / 8 + 1), 1);
     enum status status =
         costs.cost && costs.known
-            ? read_costs(&costs, result_path, problem, error)
+            ? read_costs(&costs, result_path, error)
             : error_set(error, STATUS_NO_MEMORY, "out of memory for %" PRIu64 " costs", costs.n);
     if (!status) {
         fill_gaps(&costs);

@@ -3,13 +3,12 @@
 #include "run/plan/selection_retry.h"
 
 #include "base/sha256.h"
+#include "io/gather.h"
 #include "run/plan/recipe_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ROWS_AT_ONCE = 4096 };
 
 unsigned selection_n_retry(const struct result_info *info)
 {
@@ -55,30 +54,25 @@ static enum status check_same(const struct result_info *info, const struct run_i
     return STATUS_OK;
 }
 
-/* Bits of the failed ones; damaged rows are an error. */
-static enum status find_failed(struct result *result, uint64_t n_dataset, unsigned char *bit,
-                               struct sha256 *hash, uint64_t *n_failed, struct error *error)
+/* Bits of the failed ones. */
+static enum status find_failed(const struct result_info *info, uint64_t n_dataset,
+                               unsigned char *bit, struct sha256 *hash, uint64_t *n_failed,
+                               struct error *error)
 {
-    struct result_block rows = {0};
-    const struct result_info *info = result_info(result);
-    uint64_t next = 0;
-    enum status status = STATUS_OK;
-    result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_DATASET);
-    while (result_next(result, &rows, ROWS_AT_ONCE, &status, error))
-        for (size_t i = 0; !status && i < rows.n; i++) {
-            uint64_t d = rows.record[i].dataset;
-            if (d < next || d >= n_dataset) {
-                status =
-                    error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged",
-                              info->path, (unsigned long long)(rows.first + i));
-            } else if (!outcome_is_success((enum outcome)rows.record[i].outcome)) {
-                selection_set(bit, d);
-                sha256_add_uint64(hash, d);
-                ++*n_failed;
-            }
-            next = d + 1;
+    static const enum fit_column only[] = {FIT_COLUMN_STATUS, FIT_COLUMN_DATASET};
+    const struct gather_file file = {.path = info->path};
+    const struct gather_request request = {.file = &file, .n = 1,
+                                           .n_parameter = info->n_parameter,
+                                           .n_dataset = n_dataset, .only = only};
+    struct gather *gather = NULL;
+    enum status status = gather_new(&gather, &request, error);
+    for (struct gathered row; gather_next(gather, &row, &status, error);)
+        if (!outcome_is_success((enum outcome)row.record->outcome)) {
+            selection_set(bit, row.record->dataset);
+            sha256_add_uint64(hash, row.record->dataset);
+            ++*n_failed;
         }
-    result_block_fini(&rows);
+    gather_free(gather);
     return status;
 }
 
@@ -104,7 +98,7 @@ enum status selection_by_failure(struct selection *selection, const char *result
     sha256_add(&hash, info->identity.options, sizeof info->identity.options);
     sha256_add_uint64(&hash, selection_n_retry(info));
     if (!status)
-        status = find_failed(result, selection->n_dataset, bit, &hash, &n_failed, error);
+        status = find_failed(info, selection->n_dataset, bit, &hash, &n_failed, error);
     if (!status) {
         sha256_end_hex(&hash, hex);
         snprintf(words, sizeof words, "retry=%llu:%.32s", (unsigned long long)n_failed, hex);

@@ -28,16 +28,13 @@ extern char **environ;
  * a file server has more time: a restarted server takes minutes to answer. A child that is asked to
  * stop has a moment before it is killed. A second request within AGAIN_NS is the same request (a
  * signal sent both to the process group and to us); a later one kills the child at once. */
-enum { HUNG_AFTER_S = 60, GRACE_LOOKS = 2, LOOK_MS = 1000 };
+enum { GRACE_LOOKS = 2, LOOK_MS = 1000 };
 static const int64_t SECOND_NS = 1000000000, STOP_WITHIN_NS = 700000000, AGAIN_NS = 100000000;
 
 void watch_init(struct watch *watch, struct board *board)
 {
-    const char *seconds = getenv("STIFFIT_HANG_SECONDS"); /* for tests */
-    *watch = (struct watch){.board = board, .hang_s = seconds ? atoi(seconds) : 0,
+    *watch = (struct watch){.board = board, .hang_s = process_hang_seconds(),
                              .deadline_ns = INT64_MAX, .end_ns = INT64_MAX};
-    if (watch->hang_s <= 0)
-        watch->hang_s = HUNG_AFTER_S;
     sigemptyset(&watch->set);
     stop_signals(&watch->set);
     sigaddset(&watch->set, SIGCHLD);

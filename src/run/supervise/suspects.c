@@ -38,6 +38,7 @@ bool suspects_add(struct board *board, uint64_t fit)
     return true;
 }
 
+/* Removes suspects that have a record, or that are guilty. */
 static void strike_off(struct board *board, bool (*has)(const void *context, uint64_t fit),
                        const void *context, const struct death *death)
 {
@@ -97,7 +98,7 @@ bool suspects_judge(struct board *board, const struct board_slots *slots,
     }
     for (size_t i = 0; board->died && i < slots->n; i++) {
         const struct board_slot *at = board_slot(slots, i);
-        uint64_t number = counter_get(&at->fit);
+        uint64_t number = counter_get(&at->fit); /* 1 + the fit; 0: none */
         if (number == 0 || has(context, number - 1) || is_in(number - 1, fit, n) ||
             (board->hung && !counter_get(&at->hung)))
             continue;

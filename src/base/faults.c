@@ -1,20 +1,19 @@
-/* Collects faults of a problem file as lines of one message.
+/* Collects faults as lines of one message.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/problem_internal.h"
+#include "base/faults.h"
 
-#include "base/words.h"
-
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { LONGEST_LINE = 400 };
 
-static void append_line(struct problem_faults *faults, const char *line)
+static void append_line(struct faults *faults, const char *line)
 {
     size_t length = strlen(line);
     faults->n++;
-    if (faults->n > PROBLEM_MAX_FAULT || faults->used + length + 4 > sizeof faults->text)
+    if (faults->n > FAULTS_LISTED || faults->used + length + 4 > sizeof faults->text)
         return;
     char *text = faults->text + faults->used;
     snprintf(text, sizeof faults->text - faults->used, "%s%s", faults->used ? "\n  " : "", line);
@@ -24,7 +23,7 @@ static void append_line(struct problem_faults *faults, const char *line)
     faults->used += strlen(text);
 }
 
-void faults_add(struct problem_faults *faults, const char *format, ...)
+void faults_add(struct faults *faults, const char *format, ...)
 {
     char line[LONGEST_LINE];
     va_list arguments;
@@ -34,7 +33,7 @@ void faults_add(struct problem_faults *faults, const char *format, ...)
     append_line(faults, line);
 }
 
-void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error)
+void faults_add_error(struct faults *faults, const char *path, const struct error *error)
 {
     const char *message = error->message;
     size_t length = strlen(path);
@@ -44,7 +43,7 @@ void faults_add_error(struct problem_faults *faults, const char *path, const str
     faults_add(faults, "%s", message);
 }
 
-enum status faults_report(const struct problem_faults *faults, const char *path,
+enum status faults_report(const struct faults *faults, const char *path,
                           struct error *error)
 {
     if (faults->no_memory)
@@ -61,20 +60,4 @@ enum status faults_report(const struct problem_faults *faults, const char *path,
         snprintf(more, sizeof more, "\n  and %" PRIu64 " more", faults->n - n_listed);
     return error_set(error, STATUS_BAD_PROBLEM, "%s: %" PRIu64 " faults:\n  %s%s", path, faults->n,
                      faults->text, more);
-}
-
-enum status problem_no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
-
-void problem_add_unknown(struct problem *problem, const char *path, const char *what,
-                         const char *name, const char *of, const char *const *known, size_t n_known)
-{
-    /* The search for the nearest match takes time, so only for faults that are shown. */
-    const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64
-                           ? nearest_name(name, known, n_known)
-                           : NULL;
-    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name,
-               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
