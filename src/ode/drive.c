@@ -529,6 +529,14 @@ static void step(struct batch *b)
         follow_evaluations(b, began);
 }
 
+bool drive_pass_stop(struct batch *b)
+{
+    b->live = bit(0);
+    b->ended = b->finished = b->attended = 0;
+    pass_stops(b, bit(0), 0);
+    return b->live;
+}
+
 struct slot {
     /* A cache line each: workers acquire and release all the time. */
     _Alignas(64) atomic_bool taken;

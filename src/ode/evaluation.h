@@ -136,6 +136,7 @@ struct ode_options {
     double rtol, atol;
     int linear_solver;      /* enum linear_solver_kind */
     enum engine_kind engine; /* evaluations may be for this one or the reference */
+    const char *devices;    /* of the engine on a GPU (ode/gpu/device.h); NULL: all GPUs */
     double max_step;        /* of steps, by time; 0: none but the model's. The smaller one holds */
     /* the largest number of ODE_NONE in an evaluation, at least 1 if any has `begin` */
     size_t n_none;

@@ -48,6 +48,25 @@ observe angles = sin(9*x) + log10(1 + w^2) + log2(2 + u^2) + (1 + abs(x))^b
 observe chosen = if x > 0.5 and not (y > 2) then only*y else a*z
 """
 STEEP = "parameter k = 2 in [0.1, 9]\nx(0) = 1\nx' = -k*exp(-x)*tanh(x)\nobserve x\n"
+# Doses with a lag and a share, an infusion, and inputs that jump and rise, of which one is stiff.
+DOSED = """parameter ka = 1.5 in [0.01, 50] scale log, CL = 5 in [0.05, 500] scale log, V = 30 in [0.5, 5000] scale log
+parameter F = 0.8 in [0.1, 1], tlag = 0.3 in [0.01, 3] scale log
+gut(0) = 0
+blood(0) = 0
+gut' = -ka*gut
+blood' = ka*gut - CL/V*blood
+bioavailability(gut) = F
+lag(gut) = tlag
+observe conc = blood/V, gut
+"""
+FED = """parameter k = 0.7 in [0.01, 50] scale log, m = 0.4 in [0.05, 500] scale log, e = 2 in [0.5, 4]
+input feed, heat
+x(0) = 1
+y(0) = 0.1
+x' = feed - k*x*heat - m*x^e
+y' = k*x*heat - 40*(y - 0.1*feed)
+observe x, y, flow = feed*x
+"""
 # What goes to the CPU: an event, a pole at which a state falls.
 EVENT = """parameter k = 0.5 in [0.01, 9] scale log
 x(0) = 2
@@ -85,7 +104,11 @@ int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_
 {
     int32_t (*real)(cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,
                     cl_handle *) = real_clEnqueueNDRangeKernel;
-    return fails("SHIM_RUN") ? -36 : real(q, k, n, o, g, l, e, w, f);
+    static cl_handle lost;
+    if (fails("SHIM_RUN"))
+        return -36;
+    lost = !lost && fails("SHIM_QUEUE") ? q : lost;
+    return lost == q ? -36 : real(q, k, n, o, g, l, e, w, f);
 }
 cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int32_t *code)
 {
@@ -174,6 +197,19 @@ def test_words_of_models(tmp):
     plugin = build(tmp, "words", WORDS)
     compare(plugin, (12, 0.1, 20, 0.4), 150)
     compare(plugin, (12, 0.1, 20, 0.4), 100, "predictions")
+
+
+def test_doses_and_inputs(tmp):
+    """Their stops are the host's, between which the device goes on: where the method changes, and for predictions, too."""
+    need_device(tmp)
+    dosed, fed = build(tmp, "dosed", DOSED), build(tmp, "fed", FED)
+    compare(dosed, (8, 0.5, 24, 0.2), 100, "doses")
+    compare(dosed, (8, 0.5, 24, 0.2), 40, "doses", "predictions")
+    compare(fed, (8, 0.5, 24, 0.2), 60)
+    compare(fed, (8, 0.5, 24, 0.2), 60, "doses")
+    if os.environ.get("STIFFIT_SLOW"):
+        for name in ("robertson", "hires", "oregonator"):
+            compare(build(tmp, name), MODELS[name], 100, "doses")
 
 
 def test_what_goes_to_the_cpu(tmp):
@@ -284,6 +320,30 @@ def test_lost_device(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", STIFFIT_GPU_MEMORY=memory)
         assert ("note: the device was lost" in says) == is_lost, (memory, says)
         test_same_bits.assert_same(lanes, gpu, f"{memory} MiB")
+
+
+def test_several_devices(tmp):
+    """Chosen by number or name, or one of them lost. pocl makes two of a CPU."""
+    need_device(tmp)
+    p, two = problem(tmp, "robertson", "0.5:40:4"), {"POCL_DEVICES": "pthread basic"}
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", "--devices=pthread,basic", code=(0, 1, 2), **two)
+    if "--devices pthread" in says:
+        h.skip("the driver does not make two devices")
+    assert re.search("devices: .*basic.*pthread", says) or re.search("devices: .*pthread.*basic", says), says
+    test_same_bits.assert_same(lanes, gpu, "two devices")
+    names = []
+    for number in "01":
+        gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", f"--devices={number}", **two)
+        names += re.findall("device: (pthread|basic)", says)
+    assert sorted(names) == ["basic", "pthread"], names
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", "--devices=0,1", **two, **shim(tmp), SHIM_QUEUE="150")
+    assert "note: the device was lost" in says and "1 of 2 workers" in says, says
+    test_same_bits.assert_same(lanes, gpu, "one of two devices lost")
+    for words, wrong in ((["--engine=gpu", "--devices=0,tesla"], "--devices 0,tesla: not all of these are"),
+                         (["--engine=lanes", "--devices=0"], "--devices is for --engine gpu; this run has lanes")):
+        done = h.stiffit("run", p, "--trust", *words, "-o", tmp / "r.h5", code=(2, 4), env=environment(**two))
+        assert wrong in done.stderr, done.stderr
 
 
 def test_aborting_driver(tmp):

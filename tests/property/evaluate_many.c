@@ -1,10 +1,11 @@
 /* Carries out many evaluations of a model with an engine, on several threads, and prints how long that took and a hash of all
  * answers: engines that promise the same bits have the same hash.
  *
- *     evaluate_many MODEL ENGINE N_THREAD N N_TIME FIRST LAST SPREAD [PREDICTIONS]
+ *     evaluate_many MODEL ENGINE N_THREAD N N_TIME FIRST LAST SPREAD [predictions] [doses]
  *
- * Times are spread evenly over logarithms. Parameters are the model's starts times 10^(SPREAD u), -1 < u < 1. With PREDICTIONS
- * (any word) there are no sensitivities. Prints a line of JSON.
+ * Times are spread evenly over logarithms. Parameters are the model's starts times 10^(SPREAD u), -1 < u < 1. predictions:
+ * without sensitivities. doses: repeated ones into the first state, the first with the first measurement, and an infusion into
+ * the last state. Inputs go up and down. Prints a line of JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "base/random.h"
@@ -114,6 +115,22 @@ static void work(void *context, size_t thread)
     free(slot);
 }
 
+/* Knots at which each input jumps, and between which it rises. */
+static void add_inputs(struct ode_task *task, size_t n_input)
+{
+    struct input *input = calloc(n_input + 1, sizeof *input);
+    double last = task->time[task->n_time - 1];
+    for (size_t j = 0; j < n_input; j++) {
+        double *time = calloc(8, sizeof *time), *value = time + 4;
+        for (int k = 0; k < 4; k++) {
+            time[k] = last * (k + 0.1 * (double)j) / 4;
+            value[k] = k % 2 ? 0.5 : 1 + (double)j;
+        }
+        input[j] = (struct input){4, time, value};
+    }
+    task->experiment.input = input;
+}
+
 static void make_task(struct many *many, size_t n_time, double first, double last)
 {
     size_t n_observable = many->model.abi.n_observable, n_row = n_time * n_observable;
@@ -130,6 +147,24 @@ static void make_task(struct many *many, size_t n_time, double first, double las
     many->task = (struct ode_task){.experiment = {.t0 = many->model.abi.t0, .covariate = covariate},
                                    .n_time = n_time, .time = time, .n_row = n_row, .row_time = row_time,
                                    .row_observable = row_observable};
+    add_inputs(&many->task, many->model.abi.n_input);
+}
+
+static void add_doses(struct ode_task *task, size_t n_state)
+{
+    struct dose *dose = calloc(2, sizeof *dose);
+    double first = task->time[0], span = task->time[task->n_time - 1] - first;
+    dose[0] = dose[1] = dose_none;
+    dose[0].time = first;
+    dose[0].amount = 1.5;
+    dose[0].interval = span / 5;
+    dose[0].count = 4;
+    dose[1].time = first + 0.31 * span;
+    dose[1].amount = 0.7;
+    dose[1].duration = span / 7;
+    dose[1].target = (uint32_t)n_state - 1;
+    task->experiment.n_dose = 2;
+    task->experiment.dose = dose;
 }
 
 int main(int argc, char **argv)
@@ -139,7 +174,7 @@ int main(int argc, char **argv)
     struct ode_options options = ODE_OPTIONS_DEFAULT;
     int engine = 0;
     if (argc < 9) {
-        fprintf(stderr, "usage: %s MODEL ENGINE N_THREAD N N_TIME FIRST LAST SPREAD [PREDICTIONS]\n", argv[0]);
+        fprintf(stderr, "usage: %s MODEL ENGINE N_THREAD N N_TIME FIRST LAST SPREAD [predictions] [doses]\n", argv[0]);
         return 2;
     }
     while (engine < N_ENGINE && strcmp(engine_word[engine], argv[2]) != 0)
@@ -152,7 +187,12 @@ int main(int argc, char **argv)
         return 1;
     }
     make_task(&many, strtoul(argv[5], NULL, 10), atof(argv[6]), atof(argv[7]));
-    many.n_sens = argc > 9 ? 0 : many.model.abi.n_parameter;
+    many.n_sens = many.model.abi.n_parameter;
+    for (int i = 9; i < argc; i++)
+        if (!strcmp(argv[i], "doses"))
+            add_doses(&many.task, many.model.abi.n_state);
+        else
+            many.n_sens = 0;
     many.sens = calloc(many.model.abi.n_parameter, sizeof *many.sens);
     for (uint32_t j = 0; j < many.model.abi.n_parameter; j++)
         many.sens[j] = j;

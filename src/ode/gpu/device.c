@@ -38,65 +38,144 @@ static bool has_doubles(const struct device *device, cl_handle id)
            config != 0;
 }
 
-/* Looks for a device of a type; names: those without double precision. */
-static cl_handle find(const struct device *device, uint64_t type, char *names, size_t size)
+/* Devices with double precision, the GPUs first; and the names of the others. */
+struct found {
+    struct {
+        cl_handle id;
+        char name[160]; /* with the driver's version */
+    } device[MOST_DEVICES];
+    size_t n, n_gpu;
+    char without[200];
+};
+
+static void add(const struct device *device, cl_handle id, struct found *found)
 {
-    cl_handle platform[MOST_PLATFORMS], id[MOST_DEVICES];
-    uint32_t n_platform = 0, n_device;
-    size_t n = strlen(names);
-    if (device->cl.clGetPlatformIDs(MOST_PLATFORMS, platform, &n_platform) != 0)
-        return NULL;
-    for (uint32_t i = 0; i < n_platform && i < MOST_PLATFORMS; i++) {
-        n_device = 0;
-        if (device->cl.clGetDeviceIDs(platform[i], type, MOST_DEVICES, id, &n_device) != 0)
-            continue;
-        for (uint32_t k = 0; k < n_device && k < MOST_DEVICES; k++) {
-            char name[100] = "?";
-            if (has_doubles(device, id[k]))
-                return id[k];
-            device->cl.clGetDeviceInfo(id[k], CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-            if (n < size)
-                n += (size_t)snprintf(names + n, size - n, "%s%.60s", n ? ", " : "", name);
-        }
+    char name[100] = "?", version[50] = "?";
+    size_t n = strlen(found->without);
+    bool is_known = found->n == MOST_DEVICES;
+    for (size_t i = 0; i < found->n; i++)
+        is_known = is_known || found->device[i].id == id;
+    device->cl.clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+    device->cl.clGetDeviceInfo(id, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
+    if (!is_known && has_doubles(device, id)) {
+        found->device[found->n].id = id;
+        snprintf(found->device[found->n++].name, sizeof found->device->name, "%s, driver %s", name,
+                 version);
+    } else if (!is_known && !strstr(found->without, name)) {
+        snprintf(found->without + n, sizeof found->without - n, "%s%.60s", n ? ", " : "", name);
     }
-    return NULL;
 }
 
-enum status device_open(struct device *device, struct error *error)
+static void find(const struct device *device, struct found *found)
 {
-    char without[200] = "", name[100] = "?", version[50] = "?";
-    int32_t code = 0;
-    *device = (struct device){0};
-    if (load(device, error))
-        goto failed;
-    device->id = find(device, CL_DEVICE_TYPE_GPU, without, sizeof without);
-    if (!device->id)
-        device->id = find(device, CL_DEVICE_TYPE_ALL, without, sizeof without);
-    if (!device->id && *without)
-        error_set(error, STATUS_SYSTEM,
-                  "--engine gpu needs a device with double precision, which these have not: %s",
-                  without);
-    else if (!device->id)
-        error_set(error, STATUS_SYSTEM,
-                  "--engine gpu needs a device that OpenCL can use, and there is none "
-                  "(clinfo lists them; /etc/OpenCL/vendors names their drivers)");
-    if (!device->id)
-        goto failed;
+    static const uint64_t types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ALL};
+    cl_handle platform[MOST_PLATFORMS], id[MOST_DEVICES];
+    uint32_t n_platform = 0, n_device;
+    if (device->cl.clGetPlatformIDs(MOST_PLATFORMS, platform, &n_platform) != 0)
+        return;
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+        for (uint32_t i = 0; i < n_platform && i < MOST_PLATFORMS; i++) {
+            n_device = 0;
+            if (device->cl.clGetDeviceIDs(platform[i], types[k], MOST_DEVICES, id, &n_device) != 0)
+                continue;
+            for (uint32_t j = 0; j < n_device && j < MOST_DEVICES; j++)
+                add(device, id[j], found);
+        }
+        found->n_gpu = k == 0 ? found->n : found->n_gpu;
+    }
+}
+
+/* Whether a list's word names device i. */
+static bool is_named(const struct found *found, size_t i, const char *word, size_t n_word)
+{
+    char text[160], *end;
+    snprintf(text, sizeof text, "%.*s", (int)n_word, word);
+    unsigned long number = strtoul(text, &end, 10);
+    if (end > text && !*end)
+        return number == i;
+    return n_word > 0 && strcasestr(found->device[i].name, text);
+}
+
+/* Marks the devices of a list. False: a word names none. */
+static bool choose(const struct found *found, const char *list, bool chosen[MOST_DEVICES])
+{
+    bool all = true;
+    for (const char *word = list;; word++) {
+        size_t n_word = strcspn(word, ",");
+        bool any = false;
+        for (size_t i = 0; i < found->n; i++) {
+            bool is = is_named(found, i, word, n_word);
+            chosen[i] = chosen[i] || is;
+            any = any || is;
+        }
+        all = all && any;
+        word += n_word;
+        if (!*word)
+            return all;
+    }
+}
+
+/* What there is instead of a device of the list. */
+static enum status refuse(const struct found *found, const char *list, struct error *error)
+{
+    char names[400] = "";
+    for (size_t i = 0, n = 0; i < found->n; i++, n = strlen(names))
+        snprintf(names + n, sizeof names - n, "%s%zu: %.80s", i ? "; " : "", i,
+                 found->device[i].name);
+    return error_set(error, STATUS_USAGE,
+                     "--devices %.100s: not all of these are numbers or parts of names of devices "
+                     "with double precision, which are %s",
+                     list, names);
+}
+
+static enum status open_one(struct device *device, cl_handle id, const char *name,
+                            struct error *error)
+{
     uint64_t n_byte = 0;
-    device->cl.clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-    device->cl.clGetDeviceInfo(device->id, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
-    device->cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof n_byte, &n_byte,
-                               NULL);
-    snprintf(device->name, sizeof device->name, "%s, driver %s", name, version);
+    int32_t code = 0;
+    device->id = id;
+    snprintf(device->name, sizeof device->name, "%s", name);
+    device->cl.clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof n_byte, &n_byte, NULL);
     device->n_byte = (size_t)n_byte;
     device->context = device->cl.clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
     if (device->context)
         return STATUS_OK;
-    error_set(error, STATUS_SYSTEM, "cannot use the device %s (OpenCL's error %d)", device->name,
-              (int)code);
-failed:
-    device_close(device);
-    return error->status;
+    return error_set(error, STATUS_SYSTEM, "cannot use the device %s (OpenCL's error %d)",
+                     device->name, (int)code);
+}
+
+enum status device_open(const char *list, struct device device[DEVICE_MOST], size_t *n,
+                        struct error *error)
+{
+    struct found found = {0};
+    bool chosen[MOST_DEVICES] = {false};
+    memset(device, 0, DEVICE_MOST * sizeof *device);
+    *n = 0;
+    if (load(device, error))
+        return error->status;
+    find(device, &found);
+    if (found.n == 0)
+        return *found.without
+                   ? error_set(error, STATUS_SYSTEM,
+                               "--engine gpu needs a device with double precision, which these "
+                               "have not: %s",
+                               found.without)
+                   : error_set(error, STATUS_SYSTEM,
+                               "--engine gpu needs a device that OpenCL can use, and there is "
+                               "none (clinfo lists them; /etc/OpenCL/vendors names their "
+                               "drivers)");
+    for (size_t i = 0; i < (found.n_gpu ? found.n_gpu : 1); i++)
+        chosen[i] = !list || !*list;
+    if (list && *list && !choose(&found, list, chosen))
+        return refuse(&found, list, error);
+    for (size_t i = 0; i < found.n && *n < DEVICE_MOST; i++) {
+        if (!chosen[i])
+            continue;
+        device[*n].cl = device->cl;
+        if (open_one(&device[(*n)++], found.device[i].id, found.device[i].name, error))
+            return error->status;
+    }
+    return STATUS_OK;
 }
 
 void device_close(struct device *device)

@@ -16,9 +16,13 @@ struct device {
     size_t n_byte;        /* the largest buffer */
 };
 
-/* The first GPU with double precision, or another device if there is no GPU. An error says what
- * is missing. */
-enum status device_open(struct device *device, struct error *error);
+/* Opens devices with double precision, at most `most`: those of a list of numbers or parts of
+ * names with commas between, or if it is NULL or empty all GPUs, or if there are none the first
+ * other device. GPUs have the first numbers. An error says what is missing; what is open is to be
+ * closed then, too. */
+enum { DEVICE_MOST = 16 };
+enum status device_open(const char *list, struct device device[DEVICE_MOST], size_t *n,
+                        struct error *error);
 void device_close(struct device *device); /* legal for one that is all zero */
 
 /* A program, compiled for the device; unrolls: loops over stages, if its compiler can. NULL:

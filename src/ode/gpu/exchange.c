@@ -5,6 +5,7 @@
 #include "ode/lanes/kernel_constants.h"
 #include "ode/lanes/room.h"
 #include "ode/observation.h"
+#include "ode/stops.h"
 #include "ode/tolerance.h"
 
 #include <math.h>
@@ -88,7 +89,6 @@ static void put_control(const struct exchange *own, double *to)
     put_long(to, at->n_rhs, 0);
     put_long(to, at->n_jacobian, 0);
     put_long(to, at->flip, 0);
-    put_long(to, at->turned, 0);
     put_long(to, at->fresh, 1);
     put_long(to, at->rejected, lane->rejected);
     put_long(to, at->max_steps, evaluation->max_steps);
@@ -98,6 +98,7 @@ static void put_control(const struct exchange *own, double *to)
     put_long(to, at->trouble, lane->trouble);
     to[at->h] = lane->h;
     to[at->t_stop] = lane_stop_time(lane);
+    to[at->next_stop] = lane->sim.has_stops ? lane->sim.stops->next : INFINITY;
     to[at->longest] = lane->sim.max_step / ROOM_STRETCH;
     to[at->log_h] = lane->log_h;
     to[at->log_error] = lane->log_error;
@@ -105,7 +106,32 @@ static void put_control(const struct exchange *own, double *to)
     to[at->t_calm] = lane->t_calm;
 }
 
-void exchange_put(const struct exchange *own, double *to)
+/* What the right-hand side takes from outside of the model. */
+static void put_outside(const struct exchange *own, double *to)
+{
+    const struct record *at = own->record;
+    const struct simulation *sim = &own->lane->sim;
+    const struct derivatives *model = &sim->model;
+    size_t n = sim->n_state;
+    to[at->since] = model->since;
+    to[at->until] = model->until;
+    for (size_t j = 0; j < sim->abi->n_input; j++) {
+        to[at->input_since + j] = model->piece[j].since;
+        to[at->input_value + j] = model->piece[j].value;
+        to[at->input_slope + j] = model->piece[j].slope;
+    }
+    put_long(to, at->infused, model->is_infused);
+    for (size_t i = 0; i < n && own->has_doses; i++) {
+        to[at->minus_rate + i] = model->is_infused && model->rate[i] != 0 ? -model->rate[i] : 0;
+        for (size_t k = 0; k < sim->evaluation->n_sens; k++) {
+            bool is_by = model->is_infused && sim->blocks.of_sens[k] >= 0;
+            double rate = is_by ? model->rate_parameter[sim->blocks.sens[k] * n + i] : 0;
+            to[at->minus_rate_of + i * own->n_column + k] = rate != 0 ? -rate : 0;
+        }
+    }
+}
+
+void exchange_put(const struct exchange *own, bool turned, double *to)
 {
     const struct record *at = own->record;
     const struct lane *lane = own->lane;
@@ -114,8 +140,6 @@ void exchange_put(const struct exchange *own, double *to)
     size_t n = sim->n_state, n_byte = n * sizeof(double);
     put_long(to, at->status, GPU_LIVE);
     to[at->t] = sim->t;
-    to[at->since] = sim->model.since;
-    to[at->until] = sim->model.until;
     to[at->rtol] = sim->tolerance.rtol;
     to[at->fraction] = sim->tolerance.fraction;
     to[at->at_rest] = sim->tolerance.at_rest;
@@ -133,24 +157,28 @@ void exchange_put(const struct exchange *own, double *to)
     memcpy(to + at->born, sim->tolerance.born, n_byte);
     memcpy(to + at->reach, sim->tolerance.reach, n_byte);
     memcpy(to + at->noise, sim->tolerance.noise, n_byte);
+    put_outside(own, to);
     put_control(own, to);
+    put_long(to, at->turned, turned);
     put_columns(own, to);
     put_task(own, to);
 }
 
-bool exchange_asks_relative(const struct exchange *own, struct evaluation *evaluation,
-                            size_t first_row, const double *answer)
+bool exchange_asks_relative(const struct exchange *own, struct exchange_rows rows,
+                            const double *answer)
 {
     struct simulation *sim = &own->lane->sim;
-    const struct ode_task *task = evaluation->task;
+    const struct ode_task *task = rows.evaluation->task;
     const double *excess = answer + own->record->excess;
-    sim->evaluation = evaluation;
-    tolerance_set(sim, false);
+    if (!own->is_own) {
+        sim->evaluation = rows.evaluation;
+        tolerance_set(sim, false);
+        memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
+    }
     if (sim->tolerance.atol > 0)
         return false;
-    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
-    for (size_t first = first_row, last; first < task->n_row; first = last) {
-        for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first];
+    for (size_t first = rows.first, last; first < rows.last; first = last) {
+        for (last = first; last < rows.last && task->row_time[last] == task->row_time[first];
              last++)
             sim->rows.h[task->row_observable[last]] = excess[last];
         if (observation_rows_ask_relative(sim, first, last, sim->rows.h, 1))
@@ -159,25 +187,25 @@ bool exchange_asks_relative(const struct exchange *own, struct evaluation *evalu
     return false;
 }
 
-bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluation,
-                          size_t first_row, const double *answer)
+bool exchange_take_answer(const struct exchange *own, struct exchange_rows rows,
+                          const double *answer)
 {
-    size_t n_row = evaluation->task->n_row,
+    struct evaluation *evaluation = rows.evaluation;
+    size_t n_row = evaluation->task->n_row, n = rows.last - rows.first,
            stride = evaluation->stride ? evaluation->stride : n_row;
     const struct record *record = own->record;
     const double *prediction = answer + record->prediction;
     const double *derivative = answer + record->derivative;
     double odd = 0;
-    for (size_t i = first_row; i < n_row; i++) {
+    for (size_t i = rows.first; i < rows.last; i++) {
         evaluation->prediction[i] = prediction[i];
         odd += 0 * answer[record->excess + i];
     }
     const uint32_t *to = evaluation->column;
     for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
-        memset(evaluation->d_prediction + first_row + to[k] * stride, 0,
-               (n_row - first_row) * sizeof(double));
+        memset(evaluation->d_prediction + rows.first + to[k] * stride, 0, n * sizeof(double));
     for (size_t k = 0; evaluation->d_prediction && k < evaluation->n_sens; k++)
-        for (size_t i = first_row; i < n_row; i++) {
+        for (size_t i = rows.first; i < rows.last; i++) {
             double *place = &evaluation->d_prediction[i + (to ? to[k] : k) * stride];
             double each = derivative[i * own->n_column + k];
             *place = to ? *place + each : each;
@@ -185,22 +213,83 @@ bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluat
     return odd == 0;
 }
 
-void exchange_look(const struct exchange *own, double *record)
+struct exchange_calls exchange_count(const struct record *at, const double *head)
+{
+    int64_t n_explicit = exchange_long(head, at->n_explicit),
+            n_implicit = exchange_long(head, at->n_implicit);
+    bool is_explicit = exchange_long(head, at->method) == METHOD_EXPLICIT;
+    *(is_explicit ? &n_explicit : &n_implicit) += exchange_long(head, at->n_attempt);
+    return (struct exchange_calls){
+        .n_rhs = exchange_long(head, at->n_rhs) + n_explicit * (lanes_explicit.n_stage - 1) +
+                 n_implicit * lanes_method.n_stage,
+        .n_jacobian = exchange_long(head, at->n_jacobian) + n_implicit, .n_factor = n_implicit};
+}
+
+struct evaluation_course exchange_course(const struct record *at, const double *head)
+{
+    return (struct evaluation_course){exchange_long(head, at->is_stiff) != 0, head[at->stiff_from]};
+}
+
+/* The time, and the tolerances there. */
+static void take_tolerance(const struct exchange *own, const double *record)
 {
     const struct record *at = own->record;
     struct simulation *sim = &own->lane->sim;
     size_t n = sim->n_state, n_byte = n * sizeof(double);
-    const double *y = record + at->y;
-    int64_t n_rhs = sim->model.n_rhs, n_jacobian = sim->model.n_jacobian;
     sim->t = record[at->t];
     sim->rows.i_time = (size_t)exchange_long(record, at->i_time);
-    sim->tolerance.grows = true;
+    sim->tolerance.grows = exchange_long(record, at->grows);
     memcpy(sim->tolerance.sizes, record + at->size, n_byte);
     memcpy(sim->tolerance.sizes + n, record + at->guess, n_byte);
+    memcpy(sim->tolerance.sizes + 2 * n, record + at->y, n_byte);
+    sim->tolerance.sizes[3 * n] = sim->t;
     memcpy(sim->tolerance.beyond, record + at->beyond, n_byte);
     memcpy(sim->tolerance.born, record + at->born, n_byte);
     memcpy(sim->tolerance.reach, record + at->reach, n_byte);
     memcpy(sim->tolerance.noise, record + at->noise, n_byte);
+}
+
+void exchange_resume(const struct exchange *own, const double *record)
+{
+    const struct record *at = own->record;
+    struct lane *lane = own->lane;
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state, n_sens = sim->evaluation->n_sens;
+    const struct exchange_calls calls = exchange_count(at, record);
+    take_tolerance(own, record);
+    sim->rows.i_row = (size_t)exchange_long(record, at->row_of + sim->rows.i_time);
+    memcpy(lane->y, record + at->y, n * sizeof(double));
+    for (size_t k = 0; k < n_sens; k++)
+        for (size_t i = 0; i < n && sim->blocks.of_sens[k] >= 0; i++)
+            lane->y[(1 + (size_t)sim->blocks.of_sens[k]) * n + i] =
+                record[at->sens + i * own->n_column + k];
+    lane->method = (enum lanes_method_kind)exchange_long(record, at->method);
+    lane->h = record[at->h];
+    lane->log_h = record[at->log_h];
+    lane->log_error = record[at->log_error];
+    lane->t_turn = record[at->t_turn];
+    lane->t_calm = record[at->t_calm];
+    lane->rejected = exchange_long(record, at->rejected);
+    lane->n_sign = exchange_long(record, at->n_sign);
+    lane->patience = exchange_long(record, at->patience);
+    lane->patience_back = exchange_long(record, at->patience_back);
+    lane->trouble = -LASTING;
+    sim->model.n_rhs += calls.n_rhs;
+    sim->model.n_jacobian += calls.n_jacobian;
+    sim->n_factor += calls.n_factor;
+    sim->evaluation->n_step = exchange_long(record, at->n_step);
+    sim->evaluation->t_reached = sim->t;
+    sim->evaluation->course = exchange_course(at, record);
+}
+
+void exchange_look(const struct exchange *own, double *record)
+{
+    const struct record *at = own->record;
+    struct simulation *sim = &own->lane->sim;
+    size_t n_byte = sim->n_state * sizeof(double);
+    const double *y = record + at->y;
+    int64_t n_rhs = sim->model.n_rhs, n_jacobian = sim->model.n_jacobian;
+    take_tolerance(own, record);
     tolerance_look(sim, y);
     memcpy(record + at->reach, sim->tolerance.reach, n_byte);
     memcpy(record + at->noise, sim->tolerance.noise, n_byte);
@@ -208,5 +297,7 @@ void exchange_look(const struct exchange *own, double *record)
     put_long(record, at->n_rhs, exchange_long(record, at->n_rhs) + sim->model.n_rhs - n_rhs);
     put_long(record, at->n_jacobian,
              exchange_long(record, at->n_jacobian) + sim->model.n_jacobian - n_jacobian);
+    sim->model.n_rhs = n_rhs;
+    sim->model.n_jacobian = n_jacobian;
     put_long(record, at->status, GPU_LOOKED);
 }

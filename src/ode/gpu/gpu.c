@@ -5,35 +5,20 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "ode/drive.h"
-#include "ode/gpu/device.h"
 #include "ode/gpu/exchange.h"
+#include "ode/gpu/site.h"
 #include "ode/outcome.h"
 #include "ode/tolerance.h"
-#include "par/monitor.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-extern const char gpu_prelude[], gpu_kernel[];
-
 /* Evaluations on the device: of all workers, and of one at least and at most. */
 enum { ON_DEVICE = 16384, LEAST_ON_DEVICE = 256, MOST_ON_DEVICE = 4096 };
-/* Attempts between two looks at them; records that are copied at once. */
-enum { ATTEMPTS = 16, MOST_COPIED = 256 };
-/* Of models with more states, unrolled stages take compilers long, and fill no registers. */
-enum { MOST_UNROLLED = 8 };
-/* The device's memory that all workers may use, as a part of its largest buffer. */
-#define MEMORY_SHARE 0.9
-
-#define KERNELS(X) X(states) X(columns) X(conclude) X(rows) X(go_on) X(load) X(store) X(report)
-enum {
-#define KERNEL_NUMBER(name) KERNEL_##name,
-    KERNELS(KERNEL_NUMBER)
-#undef KERNEL_NUMBER
-    N_KERNEL
-};
+/* Attempts between two looks at them. */
+enum { ATTEMPTS = 16 };
 
 struct gpu_pool {
     struct engine_pool base;
@@ -41,13 +26,12 @@ struct gpu_pool {
     struct ode_options options;
     struct lanes_plan *plan;
     struct engine_pool *cpu;  /* of lanes */
-    size_t n_worker;
-    struct device device;
-    size_t n_byte;            /* of the device's memory, for all workers */
+    size_t n_worker, n_site;
+    struct site site[DEVICE_MOST]; /* workers use one after the other */
+    bool has_monitor;
     struct monitor monitor;   /* protects the rest */
-    struct record_size size;  /* of the program */
-    cl_handle program;
-    char why[300];            /* the first loss; "": none */
+    size_t n_engine;          /* that were made */
+    const struct site *lost;  /* the first one that was lost; NULL: none */
     size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU;
                                     * workers that lost it */
 };
@@ -56,7 +40,11 @@ struct gpu_pool {
 struct seat {
     struct evaluation *evaluation; /* NULL: free; its `state` is the seat */
     size_t first_row;              /* the first one that the device answers */
-    int64_t n_rhs, n_jacobian, n_factor; /* of the beginning */
+    struct exchange_calls begun;   /* until then */
+    struct evaluation_course course; /* before it began */
+    /* its own simulation, for what happens at stops; NULL: none has needed it yet */
+    struct lane *lane;
+    bool has_stops;                /* it is in use */
 };
 
 /* Evaluations in the order in which they came. */
@@ -70,23 +58,25 @@ struct gpu_engine {
     struct engine *cpu;
     size_t n_cpu;              /* evaluations in it */
     struct line for_device, for_cpu;
-    struct batch batch;        /* its only seat has the simulation with which evaluations begin */
+    struct batch batch;        /* its only seat has the simulation that something happens to */
+    struct lane *lane;         /* with which evaluations without stops begin */
     size_t n_done, n_left;     /* not yet counted in the pool */
     bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
-    size_t n_seat, n_busy;
+    size_t n_busy;             /* seats */
     struct seat *seat;
-    struct record_size size;
-    struct record record;
-    cl_handle program, queue, kernel[N_KERNEL], memory, copied, which, status, entries;
-    double *copy;              /* MOST_COPIED parts of records: */
-    size_t n_copied;           /* numbers */
-    int32_t *number, *state;   /* MOST_COPIED; n_seat */
+    struct share share;        /* of a device */
+    int32_t *state;            /* n_seat: on the device */
 };
 
-static struct lane *lane_of(const struct gpu_engine *own)
+/* With the simulation of a seat. */
+static struct exchange exchange_of(const struct gpu_engine *own, const struct seat *seat)
 {
-    return (struct lane *)own->batch.seat[0];
+    return (struct exchange){.record = &own->share.record,
+                             .n_column = own->share.size.n_column,
+                             .has_doses = own->share.size.has_doses,
+                             .lane = seat->has_stops ? seat->lane : own->lane,
+                             .is_own = seat->has_stops};
 }
 
 static void line_add(struct line *line, struct evaluation *evaluation)
@@ -135,15 +125,17 @@ static const char *refusal(const struct stiffit_model *abi)
     return !abi->lanes->opencl ? "has no functions for a GPU: it is not from model text" : NULL;
 }
 
-/* What the device does not know. The same for the same evaluation. */
+/* What the device does not know: stops whose time depends on states, among others. The same for
+ * the same evaluation. */
 static bool suits_device(const struct gpu_pool *pool, const struct evaluation *evaluation)
 {
+    const struct stiffit_model *abi = pool->abi;
     const struct ode_task *task = evaluation->task;
-    bool is_plain = !ode_has_stops(pool->abi, task) && !pool->abi->n_forcing && !task->n_variant &&
+    bool is_plain = !abi->n_event && !abi->n_switching && !abi->n_forcing && !task->n_variant &&
+                    !(task->n_time && task->time[task->n_time - 1] == INFINITY) &&
                     !evaluation->begin && !evaluation->end && !evaluation->lenient &&
                     !evaluation->adjoint && task->n_time > 0 &&
-                    !(evaluation->noise && pool->abi->noise) &&
-                    evaluation->n_sens <= pool->abi->n_parameter;
+                    !(evaluation->noise && abi->noise) && evaluation->n_sens <= abi->n_parameter;
     for (size_t k = 0; is_plain && k < evaluation->n_sens; k++)
         is_plain = evaluation->sens[k] != ODE_NONE;
     return is_plain;
@@ -152,30 +144,29 @@ static bool suits_device(const struct gpu_pool *pool, const struct evaluation *e
 /* The integrator of the beginning. */
 static bool start(struct batch *batch, int k)
 {
-    return lane_start((struct lane *)batch->seat[k], true);
+    return lane_start((struct lane *)batch->seat[k], !(batch->live >> k & 1));
+}
+
+/* At a stop, it is already in simulation.y. */
+static bool state_at(struct simulation *sim, double t)
+{
+    (void)sim, (void)t;
+    return true;
 }
 
 static const struct integrator beginner = {.name = "gpu", .width = 1, .closest = LANES_CLOSEST,
-                                           .start = start};
+                                           .start = start, .state_at = state_at};
 
 static void pool_free(struct engine_pool *base)
 {
     struct gpu_pool *pool = (struct gpu_pool *)base;
-    if (pool->program)
-        pool->device.cl.clReleaseProgram(pool->program);
-    device_close(&pool->device);
-    monitor_fini(&pool->monitor);
+    for (size_t i = 0; i < DEVICE_MOST; i++)
+        site_fini(&pool->site[i]);
+    if (pool->has_monitor)
+        monitor_fini(&pool->monitor);
     lanes_plan_free(pool->plan);
     engine_pool_free(pool->cpu);
     free(pool);
-}
-
-/* STIFFIT_GPU_MEMORY: MiB, for programs that share a device, and for tests. */
-static size_t allowed_memory(const struct device *device)
-{
-    const char *text = getenv("STIFFIT_GPU_MEMORY");
-    double most = MEMORY_SHARE * (double)device->n_byte;
-    return (size_t)(text && *text ? fmin(most, fmax(0, 0x1p20 * strtod(text, NULL))) : most);
 }
 
 /* Of a worker; each costs a suspended fit. STIFFIT_GPU_EVALUATIONS: of all workers. */
@@ -185,6 +176,26 @@ static size_t choose_capacity(size_t n_worker)
     size_t n = text && *text ? strtoul(text, NULL, 10) : ON_DEVICE;
     n /= n_worker;
     return n < LEAST_ON_DEVICE ? LEAST_ON_DEVICE : n > MOST_ON_DEVICE ? MOST_ON_DEVICE : n;
+}
+
+/* False: a device cannot be used. */
+static bool open_sites(struct gpu_pool *pool, struct error *error)
+{
+    struct device device[DEVICE_MOST];
+    size_t n = 0;
+    bool good = device_open(pool->options.devices, device, &n, error) == STATUS_OK;
+    for (size_t i = 0; i < DEVICE_MOST; i++) /* also what is to be closed */
+        pool->site[i].device = device[i];
+    pool->n_site = n < pool->n_worker ? n : pool->n_worker;
+    for (size_t i = 0; i < pool->n_site && good; i++) {
+        size_t n_worker = (pool->n_worker + pool->n_site - 1) / pool->n_site;
+        good = device_has_same_bits(&pool->site[i].device, error);
+        if (good && !site_init(&pool->site[i], pool->plan, pool->options.atol == 0, n_worker)) {
+            error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
+            good = false;
+        }
+    }
+    return good;
 }
 
 static struct engine_pool *pool_new(const struct engine_table *table, const struct model *model,
@@ -201,25 +212,23 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
         free(pool);
         return NULL;
     }
-    if (!pool || !monitor_init(&pool->monitor)) {
-        free(pool);
+    if (!pool) {
         error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
         return NULL;
     }
     pool->abi = abi;
     pool->options = *options;
     pool->n_worker = n_worker;
+    pool->has_monitor = monitor_init(&pool->monitor);
     pool->plan = lanes_plan_new(abi, &is_wrong);
     pool->cpu = pool->plan ? engine_lanes.pool_new(&engine_lanes, model, options, n_workspace,
                                                    n_worker, error)
                            : NULL;
-    if (!pool->plan)
+    if (!pool->plan || !pool->has_monitor)
         error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
     if (pool->cpu)
         pool->cpu->table = &engine_lanes;
-    if (pool->cpu && device_open(&pool->device, error) == STATUS_OK &&
-        device_has_same_bits(&pool->device, error)) {
-        pool->n_byte = allowed_memory(&pool->device);
+    if (pool->cpu && pool->has_monitor && open_sites(pool, error)) {
         pool->base.capacity = choose_capacity(n_worker);
         return &pool->base;
     }
@@ -232,17 +241,25 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
     struct gpu_pool *pool = (struct gpu_pool *)(uintptr_t)base;
     monitor_enter(&pool->monitor);
     size_t n_done = pool->n_done, n_left = pool->n_left, n_lost = pool->n_lost;
+    const struct site *lost = pool->lost;
     monitor_leave(&pool->monitor);
-    if (!is_end)
-        snprintf(line, size, "device: %s; up to %zu evaluations at once, and %.0f MiB",
-                 pool->device.name, pool->n_worker * pool->base.capacity,
-                 (double)pool->n_byte / 0x1p20);
-    else if (n_lost)
+    if (!is_end) {
+        size_t n = (size_t)snprintf(line, size, pool->n_site > 1 ? "devices: " : "device: ");
+        double n_byte = 0;
+        for (size_t i = 0; i < pool->n_site; i++) {
+            n += n < size ? (size_t)snprintf(line + n, size - n, "%s; ", pool->site[i].device.name)
+                          : 0;
+            n_byte += (double)pool->site[i].n_byte;
+        }
+        if (n < size)
+            snprintf(line + n, size - n, "up to %zu evaluations at once, and %.0f MiB",
+                     pool->n_worker * pool->base.capacity, n_byte / 0x1p20);
+    } else if (n_lost)
         snprintf(line, size,
-                 "note: the device was lost (%s): %zu of %zu workers went on with lanes on the "
-                 "CPU, which give the "
-                 "same bits; the device did %zu evaluations",
-                 *pool->why ? pool->why : "it reported an error", n_lost, pool->n_worker, n_done);
+                 "note: the device was lost (%s: %.200s): %zu of %zu workers went on with lanes on "
+                 "the CPU, which give the same bits; the device did %zu evaluations",
+                 lost->device.name, *lost->why ? lost->why : "it reported an error", n_lost,
+                 pool->n_worker, n_done);
     else
         snprintf(line, size,
                  "device: %zu evaluations; %zu more were left to the CPU after they had begun",
@@ -256,239 +273,14 @@ static const char *linear_solver(const struct engine_pool *pool)
     return "lanes";
 }
 
-/* The next power of two. */
-static size_t round_up(size_t n, size_t least)
+/* The CPU begins the evaluation of a seat again. */
+static void leave_to_cpu(struct gpu_engine *own, struct seat *seat)
 {
-    while (least < n)
-        least *= 2;
-    return least;
-}
-
-/* The text of the program for records of a size. NULL: out of memory. */
-static char *write_part(const struct gpu_pool *pool, const struct record_size *size, bool is_head)
-{
-    char *text = NULL;
-    size_t n_text;
-    FILE *out = open_memstream(&text, &n_text);
-    if (!out)
-        return NULL;
-    if (is_head)
-        record_text(pool->plan, size, pool->options.atol == 0, out);
-    else
-        record_algebra(pool->plan, out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-/* Makes the pool's program at least as large as that; other workers keep theirs. False: it
- * cannot be built. */
-static bool enlarge_program(struct gpu_pool *pool, const struct record_size *least,
-                            struct error *error)
-{
-    struct record_size size = {
-        .n_column = pool->abi->n_parameter,
-        .n_time = round_up(least->n_time, pool->size.n_time ? pool->size.n_time : 8),
-        .n_row = round_up(least->n_row, pool->size.n_row ? pool->size.n_row : 16)};
-    if (pool->program && size.n_time == pool->size.n_time && size.n_row == pool->size.n_row)
-        return true;
-    bool unrolls = pool->plan->n <= MOST_UNROLLED;
-    char *head = write_part(pool, &size, true), *algebra = write_part(pool, &size, false);
-    size_t n_piece = 0, n = 0;
-    while (pool->abi->lanes->opencl[n_piece])
-        n_piece++;
-    const char **text = calloc(n_piece + 4, sizeof *text);
-    cl_handle program = NULL;
-    if (head && algebra && text) {
-        text[n++] = head;
-        text[n++] = gpu_prelude;
-        for (size_t i = 0; i < n_piece; i++)
-            text[n++] = pool->abi->lanes->opencl[i];
-        text[n++] = algebra;
-        text[n++] = gpu_kernel;
-        program = device_build(&pool->device, n, text, unrolls, error);
-    }
-    free(text);
-    free(head);
-    free(algebra);
-    if (!program)
-        return false;
-    /* kernels that others have made of the old one keep it */
-    if (pool->program)
-        pool->device.cl.clReleaseProgram(pool->program);
-    pool->program = program;
-    pool->size = size;
-    return true;
-}
-
-static void release_device(struct gpu_engine *own)
-{
-    const struct opencl *cl = &own->pool->device.cl;
-    cl_handle *const buffers[] = {&own->memory, &own->copied, &own->which, &own->status,
-                                  &own->entries};
-    if (own->queue)
-        cl->clFinish(own->queue);
-    for (int i = 0; i < N_KERNEL; i++)
-        if (own->kernel[i])
-            cl->clReleaseKernel(own->kernel[i]);
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
-        if (*buffers[i])
-            cl->clReleaseMemObject(*buffers[i]);
-        *buffers[i] = NULL;
-    }
-    memset(own->kernel, 0, sizeof own->kernel);
-    if (own->queue)
-        cl->clReleaseCommandQueue(own->queue);
-    own->queue = NULL;
-    free(own->copy);
-    own->copy = NULL;
-    own->program = NULL;
-}
-
-static bool set_argument(const struct gpu_engine *own, int kernel, uint32_t i, size_t size,
-                         const void *value)
-{
-    return own->pool->device.cl.clSetKernelArg(own->kernel[kernel], i, size, value) == 0;
-}
-
-/* Arguments that stay the same. */
-static bool set_arguments(struct gpu_engine *own)
-{
-    int32_t n = (int32_t)own->n_seat;
-    bool good = true;
-    for (int i = 0; i < N_KERNEL; i++)
-        good = good && set_argument(own, i, 0, sizeof own->memory, &own->memory);
-    good = good && set_argument(own, KERNEL_states, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_conclude, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_rows, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_go_on, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
-           set_argument(own, KERNEL_report, 2, sizeof n, &n);
-    good = good && set_argument(own, KERNEL_columns, 1, sizeof own->entries, &own->entries) &&
-           set_argument(own, KERNEL_report, 1, sizeof own->status, &own->status) &&
-           set_argument(own, KERNEL_load, 1, sizeof own->which, &own->which) &&
-           set_argument(own, KERNEL_load, 2, sizeof own->copied, &own->copied) &&
-           set_argument(own, KERNEL_store, 1, sizeof own->which, &own->which) &&
-           set_argument(own, KERNEL_store, 2, sizeof own->copied, &own->copied);
-    return good;
-}
-
-static bool write_entries(struct gpu_engine *own)
-{
-    const struct gpu_pool *pool = own->pool;
-    size_t n = pool->abi->n_parameter * pool->plan->n;
-    int16_t *entry = calloc(n, sizeof *entry);
-    if (!entry)
-        return false;
-    record_entries(pool->plan, pool->abi->n_parameter, entry);
-    const struct opencl *cl = &pool->device.cl;
-    int32_t code = cl->clEnqueueWriteBuffer(own->queue, own->entries, 1, 0, n * sizeof *entry,
-                                            entry, 0, NULL, NULL);
-    free(entry);
-    return code == 0;
-}
-
-/* A record of zeros is idle. */
-static bool clear_records(struct gpu_engine *own, size_t n_byte)
-{
-    size_t n_part = own->n_copied * sizeof(double), n = 0;
-    bool good = true;
-    memset(own->copy, 0, n_part);
-    for (size_t at = 0; at < n_byte && good; at += n) {
-        n = n_byte - at < n_part ? n_byte - at : n_part;
-        good = own->pool->device.cl.clEnqueueWriteBuffer(own->queue, own->memory, 1, at, n,
-                                                         own->copy, 0, NULL, NULL) == 0;
-    }
-    return good;
-}
-
-static const char *const kernel_name[N_KERNEL] = {
-#define KERNEL_NAME(name) #name,
-    KERNELS(KERNEL_NAME)
-#undef KERNEL_NAME
-};
-
-/* Makes the worker's part of the device, with the pool's program. */
-static bool make_device(struct gpu_engine *own)
-{
-    struct gpu_pool *pool = own->pool;
-    const struct opencl *cl = &pool->device.cl;
-    int32_t code = 0;
-    own->program = pool->program;
-    own->size = pool->size;
-    own->record = record_of(pool->plan, &own->size);
-    size_t n_byte = (own->record.n_room + own->record.n_columns) * RECORD_GROUP * sizeof(double);
-    size_t n_fit = pool->n_byte / pool->n_worker / n_byte * RECORD_GROUP;
-    size_t n_input = record_copied(&own->record.input),
-           n_answer = record_copied(&own->record.answer);
-    own->n_seat = n_fit < pool->base.capacity ? n_fit : pool->base.capacity;
-    own->n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer);
-    n_byte *= (own->n_seat + RECORD_GROUP - 1) / RECORD_GROUP;
-    own->copy = malloc(own->n_copied * sizeof *own->copy);
-    own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code);
-    if (own->n_seat == 0 || !own->copy || !own->queue)
-        return false;
-    struct {
-        cl_handle *buffer;
-        size_t n_byte;
-    } const buffers[] = {{&own->memory, n_byte},
-                         {&own->copied, own->n_copied * sizeof(double)},
-                         {&own->which, MOST_COPIED * sizeof(int32_t)},
-                         {&own->status, own->n_seat * sizeof(int32_t)},
-                         {&own->entries, pool->abi->n_parameter * pool->plan->n * sizeof(int16_t)}};
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
-        if (!(*buffers[i].buffer = cl->clCreateBuffer(pool->device.context, CL_MEM_READ_WRITE,
-                                                      buffers[i].n_byte, NULL, &code)))
-            return false;
-    for (int i = 0; i < N_KERNEL; i++)
-        if (!(own->kernel[i] = cl->clCreateKernel(own->program, kernel_name[i], &code)))
-            return false;
-    return set_arguments(own) && write_entries(own) && clear_records(own, n_byte);
-}
-
-/* Puts an evaluation's size into the program. False: the device cannot be used. */
-static bool prepare_device(struct gpu_engine *own, const struct record_size *least)
-{
-    struct gpu_pool *pool = own->pool;
-    struct error error = {0};
-    release_device(own);
-    monitor_enter(&pool->monitor);
-    bool is_built = enlarge_program(pool, least, &error), good = is_built && make_device(own);
-    if (!good && !*pool->why)
-        snprintf(pool->why, sizeof pool->why, "%s",
-                 is_built ? "its memory is too small" : error.message);
-    monitor_leave(&pool->monitor);
-    return good;
-}
-
-static bool run_kernel(const struct gpu_engine *own, int kernel, size_t n_item)
-{
-    size_t n_group = RECORD_GROUP; /* work-items beyond the last one do nothing */
-    n_item = (n_item + n_group - 1) / n_group * n_group;
-    return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL,
-                                                       &n_item, &n_group, 0, NULL, NULL) == 0;
-}
-
-/* Copies a part of n records, which are in own->number. */
-static bool copy_records(struct gpu_engine *own, bool is_load, size_t n,
-                         const struct record_part *part)
-{
-    const struct opencl *cl = &own->pool->device.cl;
-    int kernel = is_load ? KERNEL_load : KERNEL_store;
-    size_t n_number = record_copied(part), n_byte = n * n_number * sizeof(double);
-    const int32_t argument[] = {(int32_t)n, (int32_t)n_number, (int32_t)part->first,
-                                (int32_t)part->n, (int32_t)part->first_of_columns};
-    bool good = cl->clEnqueueWriteBuffer(own->queue, own->which, 1, 0, n * sizeof(int32_t),
-                                         own->number, 0, NULL, NULL) == 0;
-    if (is_load)
-        good = good && cl->clEnqueueWriteBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0,
-                                                NULL, NULL) == 0;
-    for (uint32_t i = 0; i < sizeof argument / sizeof *argument; i++)
-        good = good && set_argument(own, kernel, 3 + i, sizeof *argument, &argument[i]);
-    good = good && run_kernel(own, kernel, n * n_number);
-    return good && (is_load || cl->clEnqueueReadBuffer(own->queue, own->copied, 1, 0, n_byte,
-                                                       own->copy, 0, NULL, NULL) == 0);
+    struct evaluation *evaluation = seat->evaluation;
+    evaluation->state = NULL;
+    evaluation->course = seat->course;
+    seat->evaluation = NULL;
+    line_add(&own->for_cpu, evaluation);
 }
 
 /* The device is lost: the CPU begins everything again. */
@@ -497,30 +289,30 @@ static void lose_device(struct gpu_engine *own)
     own->is_lost = true;
     monitor_enter(&own->pool->monitor);
     own->pool->n_lost++;
+    own->pool->lost = own->pool->lost ? own->pool->lost : own->share.site;
     monitor_leave(&own->pool->monitor);
-    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++) {
-        if (own->seat[i].evaluation) {
-            own->seat[i].evaluation->state = NULL;
-            line_add(&own->for_cpu, own->seat[i].evaluation);
-        }
-        own->seat[i].evaluation = NULL;
-    }
+    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++)
+        if (own->seat[i].evaluation)
+            leave_to_cpu(own, &own->seat[i]);
     own->n_busy = 0;
     for (struct evaluation *each; (each = line_take(&own->for_device));)
         line_add(&own->for_cpu, each);
-    release_device(own);
+    share_release(&own->share);
 }
 
 static void gpu_free(struct engine *base)
 {
     struct gpu_engine *own = (struct gpu_engine *)base;
-    release_device(own);
-    if (own->batch.seat[0])
-        lane_free(own->batch.seat[0]);
+    share_release(&own->share);
+    if (own->lane)
+        lane_free(&own->lane->sim);
+    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++)
+        if (own->seat[i].lane)
+            lane_free(&own->seat[i].lane->sim);
     if (own->cpu)
         engine_free(own->cpu);
     free(own->seat);
-    free(own->number);
+    free(own->share.number);
     free(own->state);
     free(own);
 }
@@ -534,12 +326,16 @@ static struct engine *gpu_new(struct engine_pool *base, struct error *error)
         return NULL;
     }
     own->pool = pool;
-    own->batch = (struct batch){.integrator = &beginner,
-                                .seat = {lane_new(NULL, pool->abi, &pool->options)}};
+    monitor_enter(&pool->monitor);
+    own->share.site = &pool->site[pool->n_engine++ % pool->n_site];
+    monitor_leave(&pool->monitor);
+    own->share.most = pool->base.capacity;
+    own->batch = (struct batch){.integrator = &beginner};
+    own->lane = (struct lane *)lane_new(NULL, pool->abi, &pool->options);
     own->seat = calloc(pool->base.capacity, sizeof *own->seat);
-    own->number = calloc(MOST_COPIED, sizeof *own->number);
+    own->share.number = calloc(MOST_COPIED, sizeof *own->share.number);
     own->state = calloc(pool->base.capacity, sizeof *own->state);
-    bool good = own->batch.seat[0] && own->seat && own->number && own->state;
+    bool good = own->lane && own->seat && own->share.number && own->state;
     if (!good)
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
     own->cpu = good ? engine_new(pool->cpu, error) : NULL;
@@ -556,36 +352,60 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     line_add(is_for_device ? &own->for_device : &own->for_cpu, evaluation);
 }
 
+/* What a seat's simulation has called. */
+static struct exchange_calls calls_of(const struct simulation *sim)
+{
+    return (struct exchange_calls){sim->model.n_rhs, sim->model.n_jacobian, sim->n_factor};
+}
+
+/* The simulation for an evaluation in a seat. NULL: no memory. */
+static struct lane *take_lane(struct gpu_engine *own, struct seat *seat,
+                              const struct evaluation *evaluation)
+{
+    const struct gpu_pool *pool = own->pool;
+    seat->has_stops = ode_has_stops(pool->abi, evaluation->task);
+    if (seat->has_stops && !seat->lane)
+        seat->lane = (struct lane *)lane_new(NULL, pool->abi, &pool->options);
+    return exchange_of(own, seat).lane;
+}
+
 /* Begins an evaluation in a free seat. False: it has ended, or is for the CPU. */
 static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *evaluation,
                   double *to, struct line *done)
 {
-    struct simulation *sim = own->batch.seat[0];
-    struct evaluation_course course = evaluation->course;
+    struct lane *lane = take_lane(own, seat, evaluation);
+    struct simulation *sim = &lane->sim;
+    seat->course = evaluation->course;
+    seat->evaluation = evaluation;
+    if (!lane) {
+        leave_to_cpu(own, seat);
+        return false;
+    }
     sim->request = evaluation;
-    bool goes_on = drive_begin(&own->batch);
-    if (!goes_on) {
+    own->batch.seat[0] = sim;
+    if (!drive_begin(&own->batch)) {
+        seat->evaluation = NULL;
         line_add(done, evaluation);
         return false;
     }
-    if (sim->has_stops || sim->forcing || sim->is_watched || sim->blocks.is_pace) {
-        evaluation->course = course;
-        line_add(&own->for_cpu, evaluation);
+    if (sim->forcing || sim->is_watched || sim->blocks.is_pace) {
+        leave_to_cpu(own, seat);
         return false;
     }
-    *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row,
-                          .n_rhs = sim->model.n_rhs,
-                          .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor};
     evaluation->state = seat;
-    exchange_put(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, to);
+    seat->first_row = sim->rows.i_row;
+    seat->begun = calls_of(sim);
+    const struct exchange exchange = exchange_of(own, seat);
+    exchange_put(&exchange, false, to);
     return true;
 }
 
 /* Whether the program has room for an evaluation. */
 static bool fits(const struct gpu_engine *own, const struct evaluation *evaluation)
 {
-    return own->program && evaluation->task->n_time <= own->size.n_time &&
-           evaluation->task->n_row <= own->size.n_row;
+    return own->share.program && evaluation->task->n_time <= own->share.size.n_time &&
+           evaluation->task->n_row <= own->share.size.n_row &&
+           (own->share.size.has_doses || !evaluation->task->experiment.n_dose);
 }
 
 /* Begins evaluations in free seats, as long as the program has room for them. False: the device
@@ -595,95 +415,93 @@ static bool fill_seats(struct gpu_engine *own, struct line *done)
     size_t n = 0, at = 0, n_input;
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
         const struct ode_task *task = own->for_device.first->task;
-        if (!prepare_device(own,
-                            &(struct record_size){.n_time = task->n_time, .n_row = task->n_row}))
+        const struct record_size least = {
+            .n_time = task->n_time, .n_row = task->n_row, .has_doses = task->experiment.n_dose > 0};
+        if (!share_prepare(&own->share, &least))
             return false;
     }
-    n_input = record_copied(&own->record.input);
+    n_input = record_copied(&own->share.record.input);
     while (own->for_device.first && fits(own, own->for_device.first) &&
-           own->n_busy + n < own->n_seat) {
+           own->n_busy + n < own->share.n_seat) {
         while (own->seat[at].evaluation)
             at++;
         struct evaluation *evaluation = line_take(&own->for_device);
-        if (!begin(own, &own->seat[at], evaluation, own->copy + n * n_input, done))
+        if (!begin(own, &own->seat[at], evaluation, own->share.copy + n * n_input, done))
             continue;
-        own->number[n++] = (int32_t)at;
+        own->share.number[n++] = (int32_t)at;
         if (n == MOST_COPIED) {
-            if (!copy_records(own, true, n, &own->record.input))
+            if (!share_copy(&own->share, true, n, &own->share.record.input))
                 return false;
             own->n_busy += n;
             n = 0;
         }
     }
     own->n_busy += n;
-    return n == 0 || copy_records(own, true, n, &own->record.input);
+    return n == 0 || share_copy(&own->share, true, n, &own->share.record.input);
 }
 
 /* Attempts in all seats, and what has become of the evaluations. */
 static bool advance(struct gpu_engine *own)
 {
-    size_t n = own->n_seat;
+    const struct share *share = &own->share;
+    size_t n = share->n_seat;
     while (n > 1 && !own->seat[n - 1].evaluation)
         n--;
-    size_t n_column = n * own->size.n_column;
+    size_t n_column = n * share->size.n_column;
     bool good = !own->has_looked ||
-                (run_kernel(own, KERNEL_go_on, n) && run_kernel(own, KERNEL_rows, n_column));
+                (share_run(share, KERNEL_go_on, n) && share_run(share, KERNEL_rows, n_column));
     own->has_looked = false;
     for (int i = 0; i < ATTEMPTS && good; i++)
-        good = run_kernel(own, KERNEL_states, n) && run_kernel(own, KERNEL_columns, n_column) &&
-               run_kernel(own, KERNEL_conclude, n) && run_kernel(own, KERNEL_rows, n_column);
-    return good && run_kernel(own, KERNEL_report, n) &&
-           own->pool->device.cl.clFlush(own->queue) == 0;
+        good = share_run(share, KERNEL_states, n) && share_run(share, KERNEL_columns, n_column) &&
+               share_run(share, KERNEL_conclude, n) && share_run(share, KERNEL_rows, n_column);
+    return good && share_run(share, KERNEL_report, n) &&
+           share->site->device.cl.clFlush(share->queue) == 0;
 }
 
 /* The evaluation of a seat has ended on the device. head, answer: these parts of its record. */
 static void end(struct gpu_engine *own, struct seat *seat, const double *head, const double *answer,
                 struct line *done)
 {
-    const struct record *at = &own->record;
+    const struct record *at = &own->share.record;
     struct evaluation *evaluation = seat->evaluation;
-    const struct exchange exchange = {&own->record, own->size.n_column, lane_of(own)};
+    const struct exchange exchange = exchange_of(own, seat);
+    const struct exchange_rows rows = {evaluation, seat->first_row, evaluation->task->n_row};
     bool is_done = exchange_long(head, at->status) == GPU_DONE &&
-                   exchange_take_answer(&exchange, evaluation, seat->first_row, answer) &&
-                   !exchange_asks_relative(&exchange, evaluation, seat->first_row, answer);
-    seat->evaluation = NULL;
-    evaluation->state = NULL;
+                   exchange_take_answer(&exchange, rows, answer) &&
+                   !exchange_asks_relative(&exchange, rows, answer);
     own->n_busy--;
     *(is_done ? &own->n_done : &own->n_left) += 1;
     if (!is_done) {
-        line_add(&own->for_cpu, evaluation);
+        leave_to_cpu(own, seat);
         return;
     }
-    const struct lanes_method *const *method = lanes_methods;
-    int64_t n_explicit = exchange_long(head, at->n_explicit),
-            n_implicit = exchange_long(head, at->n_implicit);
-    bool is_explicit = exchange_long(head, at->method) == METHOD_EXPLICIT;
-    *(is_explicit ? &n_explicit : &n_implicit) += exchange_long(head, at->n_attempt);
+    const struct exchange_calls calls = exchange_count(at, head);
+    seat->evaluation = NULL;
+    evaluation->state = NULL;
     evaluation->outcome = EVALUATION_OK;
     evaluation->reason[0] = '\0';
     evaluation->t_reached = head[at->t];
     evaluation->n_step = exchange_long(head, at->n_step);
-    evaluation->n_rhs = seat->n_rhs + exchange_long(head, at->n_rhs) +
-                        n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
-                        n_implicit * method[METHOD_IMPLICIT]->n_stage;
-    evaluation->n_jacobian = seat->n_jacobian + exchange_long(head, at->n_jacobian) + n_implicit;
-    evaluation->n_factor = seat->n_factor + n_implicit;
-    evaluation->course = (struct evaluation_course){exchange_long(head, at->is_stiff) != 0,
-                                                    head[at->stiff_from]};
+    evaluation->n_rhs = seat->begun.n_rhs + calls.n_rhs;
+    evaluation->n_jacobian = seat->begun.n_jacobian + calls.n_jacobian;
+    evaluation->n_factor = seat->begun.n_factor + calls.n_factor;
+    evaluation->course = exchange_course(at, head);
     line_add(done, evaluation);
 }
 
-/* Takes evaluations that have ended out of their seats, n of them: those in own->number. */
+/* Takes evaluations that have ended out of their seats, n of them: those in own->share.number. */
 static bool take(struct gpu_engine *own, size_t n, struct line *done)
 {
-    size_t n_head = record_copied(&own->record.head), n_answer = record_copied(&own->record.answer);
+    size_t n_head = record_copied(&own->share.record.head),
+           n_answer = record_copied(&own->share.record.answer);
     double *head = malloc((n * n_head + 1) * sizeof *head);
-    bool good = head && copy_records(own, false, n, &own->record.head);
+    bool good = head && share_copy(&own->share, false, n, &own->share.record.head);
     if (good)
-        memcpy(head, own->copy, n * n_head * sizeof *head);
-    good = good && copy_records(own, false, n, &own->record.answer);
+        memcpy(head, own->share.copy, n * n_head * sizeof *head);
+    good = good && share_copy(&own->share, false, n, &own->share.record.answer);
     for (size_t i = 0; i < n && good; i++)
-        end(own, &own->seat[own->number[i]], head + i * n_head, own->copy + i * n_answer, done);
+        end(own, &own->seat[own->share.number[i]], head + i * n_head,
+            own->share.copy + i * n_answer, done);
     free(head);
     monitor_enter(&own->pool->monitor);
     own->pool->n_done += own->n_done;
@@ -693,55 +511,120 @@ static bool take(struct gpu_engine *own, size_t n, struct line *done)
     return good;
 }
 
-/* record: the beginning of the evaluation's. */
-static void look(struct gpu_engine *own, struct evaluation *evaluation, double *record)
+/* What happens at the stop that the evaluation of a seat has reached. record: its input, and to
+ * where it is put if the device goes on. False: it does not. */
+static bool pass_stop(struct gpu_engine *own, struct seat *seat, const double *record,
+                      const double *answer, double *to, struct line *done)
 {
-    struct evaluation_course course = evaluation->course;
-    own->batch.seat[0]->request = evaluation;
-    (void)drive_begin(&own->batch); /* as before: it is pure */
-    evaluation->course = course;
-    exchange_look(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, record);
+    const struct exchange exchange = exchange_of(own, seat);
+    struct evaluation *evaluation = seat->evaluation;
+    struct simulation *sim = &exchange.lane->sim;
+    size_t i_time = (size_t)exchange_long(record, own->share.record.i_time);
+    const struct exchange_rows rows = {
+        evaluation, seat->first_row,
+        (size_t)exchange_long(record, own->share.record.row_of + i_time)};
+    bool goes_on = false, is_done = false, turned = exchange_long(record, own->share.record.turned);
+    if (exchange_take_answer(&exchange, rows, answer) &&
+        !exchange_asks_relative(&exchange, rows, answer)) {
+        exchange_resume(&exchange, record);
+        own->batch.seat[0] = sim;
+        goes_on = drive_pass_stop(&own->batch) && !sim->is_watched;
+        is_done = own->batch.ended;
+    }
+    if (goes_on) {
+        seat->first_row = sim->rows.i_row;
+        seat->begun = calls_of(sim);
+        exchange_put(&exchange, turned, to);
+        return true;
+    }
+    own->n_busy--;
+    *(is_done ? &own->n_done : &own->n_left) += 1;
+    if (is_done) {
+        seat->evaluation = NULL;
+        evaluation->state = NULL;
+        line_add(done, evaluation);
+    } else {
+        leave_to_cpu(own, seat);
+    }
+    return false;
 }
 
-/* The same for n seats, in own->number. */
-static bool look_at(struct gpu_engine *own, size_t n)
+/* The same for n seats, in own->share.number. */
+static bool pass_stops(struct gpu_engine *own, size_t n, struct line *done)
 {
-    size_t n_input = record_copied(&own->record.input);
+    size_t n_input = record_copied(&own->share.record.input),
+           n_answer = record_copied(&own->share.record.answer), n_on = 0;
+    double *input = malloc((n * n_input + 1) * sizeof *input);
+    bool good = input && share_copy(&own->share, false, n, &own->share.record.input);
+    if (good)
+        memcpy(input, own->share.copy, n * n_input * sizeof *input);
+    good = good && share_copy(&own->share, false, n, &own->share.record.answer);
+    for (size_t i = 0; i < n && good; i++)
+        if (pass_stop(own, &own->seat[own->share.number[i]], input + i * n_input,
+                      own->share.copy + i * n_answer, input + n_on * n_input, done))
+            own->share.number[n_on++] = own->share.number[i];
+    if (good)
+        memcpy(own->share.copy, input, n_on * n_input * sizeof *input);
+    free(input);
+    return good && (n_on == 0 || share_copy(&own->share, true, n_on, &own->share.record.input));
+}
+
+/* record: the input of the evaluation's. */
+static void look(struct gpu_engine *own, const struct seat *seat, double *record)
+{
+    const struct exchange exchange = exchange_of(own, seat);
+    struct evaluation *evaluation = seat->evaluation;
+    if (!exchange.is_own) {
+        exchange.lane->sim.request = evaluation;
+        own->batch.seat[0] = &exchange.lane->sim;
+        (void)drive_begin(&own->batch); /* as before: it is pure */
+        evaluation->course = seat->course;
+    }
+    exchange_look(&exchange, record);
+}
+
+/* The same for n seats, in own->share.number. */
+static bool look_at(struct gpu_engine *own, size_t n, struct line *done)
+{
+    size_t n_input = record_copied(&own->share.record.input);
+    (void)done;
     own->has_looked = true;
-    if (!copy_records(own, false, n, &own->record.input))
+    if (!share_copy(&own->share, false, n, &own->share.record.input))
         return false;
     for (size_t i = 0; i < n; i++)
-        look(own, own->seat[own->number[i]].evaluation, own->copy + i * n_input);
-    return copy_records(own, true, n, &own->record.input);
+        look(own, &own->seat[own->share.number[i]], own->share.copy + i * n_input);
+    return share_copy(&own->share, true, n, &own->share.record.input);
 }
 
-/* Does something with the seats of which `is_wanted` is true, some at a time. */
-static bool each_seat(struct gpu_engine *own, bool (*is_wanted)(int32_t state), struct line *done)
+/* What is to be done with seats of these states. False: the device is lost. */
+static bool (*const act[N_GPU_STATUS])(struct gpu_engine *own, size_t n, struct line *done) = {
+    [GPU_UNCERTAIN] = look_at, [GPU_STOPPED] = pass_stops, [GPU_DONE] = take, [GPU_FELL] = take,
+    [GPU_FAILED] = take,       [GPU_SPENT] = take,         [GPU_ODD] = take};
+
+/* Does something with the seats for which it is to be done, some at a time. */
+static bool each_seat(struct gpu_engine *own,
+                      bool (*what)(struct gpu_engine *own, size_t n, struct line *done),
+                      struct line *done)
 {
     size_t n = 0;
     bool good = true;
-    for (size_t i = 0; i < own->n_seat && good; i++) {
-        if (own->seat[i].evaluation && is_wanted(own->state[i]))
-            own->number[n++] = (int32_t)i;
-        if (n == MOST_COPIED || (n && i + 1 == own->n_seat)) {
-            good = done ? take(own, n, done) : look_at(own, n);
+    for (size_t i = 0; i < own->share.n_seat && good; i++) {
+        if (own->seat[i].evaluation && act[own->state[i]] == what)
+            own->share.number[n++] = (int32_t)i;
+        if (n == MOST_COPIED || (n && i + 1 == own->share.n_seat)) {
+            good = what(own, n, done);
             n = 0;
         }
     }
     return good;
 }
 
-static bool has_ended(int32_t state) { return state != GPU_LIVE && state != GPU_UNCERTAIN; }
-
-static bool is_uncertain(int32_t state) { return state == GPU_UNCERTAIN; }
-
 /* False: the device is lost. */
 static bool take_ended(struct gpu_engine *own, struct line *done)
 {
-    return own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0,
-                                                    own->n_seat * sizeof(int32_t), own->state, 0,
-                                                    NULL, NULL) == 0 &&
-           each_seat(own, is_uncertain, NULL) && each_seat(own, has_ended, done);
+    return share_read_status(&own->share, own->state) && each_seat(own, look_at, done) &&
+           each_seat(own, pass_stops, done) &&
+           each_seat(own, take, done);
 }
 
 static bool always(void *context)
@@ -796,7 +679,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         good = good && (!is_advanced || take_ended(own, &done));
         if (!good)
             lose_device(own);
-        base->n_seat += own->n_seat * ATTEMPTS;
+        base->n_seat += own->share.n_seat * ATTEMPTS;
         base->n_held += own->n_busy * ATTEMPTS;
         check_deadlines(own);
         if (turn && turn->heartbeat)

@@ -110,6 +110,7 @@ static void states_implicit(__global struct lanes_room *room, struct attempt *no
         }
         for (int e = 0; e < N; e++)
             PART(right, e) += PART(room->scratch.derived[i], e);
+        infuse(room, room->outside.minus_rate, N, right, h);
         add_by_time(first, direct, FROM(right));
         for (int e = 0; e < N && i == 0; e++)
             PART(room->scratch.base, e) = PART(right, e);
@@ -137,6 +138,7 @@ static void state_slope(__global struct lanes_room *room, struct attempt *now, i
     lanes_derive(&at, FROM(room->scratch.derived[i]));
     for (int e = 0; e < N; e++)
         PART(room->scratch.stage[i], e) = PART(room->scratch.derived[i], e);
+    infuse(room, room->outside.minus_rate, N, room->scratch.stage[i], h);
 }
 
 static void states_explicit(__global struct lanes_room *room, struct attempt *now, int h)
@@ -176,6 +178,14 @@ __kernel void states(__global double *memory, int n_evaluation)
     put_attempt(room, &now, h);
 }
 
+/* step_stops.h: infuse, for column c. */
+static void infuse_column(__global struct lanes_room *room, __global struct room_columns *own, long c, double *to, int h)
+{
+    if (IS_INFUSED(room))
+        for (int e = 0; e < N; e++)
+            to[e] -= own->minus_rate_of[e][c];
+}
+
 /* Column c of the sensitivities: numbers are NC apart. */
 static void column_implicit(__global struct lanes_room *room, __global struct room_columns *own, long c,
                             __global const short *entry_of, int h)
@@ -204,6 +214,7 @@ UNROLL_STAGES
         for (int e = 0; e < N; e++)
             if (entry_of[e] >= 0)
                 right[e] += PART(room->scratch.entry[i], entry_of[e]);
+        infuse_column(room, own, c, right, h);
         solve_column(FROM(room->scratch.derived[i]), FROM(room->scratch.factor), s, argument, right, u[i]);
     }
     for (int e = 0; e < N; e++) {
@@ -237,8 +248,10 @@ static void column_explicit(__global struct lanes_room *room, __global struct ro
         for (int e = 0; e < N; e++) {
             if (entry_of[e] >= 0)
                 k[0][e] += PART(room->scratch.derived[0], FIRST_ENTRY + entry_of[e]);
-            slope[e * NC + c] = k[0][e];
         }
+        infuse_column(room, own, c, k[0], h);
+        for (int e = 0; e < N; e++)
+            slope[e * NC + c] = k[0][e];
     } else {
         for (int e = 0; e < N; e++)
             k[0][e] = slope[e * NC + c];
@@ -257,6 +270,7 @@ UNROLL_STAGES
         for (int e = 0; e < N; e++)
             if (entry_of[e] >= 0)
                 k[i][e] += PART(room->scratch.derived[i], FIRST_ENTRY + entry_of[e]);
+        infuse_column(room, own, c, k[i], h);
     }
     for (int e = 0; e < N; e++) {
         double end = argument[e], size = larger(fabs(s[e]), fabs(end)), sum = 0;
@@ -305,6 +319,7 @@ static void check_inside(__global struct lanes_room *room, struct attempt *now, 
     set_time(room, OF(t) + 0.5 * now->h, &room->now.t, room->scratch.input + N_IN, h);
     set_middle(room, now, h);
     lanes_rhs(&at, FROM(room->scratch.right));
+    infuse(room, room->outside.minus_rate, N, room->scratch.right, h);
     for (int i = 0; i < N; i++)
         PART(room->scratch.right, i) -= PART(room->scratch.base, i);
     solve(FROM(room->scratch.factor), FROM(room->scratch.right), FROM(room->scratch.argument));
@@ -377,6 +392,7 @@ static bool may_fall(__global struct lanes_room *room, int h)
         for (int e = 0; e < N; e++)
             PART(room->scratch.argument, e) = e == i ? 0 : PART(room->y_before, e);
         lanes_rhs(&at, FROM(room->scratch.right));
+        infuse(room, room->outside.minus_rate, N, room->scratch.right, h);
         if (!(PART(room->scratch.right, i) < -0.01 * (before - after) / OF(h_used)))
             return false;
         double error = OF(tolerance.rtol) * before + PART(room->tolerance.beyond, i);
@@ -388,8 +404,9 @@ static bool may_fall(__global struct lanes_room *room, int h)
 /* Answers what the latest step has reached; what the driver does after an attempt (drive.c). */
 static void follow_up(__global struct lanes_room *room, int h)
 {
+    bool is_stopped = OF(t) >= OF(next_stop); /* measurements there are answered by the host */
     OF(first_time) = OF(last_time) = OF(i_time);
-    while (PART(room->time, OF(i_time)) <= OF(t)) {
+    while (is_stopped ? PART(room->time, OF(i_time)) < OF(t) : PART(room->time, OF(i_time)) <= OF(t)) {
         answer(room, h);
         OF(i_time) += 1;
         OF(last_time) = OF(i_time);
@@ -402,7 +419,9 @@ static void follow_up(__global struct lanes_room *room, int h)
             return;
         }
     }
-    if (is_stuck(room, h) && OF(method) == METHOD_IMPLICIT)
+    if (is_stopped)
+        OF(status) = STOPPED;
+    else if (is_stuck(room, h) && OF(method) == METHOD_IMPLICIT)
         OF(status) = FAILED;
     else if (is_spent(room, h))
         OF(status) = SPENT;
@@ -473,16 +492,9 @@ __kernel void go_on(__global double *memory, int n_evaluation)
     follow_up(room, h);
 }
 
-/* The derivatives of the rows that the latest attempt has answered. */
-__kernel void rows(__global double *memory, int n_evaluation)
+/* The derivatives by column c of the rows that the latest attempt has answered. */
+static void answer_column(__global struct lanes_room *room, __global struct room_columns *own, long c, int h)
 {
-    size_t w = get_global_id(0) / NC;
-    long c = (long)(get_global_id(0) % NC);
-    __global struct lanes_room *room = room_of(memory, w);
-    __global struct room_columns *own = columns_of(memory, w);
-    int h = w % GROUP;
-    if (w >= (size_t)n_evaluation || OF(first_time) >= OF(last_time) || c >= OF(n_column))
-        return;
     long j = own->id[c], n_stage = METHOD_NOW->n_stage;
     double share = OF(tolerance.rtol) * OF(tolerance.fraction), square = share * share, odd = 0, column[N];
     __global double *after = OF(flip) ? own->sens_other[0] : own->sens[0];
@@ -515,6 +527,23 @@ __kernel void rows(__global double *memory, int n_evaluation)
     }
     if (odd != 0)
         OF(status) = ODD;
+}
+
+/* What follows an attempt in each column. */
+__kernel void rows(__global double *memory, int n_evaluation)
+{
+    size_t w = get_global_id(0) / NC;
+    long c = (long)(get_global_id(0) % NC);
+    __global struct lanes_room *room = room_of(memory, w);
+    __global struct room_columns *own = columns_of(memory, w);
+    int h = w % GROUP;
+    if (w >= (size_t)n_evaluation || c >= OF(n_column))
+        return;
+    if (OF(first_time) < OF(last_time))
+        answer_column(room, own, c, h);
+    if (OF(status) == STOPPED && OF(flip)) /* the host looks for them there */
+        for (int e = 0; e < N; e++)
+            own->sens[e][c] = own->sens_other[e][c];
 }
 
 /* Number k of a part of a record (gpu/record.h): n numbers of the room from `first` on, then those of the columns. */

@@ -11,11 +11,13 @@
 #include <stdio.h>
 
 /* LIVE: attempts are made. DONE: all rows are answered. UNCERTAIN: the host must estimate the
- * reach of states (tolerance.c); LOOKED: it has. The rest is left to a CPU: a state went below
+ * reach of states (tolerance.c); LOOKED: it has. STOPPED: the host must do what happens at this
+ * time (stops.h). The rest is left to a CPU: a state went below
  * zero against its slope; the step size fell to rounding level; the budget of steps is used up;
  * a derivative is not finite. */
 #define GPU_STATUS_LIST(X) \
-    X(IDLE) X(LIVE) X(DONE) X(UNCERTAIN) X(LOOKED) X(FELL) X(FAILED) X(SPENT) X(ODD)
+    X(IDLE) X(LIVE) X(DONE) X(UNCERTAIN) X(LOOKED) X(STOPPED) X(FELL) X(FAILED) X(SPENT) \
+    X(ODD)
 #define GPU_STATUS(name) GPU_##name,
 enum gpu_status { GPU_STATUS_LIST(GPU_STATUS) N_GPU_STATUS };
 
@@ -25,6 +27,7 @@ enum { RECORD_GROUP = 32 };
 /* Sizes of a program's records. */
 struct record_size {
     size_t n_column, n_time, n_row; /* the most of an evaluation */
+    bool has_doses;
 };
 
 /* The members of struct lanes_room on a device, with the names that they have in ode/lanes/room.h
@@ -42,9 +45,10 @@ struct record_size {
 #define RECORD_INPUT(ONE, MANY, ROWS, OPEN, CLOSE) \
     ONE(long, n_column) ONE(long, i_time) ONE(long, n_time) ONE(long, flip) ONE(long, turned) \
     ONE(long, fresh) ONE(long, grows) ONE(long, patience_back) ONE(double, t0) ONE(double, h) \
-    ONE(double, t_stop) ONE(double, longest) MANY(double, accepted, N_METHOD) \
-    MANY(double, part_of, N_METHOD) \
-    OPEN ONE(double, since) ONE(double, until) MANY(double, input_since, n_input) \
+    ONE(double, t_stop) ONE(double, next_stop) ONE(double, longest) \
+    MANY(double, accepted, N_METHOD) MANY(double, part_of, N_METHOD) \
+    OPEN ONE(double, since) ONE(double, until) ONE(long, infused) \
+    MANY(double, minus_rate, n_rate) MANY(double, input_since, n_input) \
     MANY(double, input_value, n_input) MANY(double, input_slope, n_input) CLOSE(outside) \
     MANY(double, p, n_parameter) MANY(double, covariate, n_covariate) MANY(double, work, n_work) \
     MANY(double, y, n) \
@@ -69,7 +73,7 @@ struct record_size {
 /* Those of struct room_columns. */
 #define COLUMNS_INPUT(MANY, ROWS) \
     MANY(long, id, n_column) MANY(long, active, n_column) MANY(double, unit, n_column) \
-    ROWS(double, sens, n, n_column)
+    ROWS(double, sens, n, n_column) ROWS(double, minus_rate_of, n_rate, n_column)
 #define COLUMNS_SCRATCH(MANY, ROWS) \
     MANY(double, most, n_column) MANY(double, finite, n_column) \
     ROWS(double, sens_other, n, n_column) ROWS(double, slope, n, n_column) \

@@ -16,7 +16,7 @@ typedef double group_of_numbers[GROUP];
 #define UNROLLED UNROLL_STAGES
 #define N_STATE(room) N
 #define N_INPUT(room) N_IN
-#define IS_INFUSED(room) 0
+#define IS_INFUSED(room) (HAS_DOSES && (room)->outside.infused[h])
 #define IS_LIVE(room) 1
 #define ROW(rows, i) rows##_start[i]
 #define TERM(rows, k, member) rows##_##member[k]

@@ -183,6 +183,10 @@ static const struct option table[] = {
              "after the other; gpu: thousands at once on an OpenCL device, with the bits of lanes; "
              "auto: lanes if the model has them, unless --linear-solver is given or --gradient is "
              "not forward"},
+    {.name = "devices", .effect = RUN_MACHINE, .kind = OPTION_STRING,
+     .offset = FIELD(recipe.ode.devices), .metavar = "DEVICE[,DEVICE...]",
+     .help = "with --engine gpu: these devices, by number or a part of the name; workers use one "
+             "after the other (default: all GPUs)"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error),
      .choice = error_kind_word, .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the "
