@@ -120,7 +120,8 @@ def test_data_of_zeros_and_in_tiny_units(tmp):
         "scale": ["log", "log"]})
     fits = h.run(tmp / "p.h5", "--atol", 1e-15, code=(0, 1))
     assert fits["status"][1] == "converged", (fits["status"], fits["message"])
-    assert fits["status"][0] == "converged" or h.ENGINE, fits["message"]  # predictions by lanes are small there, not 0
+    # predictions by lanes are small there, not 0
+    assert fits["status"][0] in (("converged", "stalled") if h.ASKED else ("converged",)), (fits["status"], fits["message"])
     # the default absolute tolerance squared: --atol asks for far more
     assert fits["objective"][0] < 1e-18, fits["objective"]
     assert np.allclose(fits["parameters"][1], [0.4, 2e-9], rtol=1e-3), fits["parameters"]
