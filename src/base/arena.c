@@ -102,6 +102,14 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
     return numbers != NULL;
 }
 
+void *arena_copy(struct arena *arena, const void *source, size_t bytes)
+{
+    void *target = arena_alloc(arena, bytes ? bytes : 1);
+    if (target && bytes)
+        memcpy(target, source, bytes);
+    return target;
+}
+
 char *arena_strndup(struct arena *arena, const char *text, size_t n)
 {
     char *copy = arena_alloc(arena, n + 1);

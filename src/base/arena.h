@@ -34,6 +34,8 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
 /* Of zeros, and of whatever is there. */
 #define ARENA_DOUBLES(...) ARENA_ARRAYS(true, __VA_ARGS__)
 #define ARENA_SPACE(...) ARENA_ARRAYS(false, __VA_ARGS__)
+/* A copy of `bytes` bytes; of none, it is not NULL, and `source` may be. NULL: out of memory. */
+void *arena_copy(struct arena *arena, const void *source, size_t bytes);
 /* A copy of the text, or of its first n bytes; NULL when memory is out. */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t n);

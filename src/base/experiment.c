@@ -64,28 +64,21 @@ const struct column_info constant_columns[N_CONSTANT] = {CONSTANT_LIST(CONSTANT)
 const struct dose dose_none = {DOSE_LIST(MISSING)};
 const struct substitute substitute_none = {SUBSTITUTE_LIST(MISSING)};
 
-static void *copy(struct arena *arena, const void *source, size_t bytes)
-{
-    void *target = arena_alloc(arena, bytes ? bytes : 1);
-    if (target && bytes)
-        memcpy(target, source, bytes);
-    return target;
-}
-
 bool experiment_copy(struct experiment *to, const struct experiment *from, size_t n_covariate,
                      size_t n_input, struct arena *arena)
 {
-    struct input *input = copy(arena, from->input, n_input * sizeof *input);
+    struct input *input = arena_copy(arena, from->input, n_input * sizeof *input);
     *to = *from;
     to->id = from->id ? arena_strdup(arena, from->id) : NULL;
-    to->covariate = copy(arena, from->covariate, n_covariate * sizeof *to->covariate);
-    to->dose = copy(arena, from->dose, from->n_dose * sizeof *to->dose);
-    to->call = copy(arena, from->call, from->n_call * sizeof *to->call);
-    to->substitute = copy(arena, from->substitute, from->n_substitute * sizeof *to->substitute);
+    to->covariate = arena_copy(arena, from->covariate, n_covariate * sizeof *to->covariate);
+    to->dose = arena_copy(arena, from->dose, from->n_dose * sizeof *to->dose);
+    to->call = arena_copy(arena, from->call, from->n_call * sizeof *to->call);
+    to->substitute =
+        arena_copy(arena, from->substitute, from->n_substitute * sizeof *to->substitute);
     to->input = input;
     for (size_t i = 0; input && i < n_input; i++) {
-        input[i].time = copy(arena, input[i].time, input[i].n * sizeof *input[i].time);
-        input[i].value = copy(arena, input[i].value, input[i].n * sizeof *input[i].value);
+        input[i].time = arena_copy(arena, input[i].time, input[i].n * sizeof *input[i].time);
+        input[i].value = arena_copy(arena, input[i].value, input[i].n * sizeof *input[i].value);
         if (!input[i].time || !input[i].value)
             return false;
     }

@@ -7,16 +7,6 @@
 #include "ode/pulses.h"
 #include "ode/task.h"
 
-#include <string.h>
-
-static void *copy(struct arena *arena, const void *source, size_t bytes)
-{
-    void *target = arena_alloc(arena, bytes ? bytes : 1);
-    if (target && bytes)
-        memcpy(target, source, bytes);
-    return target;
-}
-
 /* Fills the task of experiment e of the block, and the values of its rows. */
 static bool fill_task(const struct fit_setting *setting, const struct problem_block *block,
                       size_t e, struct arena *arena, struct ode_task *task, struct ode_rows *rows)
@@ -129,10 +119,10 @@ bool dataset_problem(struct fit_problem *problem, const struct fit_setting *sett
     problem->loss = setting->loss;
     problem->mixes = setting->mixes;
     problem->prior = setting->prior;
-    problem->start = copy(arena, block->start + offset, n * sizeof(double));
-    problem->lower = copy(arena, block->lower + offset, n * sizeof(double));
-    problem->upper = copy(arena, block->upper + offset, n * sizeof(double));
-    problem->fixed = copy(arena, block->fixed + offset, n);
+    problem->start = arena_copy(arena, block->start + offset, n * sizeof(double));
+    problem->lower = arena_copy(arena, block->lower + offset, n * sizeof(double));
+    problem->upper = arena_copy(arena, block->upper + offset, n * sizeof(double));
+    problem->fixed = arena_copy(arena, block->fixed + offset, n);
     problem->rtol = block->rtol[row];
     problem->n_noise = block->n_noise[row] > 0 ? (size_t)block->n_noise[row] : 0;
     problem->seed = setting->seed;

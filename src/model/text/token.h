@@ -82,6 +82,7 @@ struct reserved {
     enum graph_op op; /* of functions, and of `if` */
     double value;     /* of WORD_NUMBER */
 };
+#define RESERVED_OPERATION(name, op) {name, WORD_OPERATION, GRAPH_##op, 0}
 
 /* A language in which formulas are written. Model text is one; those of other files have formulas
  * alone, without comments, and reserve functions' names only before a bracket. */
