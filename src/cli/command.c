@@ -395,8 +395,10 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     if (is_ours && WIFEXITED(wait_status))
         return WEXITSTATUS(wait_status);
     if (WIFEXITED(wait_status)) {
-        error_set(&error, STATUS_BAD_MODEL, "%s: the model's code called exit(%d)", what,
-                  WEXITSTATUS(wait_status));
+        error_set(&error, STATUS_BAD_MODEL,
+                  "%s: the process that worked on it was ended by exit(%d), which the model's code "
+                  "called, or a library for which the file is too large",
+                  what, WEXITSTATUS(wait_status));
         return message_error(&error, color);
     }
     int number = WTERMSIG(wait_status);

@@ -70,6 +70,23 @@ def test_entity_bombs(tmp):
     assert "secret_word" not in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@h.slow
+def test_submodels_that_double(tmp):
+    """2^40 parts: the memory that a reader may use ends it."""
+    needs_sbml()
+    parts = ""
+    for i in range(40):
+        inner = "".join(f'<comp:submodel comp:id="{name}" comp:modelRef="m{i + 1}"/>' for name in "ab") if i < 39 else ""
+        parts += (f'<comp:modelDefinition id="m{i}"><listOfParameters><parameter id="p" value="1" constant="true"/>'
+                  f'</listOfParameters><comp:listOfSubmodels>{inner}</comp:listOfSubmodels></comp:modelDefinition>')
+    parts = parts.replace("<comp:listOfSubmodels></comp:listOfSubmodels>", "")
+    space = "http://www.sbml.org/sbml/level3/version1"
+    text = (f'<sbml xmlns="{space}/core" level="3" version="1" xmlns:comp="{space}/comp/version1" comp:required="true">'
+            '<model id="top"><comp:listOfSubmodels><comp:submodel comp:id="a" comp:modelRef="m0"/></comp:listOfSubmodels>'
+            f"</model><comp:listOfModelDefinitions>{parts}</comp:listOfModelDefinitions></sbml>")
+    refuse(write(tmp, text), "the file is too large")
+
+
 def test_deep_and_wide_formulas(tmp):
     needs_sbml()
     for depth in (100000, 3000):
