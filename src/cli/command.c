@@ -396,8 +396,8 @@ static int contain(int (*function)(void *context), void *context, const char *wh
         return WEXITSTATUS(wait_status);
     if (WIFEXITED(wait_status)) {
         error_set(&error, STATUS_BAD_MODEL,
-                  "%s: the process that worked on it was ended by exit(%d), which the model's code "
-                  "called, or a library for which the file is too large",
+                  "%s: the model's code called exit(%d), or a library ended the process because "
+                  "the file is too large for it",
                   what, WEXITSTATUS(wait_status));
         return message_error(&error, color);
     }
