@@ -241,9 +241,9 @@ static double integrate(double z, double width, size_t n, double *v, double *sha
 {
     double half = 0.5 * width / (double)n, sum = 0;
     for (size_t i = 0; i < n * NODES; i++) {
-        size_t k = i % NODES, at = k < HALF_OF_NODES ? k : NODES - 1 - k;
+        size_t k = i % NODES, part = i / NODES, at = k < HALF_OF_NODES ? k : NODES - 1 - k;
         double from_middle = k < HALF_OF_NODES ? -node_at[at] : node_at[at];
-        v[i] = half * ((double)(2 * (i / NODES) + 1) + from_middle);
+        v[i] = half * ((double)(2 * part + 1) + from_middle);
         sum += share[i] = half * node_weight[at] * exp(v[i] * (z - 0.5 * v[i]));
     }
     for (size_t i = 0; i < n * NODES; i++)

@@ -1,4 +1,4 @@
-/* The tables of doses, inputs and events; faults are reported with file, line and column.
+/* The tables of doses, inputs, events and substitutes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "import/happenings.h"
 
@@ -27,8 +27,16 @@ struct reading {
     enum record_kind kind;
     struct import_happenings *into;
     const struct model *model;
-    const double *t0; /* of each experiment */
+    const struct import_rows *rows;
+    const size_t *first; /* of the rows of each experiment */
+    const double *t0;    /* of each experiment; NULL: not known yet */
 };
+
+/* Column c holds names that are not the model's: new parameters. */
+static bool is_new_name(enum record_kind kind, size_t c)
+{
+    return kind == RECORD_SUBSTITUTE && c == SUBSTITUTE_by;
+}
 
 /* The model's names that an index of a row means. */
 static size_t names_of(const struct stiffit_model *abi, enum record_kind kind,
@@ -37,7 +45,8 @@ static size_t names_of(const struct stiffit_model *abi, enum record_kind kind,
     const struct { const char *const *names; size_t n;
     } of[N_RECORD] = {[RECORD_DOSE] = {abi->state_name, abi->n_state},
                       [RECORD_KNOT] = {abi->input_name, abi->n_input},
-                      [RECORD_CALL] = {abi->event_name, abi->n_event}};
+                      [RECORD_CALL] = {abi->event_name, abi->n_event},
+                      [RECORD_SUBSTITUTE] = {abi->parameter_name, abi->n_parameter}};
     *names = of[kind].names;
     return of[kind].n;
 }
@@ -53,9 +62,9 @@ bool import_has_infusion(const struct model *model, const struct dose *dose)
 
 /* count: NaN if it is missing; t0: the initial time of the dose's experiment. */
 static enum status check_dose(const struct import_table *table, const struct model *model,
-                              const struct dose *dose, const double *cell, double t0,
-                              struct error *error)
+                              const struct dose *dose, double t0, struct error *error)
 {
+    const double *cell = table->cell;
     const double count = cell[DOSE_count],
                  steady = isnan(cell[DOSE_steady]) ? DOSE_SINGLE : cell[DOSE_steady];
     const struct csv_reader *reader = table->reader;
@@ -110,27 +119,79 @@ static enum status check_dose(const struct import_table *table, const struct mod
 }
 
 /* A number that must be there. */
-static enum status need_number(const struct import_table *table, int which, const double *cell,
-                               struct error *error)
+static enum status need_number(const struct import_table *table, int which, struct error *error)
 {
-    return isfinite(cell[which]) ? STATUS_OK
-                                 : csv_fault(table->reader, table->column[which], error,
-                                             "the %s is missing or infinite", table->name[which]);
+    return isfinite(table->cell[which])
+               ? STATUS_OK
+               : csv_fault(table->reader, table->column[which], error,
+                           "the %s is missing or infinite", table->listed[which].name);
+}
+
+/* The place within its experiment of the measurement on a line of their table. */
+static enum status find_measurement(const struct import_table *table, const struct reading *reading,
+                                    uint32_t owner, uint32_t *place, struct error *error)
+{
+    const double line = table->cell[SUBSTITUTE_row];
+    size_t low = reading->first[owner], high = reading->first[owner + 1];
+    const uint32_t *lines = reading->rows->measured.line; /* which increase within an experiment */
+    if (isnan(line))
+        return STATUS_OK;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lines[middle] < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *place = (uint32_t)(low - reading->first[owner]);
+    if (low + 1 < reading->first[owner + 1] && lines[low] == line && lines[low + 1] == line)
+        return csv_fault(table->reader, table->column[SUBSTITUTE_row], error,
+                         "line %g of the table of measurements has several: "
+                         "write that table in long form",
+                         line);
+    return low < reading->first[owner + 1] && lines[low] == line
+               ? STATUS_OK
+               : csv_fault(table->reader, table->column[SUBSTITUTE_row], error,
+                           "no measurement of this %s is on line %g of its table",
+                           table->owners->has_experiments ? "experiment" : "dataset", line);
+}
+
+/* What is new in a substitute: a measurement's place and a parameter's name. */
+static enum status settle_substitute(const struct import_table *table,
+                                     const struct reading *reading, uint32_t owner,
+                                     struct substitute *given, struct error *error)
+{
+    const char *by = import_table_text(table, SUBSTITUTE_by);
+    enum status status = find_measurement(table, reading, owner, &given->row, error);
+    if (!status && (*by != '\0') == isfinite(given->value))
+        status = csv_fault(table->reader, table->column[SUBSTITUTE_parameter], error,
+                           "needs either a parameter in the column 'by' or a "
+                           "number in the column 'value'");
+    if (!status && given->row != EXPERIMENT_NONE && given->time > -INFINITY)
+        status = csv_fault(table->reader, table->column[SUBSTITUTE_time], error,
+                           "what holds for one measurement has no time");
+    if (!status && *by && (given->by = id_table_add(&reading->into->by, by)) == ID_NO_MEMORY)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters",
+                           reading->into->by.n);
+    return status;
 }
 
 /* What is wrong with a row as a whole, in words of its kind. */
 static enum status check_record(const struct import_table *table, const struct reading *reading,
-                                const struct import_record *record, const double *cell,
-                                struct error *error)
+                                struct import_record *record, struct error *error)
 {
-    bool is_of_none = record->owner == ID_NONE;
-    double t0 = is_of_none || !reading->t0 ? -(double)INFINITY : reading->t0[record->owner];
+    const uint32_t owner = record->owner;
+    const bool is_of_none = owner == ID_NONE;
+    double t0 = is_of_none || !reading->t0 ? -(double)INFINITY : reading->t0[owner];
     if (reading->kind == RECORD_DOSE)
-        return check_dose(table, reading->model, &record->is.dose, cell, t0, error);
+        return check_dose(table, reading->model, &record->is.dose, t0, error);
+    if (reading->kind == RECORD_SUBSTITUTE)
+        return is_of_none ? STATUS_OK
+                          : settle_substitute(table, reading, owner, &record->is.substitute, error);
     enum status status = STATUS_OK;
     for (int c = 0; record_info[reading->kind].column[c].presence == COLUMN_NEEDED && !status; c++)
-        status = need_number(table, c, cell, error);
-    if (!status && reading->kind == RECORD_CALL && cell[CALL_time] < t0)
+        status = need_number(table, c, error);
+    if (!status && reading->kind == RECORD_CALL && table->cell[CALL_time] < t0)
         status = csv_fault(table->reader, table->column[CALL_time], error,
                            "the event comes before the initial time, %g", t0);
     return status;
@@ -138,9 +199,9 @@ static enum status check_record(const struct import_table *table, const struct r
 
 /* Whole numbers, once they have been checked in words of their kind. */
 static enum status put_whole(const struct import_table *table, const struct column_info *column,
-                             int which, double cell, struct import_record *record,
-                             struct error *error)
+                             size_t which, struct import_record *record, struct error *error)
 {
+    const double cell = table->cell[which];
     if (isnan(cell))
         return STATUS_OK;
     if (!(cell >= (double)column->least && cell <= (double)column->most && cell == floor(cell)))
@@ -151,40 +212,25 @@ static enum status put_whole(const struct import_table *table, const struct colu
     return STATUS_OK;
 }
 
-static enum status read_row(const struct import_table *table, uint32_t owner, void *context,
+static enum status read_row(struct import_table *table, uint32_t owner, void *context,
                             struct error *error)
 {
     const struct reading *reading = context;
     const struct record_info *info = &record_info[reading->kind];
     struct import_record record = {.owner = owner, .line = csv_line(table->reader)};
-    double cell[IMPORT_MAX_COLUMN];
-    enum status status = STATUS_OK;
-    for (int c = 0; c < (int)info->n; c++) {
-        cell[c] = NAN;
-        column_put_none(&info->column[c], &record.is);
+    for (size_t c = 0; c < info->n; c++) {
+        const struct column_info *column = &info->column[c];
+        column_put_none(column, &record.is);
+        if (table->listed[c].names)
+            column_put_whole(column, &record.is, (int64_t)table->cell[c]);
+        else if (column->kind == COLUMN_DOUBLE && !isnan(table->cell[c]))
+            column_put_real(column, &record.is, table->cell[c]);
     }
-    for (int c = 0; c < (int)info->n && !status; c++) { /* which names are meant is checked first */
-        const char *const *names;
-        uint32_t index = 0;
-        size_t n =
-            info->column[c].names ? names_of(&reading->model->abi, reading->kind, &names) : 0;
-        if (info->column[c].names)
-            status = import_table_name(table, c, info->column[c].what, names, n, &index, error);
-        if (info->column[c].names)
-            column_put_whole(&info->column[c], &record.is, index);
-    }
-    for (int c = 0; c < (int)info->n && !status; c++) {
-        if (info->column[c].names)
-            continue;
-        status = import_table_number(table, c, &cell[c], error);
-        if (info->column[c].kind == COLUMN_DOUBLE && !isnan(cell[c]))
-            column_put_real(&info->column[c], &record.is, cell[c]);
-    }
-    if (!status)
-        status = check_record(table, reading, &record, cell, error);
-    for (int c = 0; c < (int)info->n && !status; c++)
-        if (!info->column[c].names && info->column[c].kind != COLUMN_DOUBLE)
-            status = put_whole(table, &info->column[c], c, cell[c], &record, error);
+    enum status status = check_record(table, reading, &record, error);
+    for (size_t c = 0; c < info->n && !status; c++)
+        if (!info->column[c].names && !info->column[c].is_row &&
+            info->column[c].kind != COLUMN_DOUBLE)
+            status = put_whole(table, &info->column[c], c, &record, error);
     if (status || owner == ID_NONE)
         return status;
     struct import_record *added = import_record_add(reading->into, reading->kind, owner, error);
@@ -194,37 +240,55 @@ static enum status read_row(const struct import_table *table, uint32_t owner, vo
 }
 
 enum status import_happenings_read(struct import_happenings *happenings, enum record_kind kind,
-                                   const struct import_options *options,
-                                   const struct import_owners *owners, const struct model *model,
+                                   const struct import_options *options, struct import_rows *rows,
+                                   const size_t *first, const struct model *model,
                                    const double *t0, struct error *error)
 {
     const char *const path[N_RECORD] = {[RECORD_DOSE] = options->doses,
                                         [RECORD_KNOT] = options->inputs,
-                                        [RECORD_CALL] = options->events};
+                                        [RECORD_CALL] = options->events,
+                                        [RECORD_SUBSTITUTE] = options->substitutes};
     const struct record_info *info = &record_info[kind];
-    const char *name[IMPORT_MAX_COLUMN + 1] = {NULL}, *const *names;
-    struct reading reading = {.kind = kind, .into = happenings, .model = model, .t0 = t0};
+    const char *const *names;
+    const size_t n_name = names_of(&model->abi, kind, &names);
+    struct reading reading = {.kind = kind, .into = happenings, .model = model, .rows = rows,
+                              .first = first, .t0 = t0};
     struct import_table table = {.options = options,
                                  .path = path[kind],
-                                 .name = name,
-                                 .owners = owners,
+                                 .form = FORM_TABLE,
+                                 .ownership = IMPORT_BY_EXPERIMENT,
+                                 .owners = &rows->owners,
                                  .row = read_row,
                                  .context = &reading};
     if (!path[kind])
         return STATUS_OK;
-    if (kind != RECORD_DOSE && !names_of(&model->abi, kind, &names))
+    if (!n_name && (kind == RECORD_KNOT || kind == RECORD_CALL))
         return error_set(error, STATUS_USAGE, "--%s: the model has no %s", info->path + 1,
                          info->path + 1);
-    for (size_t c = 0; c < info->n; c++) {
-        name[c] = info->column[c].name;
-        table.n_needed += info->column[c].presence == COLUMN_NEEDED;
+    enum status status = import_table_open(&table, error);
+    for (size_t c = 0; c < info->n && !status; c++) {
+        const struct column_info *is = &info->column[c];
+        struct import_column column = {.name = is->name,
+                                       .is_needed = is->presence == COLUMN_NEEDED,
+                                       .is_text = is_new_name(kind, c)};
+        if (is->names && !column.is_text) {
+            column.names = names;
+            column.n_name = n_name;
+            column.what = is->what;
+        }
+        status = import_table_list(&table, &column, 1, error);
     }
-    return import_table_read(&table, &happenings->n_unused, error);
+    if (!status)
+        status = import_table_read(&table, error);
+    happenings->n_unused += table.n_unused;
+    import_table_close(&table);
+    return status;
 }
 
 static int order(double a, double b) { return (a > b) - (a < b); }
 
-/* By experiments; knots by inputs and times, events by times, doses as they come. */
+/* By experiments; knots by inputs and times, events by times, substitutes by parameters,
+ * measurements and times, doses as they come. */
 static int compare(enum record_kind kind, const struct import_record *a,
                    const struct import_record *b)
 {
@@ -232,6 +296,11 @@ static int compare(enum record_kind kind, const struct import_record *a,
         return a->owner < b->owner ? -1 : 1;
     if (kind == RECORD_CALL)
         return order(a->is.call.time, b->is.call.time);
+    if (kind == RECORD_SUBSTITUTE) {
+        const struct substitute *x = &a->is.substitute, *y = &b->is.substitute;
+        int by_parameter = order(x->parameter, y->parameter), by_row = order(x->row, y->row);
+        return by_parameter ? by_parameter : by_row ? by_row : order(x->time, y->time);
+    }
     if (kind == RECORD_KNOT && a->is.knot.input != b->is.knot.input)
         return a->is.knot.input < b->is.knot.input ? -1 : 1;
     return kind == RECORD_KNOT ? order(a->is.knot.time, b->is.knot.time) : 0;
@@ -277,15 +346,48 @@ static enum status sort_records(struct import_records *records, enum record_kind
     return STATUS_OK;
 }
 
-enum status import_happenings_sort(struct import_happenings *happenings, const char *path,
-                                   size_t n_experiment, size_t n_input, struct error *error)
+static enum status check_knots(const struct import_records *knots, const char *path,
+                               struct error *error)
+{
+    for (size_t k = 1; k < knots->n; k++) {
+        const struct import_record *row = &knots->row[k];
+        if (compare(RECORD_KNOT, row - 1, row) == 0)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s:%llu: an input has a second value at time %g, after that of line "
+                             "%llu",
+                             path, (unsigned long long)row->line, row->is.knot.time,
+                             (unsigned long long)row[-1].line);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_substitutes(const struct import_records *substitutes, const char *path,
+                                     const double *t0, struct error *error)
+{
+    for (size_t i = 0; i < substitutes->n; i++) {
+        const struct import_record *row = &substitutes->row[i];
+        const struct substitute *is = &row->is.substitute;
+        if (i > 0 && compare(RECORD_SUBSTITUTE, row - 1, row) == 0)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s:%llu: the parameter has a second substitute for the same %s, "
+                             "after that of line %llu",
+                             path, (unsigned long long)row->line,
+                             is->row != EXPERIMENT_NONE ? "measurement" : "time",
+                             (unsigned long long)row[-1].line);
+        if (is->time > -INFINITY && !(is->time > t0[row->owner] && is->time < INFINITY))
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s:%llu: column 'time': must be after the initial time, %g, and "
+                             "finite; or empty: from the beginning",
+                             path, (unsigned long long)row->line, t0[row->owner]);
+    }
+    return STATUS_OK;
+}
+
+/* The knots of each experiment's inputs, as arrays. */
+static enum status gather_inputs(struct import_happenings *happenings, size_t n_experiment,
+                                 size_t n_input, struct error *error)
 {
     const struct import_records *knots = &happenings->of[RECORD_KNOT];
-    enum status status = STATUS_OK;
-    for (int kind = 0; kind <= RECORD_CALL && !status; kind++)
-        status = sort_records(&happenings->of[kind], (enum record_kind)kind, n_experiment, error);
-    if (status)
-        return status;
     happenings->input = calloc(n_experiment * n_input + 1, sizeof *happenings->input);
     happenings->time = malloc((knots->n + 1) * sizeof(double));
     happenings->value = malloc((knots->n + 1) * sizeof(double));
@@ -293,21 +395,34 @@ enum status import_happenings_sort(struct import_happenings *happenings, const c
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu values of inputs",
                          knots->n);
     for (size_t k = 0; k < knots->n; k++) {
-        const struct import_record *row = &knots->row[k];
-        const struct knot *knot = &row->is.knot;
-        if (k > 0 && compare(RECORD_KNOT, row - 1, row) == 0)
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s:%llu: an input has a second value at time %g, after that of line "
-                             "%llu",
-                             path, (unsigned long long)row->line, knot->time,
-                             (unsigned long long)row[-1].line);
-        struct input *input = &happenings->input[row->owner * n_input + knot->input];
+        const struct knot *knot = &knots->row[k].is.knot;
+        struct input *input = &happenings->input[knots->row[k].owner * n_input + knot->input];
         happenings->time[k] = knot->time;
         happenings->value[k] = knot->value;
         if (input->n++ == 0)
             *input = (struct input){1, happenings->time + k, happenings->value + k};
     }
     return STATUS_OK;
+}
+
+enum status import_happenings_sort(struct import_happenings *happenings,
+                                   const struct import_options *options, const uint32_t *place,
+                                   const double *t0, size_t n_experiment, size_t n_input,
+                                   struct error *error)
+{
+    const struct import_records *substitutes = &happenings->of[RECORD_SUBSTITUTE];
+    enum status status = STATUS_OK;
+    for (int kind = 0; kind < N_RECORD && !status; kind++)
+        status = sort_records(&happenings->of[kind], (enum record_kind)kind, n_experiment, error);
+    if (!status)
+        status = check_knots(&happenings->of[RECORD_KNOT], options->inputs, error);
+    if (!status)
+        status = check_substitutes(substitutes, options->substitutes, t0, error);
+    struct substitute *sorted = substitutes->sorted;
+    for (size_t i = 0; !status && i < substitutes->n; i++)
+        if (sorted[i].by != EXPERIMENT_NUMBER)
+            sorted[i].by = place[sorted[i].by];
+    return status ? status : gather_inputs(happenings, n_experiment, n_input, error);
 }
 
 const void *import_happenings_of(const struct import_happenings *happenings, enum record_kind kind,
@@ -325,6 +440,7 @@ void import_happenings_fini(struct import_happenings *happenings)
         free(happenings->of[kind].sorted);
         free(happenings->of[kind].first);
     }
+    id_table_fini(&happenings->by);
     free(happenings->input);
     free(happenings->time);
     free(happenings->value);

@@ -43,13 +43,6 @@ enum status import_own_add(struct import_own *own, const char *name, struct erro
     return STATUS_OK;
 }
 
-enum status import_own_begin(struct import_own *own, size_t n_dataset, struct error *error)
-{
-    own->n_dataset = n_dataset;
-    own->value = calloc(n_dataset * own->column.n + 1, sizeof *own->value);
-    return own->value ? STATUS_OK : no_memory(own, error);
-}
-
 /* A plate called 007 is not the number 7, and a bar code of 17 digits is none that a double has. */
 static bool is_code(const char *field)
 {
@@ -62,6 +55,8 @@ static bool is_code(const char *field)
 enum status import_own_take(struct import_own *own, size_t column, size_t dataset,
                             const struct csv_reader *reader, size_t field, struct error *error)
 {
+    if (!own->value && !(own->value = calloc(own->n_dataset * own->column.n, sizeof *own->value)))
+        return no_memory(own, error);
     struct own_value *value = &own->value[dataset * own->column.n + column];
     struct error not_a_number;
     bool is_missing = csv_is_missing(reader, field);
@@ -78,7 +73,7 @@ enum status import_own_take(struct import_own *own, size_t column, size_t datase
 void import_own_end(struct import_own *own)
 {
     size_t n = own->column.n;
-    for (size_t i = 0; i < own->n_dataset * n; i++)
+    for (size_t i = 0; own->value && i < own->n_dataset * n; i++)
         if (!own->is_text[i % n])
             own->value[i].text = NULL;
         else if (!own->value[i].text)

@@ -15,10 +15,9 @@ struct import_own {
     struct own_value *value; /* n_dataset x column.n; of texts and of numbers until the end */
     struct arena arena;
 };
-/* A column more, of a table's column of that name; before import_own_begin. */
+/* A column more, of a table's column of that name; before the first field. */
 enum status import_own_add(struct import_own *own, const char *name, struct error *error);
-enum status import_own_begin(struct import_own *own, size_t n_dataset, struct error *error);
-/* A field of the reader's row. */
+/* A field of the reader's row; n_dataset must be set. */
 enum status import_own_take(struct import_own *own, size_t column, size_t dataset,
                             const struct csv_reader *reader, size_t field, struct error *error);
 /* Now `value` is as in struct own_value. */

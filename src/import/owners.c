@@ -75,32 +75,3 @@ void import_owners_fini(struct import_owners *owners)
     free(owners->dataset_of);
     memset(owners, 0, sizeof *owners);
 }
-
-enum status import_find_owner(const struct csv_reader *reader, const char *path,
-                              const struct import_owners *owners,
-                              struct import_owner_columns *columns, struct error *error)
-{
-    enum status status = STATUS_OK;
-    columns->dataset = csv_find_column(reader, "dataset");
-    if (columns->dataset == CSV_NO_COLUMN)
-        columns->dataset = csv_find_column(reader, "id");
-    columns->experiment = csv_find_column(reader, "experiment");
-    if (columns->dataset == CSV_NO_COLUMN && owners->dataset.n > 1)
-        status = csv_need_column(reader, "dataset", &columns->dataset, error);
-    if (!status && columns->experiment == CSV_NO_COLUMN && owners->has_experiments)
-        status = csv_need_column(reader, "experiment", &columns->experiment, error);
-    if (!status && columns->experiment != CSV_NO_COLUMN && !owners->has_experiments)
-        status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%s: has a column 'experiment', but the measurements have none", path);
-    return status;
-}
-
-uint32_t import_row_owner(const struct csv_reader *reader, const struct import_owners *owners,
-                          const struct import_owner_columns *columns)
-{
-    return import_owner_find(
-        owners,
-        columns->dataset == CSV_NO_COLUMN ? owners->dataset.id[0]
-                                          : csv_field(reader, columns->dataset),
-        columns->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, columns->experiment));
-}

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/id_table.h"
-#include "io/csv.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 
@@ -27,13 +27,3 @@ const char *import_experiment_id(const struct import_owners *owners, uint32_t ex
 enum status import_owners_order(const struct import_owners *owners, uint32_t **order,
                                 uint32_t **first, struct error *error);
 void import_owners_fini(struct import_owners *owners);
-/* Columns of a table that name a row's owner; CSV_NO_COLUMN: there is none. */
-struct import_owner_columns {
-    size_t dataset, experiment;
-};
-enum status import_find_owner(const struct csv_reader *reader, const char *path,
-                              const struct import_owners *owners,
-                              struct import_owner_columns *columns, struct error *error);
-/* ID_NONE: the row's experiment has no measurements. */
-uint32_t import_row_owner(const struct csv_reader *reader, const struct import_owners *owners,
-                          const struct import_owner_columns *columns);

@@ -5,8 +5,7 @@
 
 #include "base/values.h"
 #include "base/words.h"
-#include "import/tables.h"
-#include "io/csv.h"
+#include "import/table.h"
 #include "io/problem_adopt.h"
 
 #include <math.h>
@@ -18,17 +17,31 @@ static const char *const prior_words[] = {"none", "normal", "log-normal", "lapla
 static const char *const on_words[] = {"natural", "optimizer"};
 #define COUNT(words) (sizeof(words) / sizeof *(words))
 
+/* The same words with their places there. */
+static const struct import_word scale_cells[] = {{"lin", 0}, {"log", 1}, {"log10", 2}};
+static const struct import_word prior_cells[] = {{"none", 0}, {"normal", 1}, {"log-normal", 2},
+                                                 {"lognormal", 2}, {"laplace", 3}, {"uniform", 4}};
+static const struct import_word on_cells[] = {{"natural", 0}, {"optimizer", 1}};
+
+/* What cells are that are not simply numbers. */
+static const struct import_column special[N_PARAMETER_COLUMN] = {
+    [PARAMETER_name] = {.is_needed = true, .or_name = "name", .what = "parameter"},
+    [PARAMETER_scale] = {.word = scale_cells, .n_word = COUNT(scale_cells),
+                         .expected = "lin, log, log10"},
+    [PARAMETER_level] = {.is_text = true},
+    [PARAMETER_prior] = {.word = prior_cells, .n_word = COUNT(prior_cells),
+                         .expected = "none, normal, log-normal, laplace, uniform"},
+    [PARAMETER_prior_on] = {.word = on_cells, .n_word = COUNT(on_cells),
+                            .expected = "natural, optimizer"}};
+
 /* The columns that the table may have; that of names is `parameter`. */
 #define COLUMNS (PARAMETER_ALL & ~(PARAMETER_BIT(unit) | PARAMETER_BIT(from_model)))
 
-static const char *column_name(int c)
-{
-    return c == PARAMETER_name ? "parameter" : parameter_columns[c].name;
-}
-
-struct table {
-    struct csv_reader *reader;
-    size_t column[N_PARAMETER_COLUMN];
+/* The table while it is read. */
+struct reading {
+    struct import_parameters *parameters;
+    size_t cell[N_PARAMETER_COLUMN]; /* of COLUMNS */
+    unsigned char *seen;             /* the model's parameters */
 };
 
 /* Cells of the new parameters. */
@@ -48,13 +61,10 @@ static uint8_t *fixed_of(const struct import_parameters *parameters)
     return parameters_cell(&parameters->is, PARAMETER_fixed, 0);
 }
 
-/* The word as it is in the list; NULL: it is not. */
-static const char *find_word(const char *word, const char *const *words, size_t n)
+static const char *find_scale(const char *word)
 {
-    for (size_t i = 0; i < n; i++)
-        if (nearest_is_same(word, words[i]))
-            return words[i];
-    return NULL;
+    int found = words_find(word, scale_words, COUNT(scale_words));
+    return found < 0 ? NULL : scale_words[found];
 }
 
 static enum status set_scales(struct import_parameters *parameters,
@@ -69,7 +79,7 @@ static enum status set_scales(struct import_parameters *parameters,
                              abi->n_parameter, &index, &word, error);
         if (status)
             return status;
-        const char *scale = find_word(word, scale_words, COUNT(scale_words));
+        const char *scale = find_scale(word);
         parameters_set_text(&parameters->is, PARAMETER_scale, index, scale);
         if (!scale)
             return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10",
@@ -125,102 +135,34 @@ enum status import_parameters_check(const struct import_parameters *parameters,
     return STATUS_OK;
 }
 
-static enum status find_columns(struct table *table, const struct import_options *options,
-                                struct error *error)
-{
-    const char *path = options->parameters;
-    const struct csv_reader *reader = table->reader;
-    const char *known[N_PARAMETER_COLUMN];
-    size_t n_known = 0;
-    for (int c = 0; c < N_PARAMETER_COLUMN; c++) {
-        const bool is_known = COLUMNS >> c & 1;
-        table->column[c] = is_known ? csv_find_column(reader, column_name(c)) : CSV_NO_COLUMN;
-        if (is_known)
-            known[n_known++] = column_name(c);
-    }
-    if (table->column[PARAMETER_name] == CSV_NO_COLUMN)
-        table->column[PARAMETER_name] = csv_find_column(reader, "name");
-    if (table->column[PARAMETER_name] == CSV_NO_COLUMN)
-        return csv_need_column(reader, column_name(PARAMETER_name), &table->column[PARAMETER_name],
-                               error);
-    for (size_t j = 0; j < csv_n_column(reader); j++) {
-        bool used = false;
-        for (int c = 0; c < N_PARAMETER_COLUMN; c++)
-            used = used || table->column[c] == j;
-        const char *near = used ? NULL : nearest_name(csv_column_name(reader, j), known, n_known);
-        if (near) /* a prior with a misspelt name must not be ignored */
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s: unknown column '%.100s'; did you mean '%s'?", path,
-                             csv_column_name(reader, j), near);
-        if (!used)
-            import_say_unused_column(options, path, csv_column_name(reader, j), "");
-    }
-    return STATUS_OK;
-}
-
-/* A number of the row; an empty cell leaves *value as it is. */
-static enum status take_number(const struct table *table, int which, double *value,
-                               struct error *error)
-{
-    double number = NAN;
-    size_t column = table->column[which];
-    enum status status =
-        column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
-    if (!status && !isnan(number))
-        *value = number;
-    return status;
-}
-
-static enum status take_word(const struct table *table, int which, const char *const *words,
-                             size_t n, const char **value, struct error *error)
-{
-    size_t column = table->column[which];
-    const char *field = column == CSV_NO_COLUMN ? "" : csv_field(table->reader, column);
-    if (!*field)
-        return STATUS_OK;
-    *value = find_word(field, words, n);
-    if (*value)
-        return STATUS_OK;
-    char list[100] = "";
-    for (size_t i = 0; i < n; i++)
-        words_add(list, sizeof list, "%s%s", i ? ", " : "", words[i]);
-    return csv_fault(table->reader, column, error, "'%.40s' is not one of %s", field, list);
-}
-
 /* A row's prior replaces the whole prior of the model. */
-static enum status take_prior(const struct table *table, struct import_parameters *parameters,
+static enum status take_prior(const struct import_table *table, const struct reading *reading,
                               size_t i, struct error *error)
 {
-    const char *kind = NULL, *on = NULL;
-    double number[N_PRIOR_NUMBER] = {NAN, NAN, NAN, NAN};
-    bool is_more = false;
-    enum status status =
-        take_word(table, PARAMETER_prior, prior_words, COUNT(prior_words), &kind, error);
-    if (!status)
-        status = take_word(table, PARAMETER_prior_on, on_words, COUNT(on_words), &on, error);
-    for (int k = 0; k < N_PRIOR_NUMBER && !status; k++) {
-        status = take_number(table, PARAMETER_PRIORS + k, &number[k], error);
-        is_more = is_more || !isnan(number[k]);
-    }
-    if (!status && !kind && (on || is_more))
-        return csv_fault(table->reader, table->column[PARAMETER_name], error,
-                         "its prior needs a kind, in a column 'prior'");
-    if (status || !kind)
-        return status;
-    parameters_set_text(&parameters->is, PARAMETER_prior, i, kind);
-    parameters_set_text(&parameters->is, PARAMETER_prior_on, i, on ? on : on_words[0]);
-    for (int k = 0; k < N_PRIOR_NUMBER; k++)
-        parameters_set(&parameters->is, (enum parameter_column)(PARAMETER_PRIORS + k), i,
-                       number[k]);
+    const double *cell = table->cell;
+    const double kind = cell[reading->cell[PARAMETER_prior]],
+                 on = cell[reading->cell[PARAMETER_prior_on]];
+    struct parameters *is = &reading->parameters->is;
+    bool is_more = !isnan(on);
+    for (int c = PARAMETER_PRIORS; c < PARAMETER_PRIORS + N_PRIOR_NUMBER; c++)
+        is_more = is_more || !isnan(cell[reading->cell[c]]);
+    if (isnan(kind))
+        return is_more ? csv_fault(table->reader, table->column[reading->cell[PARAMETER_name]],
+                                   error, "its prior needs a kind, in a column 'prior'")
+                       : STATUS_OK;
+    parameters_set_text(is, PARAMETER_prior, i, prior_words[(int)kind]);
+    parameters_set_text(is, PARAMETER_prior_on, i, on_words[isnan(on) ? 0 : (int)on]);
+    for (int c = PARAMETER_PRIORS; c < PARAMETER_PRIORS + N_PRIOR_NUMBER; c++)
+        parameters_set(is, (enum parameter_column)c, i, cell[reading->cell[c]]);
     return STATUS_OK;
 }
 
 /* Other words than these are columns of groups, which the finished file is checked for. */
-static enum status take_level(const struct table *table, struct import_parameters *parameters,
+static enum status take_level(const struct import_table *table, const struct reading *reading,
                               size_t i, struct error *error)
 {
-    const char *word =
-        parameters->is.level ? csv_field(table->reader, table->column[PARAMETER_level]) : "";
+    struct import_parameters *parameters = reading->parameters;
+    const char *word = import_table_text(table, reading->cell[PARAMETER_level]);
     if (!*word)
         return STATUS_OK;
     const char *kept = *text_of(parameters, PARAMETER_level, i) = arena_strdup(&parameters->levels,
@@ -228,62 +170,77 @@ static enum status take_level(const struct table *table, struct import_parameter
     return kept ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
 }
 
-static enum status take_row(const struct table *table, struct import_parameters *parameters,
-                            const struct stiffit_model *abi, unsigned char *seen,
+static enum status take_row(struct import_table *table, uint32_t owner, void *context,
                             struct error *error)
 {
-    const size_t name_column = table->column[PARAMETER_name];
-    const char *name = csv_field(table->reader, name_column);
-    char hint[NEAREST_HINT];
-    double fixed = 0;
-    int i = words_find(name, abi->parameter_name, abi->n_parameter);
-    if (i < 0)
-        return csv_fault(table->reader, name_column, error,
-                         "the model has no parameter '%.100s'%s", name,
-                         nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name,
-                                      abi->n_parameter));
-    if (seen[i]++)
-        return csv_fault(table->reader, name_column, error, "parameter '%.100s' appears twice",
-                         name);
+    const struct reading *reading = context;
+    struct import_parameters *parameters = reading->parameters;
+    const double *cell = table->cell, scale = cell[reading->cell[PARAMETER_scale]],
+                 fixed = cell[reading->cell[PARAMETER_fixed]];
+    const size_t i = (size_t)cell[reading->cell[PARAMETER_name]];
+    (void)owner;
+    if (reading->seen[i]++)
+        return csv_fault(table->reader, table->column[reading->cell[PARAMETER_name]], error,
+                         "parameter '%.100s' appears twice", parameters->is.name[i]);
+    for (int c = 0; c < PARAMETER_prior; c++)
+        if (COLUMNS >> c & 1 && parameter_columns[c].kind == COLUMN_DOUBLE &&
+            !isnan(cell[reading->cell[c]]))
+            *number_of(parameters, c, i) = cell[reading->cell[c]];
+    if (!isnan(scale))
+        *text_of(parameters, PARAMETER_scale, i) = scale_words[(int)scale];
+    fixed_of(parameters)[i] = !isnan(fixed) && fixed != 0;
+    enum status status = take_level(table, reading, i, error);
+    return status ? status : take_prior(table, reading, i, error);
+}
+
+static enum status list_columns(struct import_table *table, struct reading *reading,
+                                const struct stiffit_model *abi, struct error *error)
+{
     enum status status = STATUS_OK;
-    for (int c = 0; c < PARAMETER_prior && !status; c++)
-        if (COLUMNS >> c & 1 && parameter_columns[c].kind == COLUMN_DOUBLE)
-            status = take_number(table, c, number_of(parameters, c, (size_t)i), error);
-    if (!status)
-        status = take_number(table, PARAMETER_fixed, &fixed, error);
-    if (!status)
-        status = take_word(table, PARAMETER_scale, scale_words, COUNT(scale_words),
-                           text_of(parameters, PARAMETER_scale, (size_t)i), error);
-    fixed_of(parameters)[i] = fixed != 0;
-    if (!status)
-        status = take_level(table, parameters, (size_t)i, error);
-    return status ? status : take_prior(table, parameters, (size_t)i, error);
+    for (int c = 0; c < N_PARAMETER_COLUMN && !status; c++) {
+        struct import_column column = special[c];
+        if (!(COLUMNS >> c & 1))
+            continue;
+        column.name = parameter_columns[c].name;
+        if (c == PARAMETER_name) {
+            column.name = "parameter";
+            column.names = abi->parameter_name;
+            column.n_name = abi->n_parameter;
+        }
+        reading->cell[c] = table->n;
+        status = import_table_list(table, &column, 1, error);
+        if (!status && c >= PARAMETER_prior && table->column[reading->cell[c]] != CSV_NO_COLUMN)
+            reading->parameters->has_prior = true;
+    }
+    return status;
 }
 
 static enum status read_table(struct import_parameters *parameters,
                               const struct import_options *options, const struct stiffit_model *abi,
                               struct error *error)
 {
-    struct table table = {.reader = NULL};
-    bool more = true;
-    unsigned char *seen = calloc((size_t)abi->n_parameter + 1, 1);
-    enum status status = seen ? csv_open(&table.reader, options->parameters, error)
-                              : error_set(error, STATUS_NO_MEMORY,
-                                          "out of memory for %u parameters", abi->n_parameter);
+    struct import_options plain = *options; /* its rows belong to no dataset, so have no --id */
+    struct reading reading = {.parameters = parameters,
+                              .seen = calloc((size_t)abi->n_parameter + 1, 1)};
+    struct import_table table = {.options = &plain,
+                                 .path = options->parameters,
+                                 .form = FORM_TABLE,
+                                 .ownership = IMPORT_BY_NOBODY,
+                                 .row = take_row,
+                                 .context = &reading};
+    plain.id = NULL;
+    enum status status = reading.seen ? import_table_open(&table, error)
+                                      : error_set(error, STATUS_NO_MEMORY,
+                                                  "out of memory for %u parameters",
+                                                  abi->n_parameter);
     if (!status)
-        status = find_columns(&table, options, error);
-    if (!status && table.column[PARAMETER_level] == CSV_NO_COLUMN)
+        status = list_columns(&table, &reading, abi, error);
+    if (!status && table.column[reading.cell[PARAMETER_level]] == CSV_NO_COLUMN)
         parameters->is.level = NULL;
-    for (int c = PARAMETER_prior; c < N_PARAMETER_COLUMN && !status; c++)
-        parameters->has_prior = parameters->has_prior || table.column[c] != CSV_NO_COLUMN;
-    while (!status) {
-        status = csv_next(table.reader, &more, error);
-        if (status || !more)
-            break;
-        status = take_row(&table, parameters, abi, seen, error);
-    }
-    csv_close(table.reader);
-    free(seen);
+    if (!status)
+        status = import_table_read(&table, error);
+    import_table_close(&table);
+    free(reading.seen);
     return status;
 }
 

@@ -17,7 +17,7 @@ struct contents {
     struct import_rows rows;
     struct import_subjects subjects;
     struct import_happenings happenings;
-    struct import_substitutes substitutes;
+    struct import_widened widened;
     size_t *first; /* row of each experiment */
 };
 
@@ -28,7 +28,6 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
     const struct import_owners *owners = &rows->owners;
     const struct import_subjects *subjects = &contents->subjects;
     const struct import_happenings *happenings = &contents->happenings;
-    const struct import_substitutes *substitutes = &contents->substitutes;
     uint32_t *order = NULL, *first = NULL,
              *place = calloc((size_t)owners->experiment.n + 1, sizeof *place);
     enum status status = place
@@ -47,9 +46,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                      .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
                      .t0 = subjects->t0[e],
                      .covariate = subjects->covariate + e * subjects->n_covariate,
-                     .input = happenings->input + e * model->abi.n_input,
-                     .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
-                     .substitute = substitutes->sorted + substitutes->first[e]},
+                     .input = happenings->input + e * model->abi.n_input},
                 .parameters = {.start = subjects->has_start
                                             ? subjects->start + d * subjects->n_parameter : NULL,
                                .fixed = subjects->has_fixed
@@ -62,6 +59,8 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
             struct experiment *is = &dataset.experiment;
             is->dose = import_happenings_of(happenings, RECORD_DOSE, e, &is->n_dose);
             is->call = import_happenings_of(happenings, RECORD_CALL, e, &is->n_call);
+            is->substitute =
+                import_happenings_of(happenings, RECORD_SUBSTITUTE, e, &is->n_substitute);
             status = problem_writer_add(writer, &dataset, error);
         }
     free(order);
@@ -153,7 +152,7 @@ static enum status write_problem(const struct import_options *options, const cha
                                  const char *const *error_words, const struct contents *contents,
                                  struct error *error)
 {
-    const struct stiffit_model *abi = &contents->substitutes.wide.abi;
+    const struct stiffit_model *abi = &contents->widened.model.abi;
     const struct import_rows *rows = &contents->rows;
     const struct import_subjects *subjects = &contents->subjects;
     struct plugin_reference reference = {.path = NULL};
@@ -228,7 +227,7 @@ static enum status read_contents(struct contents *contents, const struct import_
 {
     struct import_rows *rows = &contents->rows;
     struct import_happenings *happenings = &contents->happenings;
-    struct import_substitutes *substitutes = &contents->substitutes;
+    const struct model *wide = &contents->widened.model;
     const struct import_owners *owners = &rows->owners;
     enum status status = STATUS_OK;
     if (options->nonmem)
@@ -241,30 +240,28 @@ static enum status read_contents(struct contents *contents, const struct import_
         status = import_steady_read(rows, options, &model->abi, error);
     if (!status)
         status = import_sort(rows, &contents->first, error);
-    if (!status && options->substitutes)
-        status = import_substitutes_read(substitutes, options, rows, contents->first, model, error);
     if (!status)
-        status = import_substitutes_widen(substitutes, model, owners->experiment.n, error);
+        status = import_happenings_read(happenings, RECORD_SUBSTITUTE, options, rows,
+                                        contents->first, model, NULL, error);
     if (!status)
-        status = import_parameters_choose(parameters, options, &substitutes->wide, model, error);
+        status = import_widen(&contents->widened, happenings, model, owners->experiment.n, error);
+    if (!status)
+        status = import_parameters_choose(parameters, options, wide, model, error);
     /* the model's own priors know its names only */
-    parameters->has_prior =
-        parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
+    parameters->has_prior = parameters->has_prior ||
+                            (happenings->of[RECORD_SUBSTITUTE].n && wide->abi.parameter_prior);
     if (!status && !options->nonmem)
-        status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide,
+        status = import_subjects_read(&contents->subjects, options, &rows->owners, wide,
                                       parameters->is.start, parameters->is.fixed, error);
     const double *t0 = contents->subjects.t0;
-    if (!status)
-        status = import_substitutes_sort(substitutes, options->substitutes, t0,
-                                         owners->experiment.n, error);
     for (int kind = 0; kind <= RECORD_CALL && !status; kind++)
-        status = import_happenings_read(happenings, (enum record_kind)kind, options, owners, model,
-                                        t0, error);
+        status = import_happenings_read(happenings, (enum record_kind)kind, options, rows,
+                                        contents->first, model, t0, error);
     if (!status)
-        status = import_happenings_sort(happenings, options->inputs, owners->experiment.n,
-                                        model->abi.n_input, error);
+        status = import_happenings_sort(happenings, options, contents->widened.place, t0,
+                                        owners->experiment.n, model->abi.n_input, error);
     if (!status && !contents->subjects.has_start)
-        status = import_parameters_check(parameters, &substitutes->wide.abi, false, error);
+        status = import_parameters_check(parameters, &wide->abi, false, error);
     return status;
 }
 
@@ -277,7 +274,7 @@ static void say_contents(const struct contents *contents, const struct import_op
     for (size_t i = 0; i < sizeof path / sizeof *path; i++)
         if (path[i])
             only = n++ == 0 ? path[i] : "the tables";
-    uint64_t n_unused = contents->happenings.n_unused + contents->substitutes.n_unused;
+    uint64_t n_unused = contents->happenings.n_unused;
     say_unused(options, contents->subjects.n_unused[0], "dataset", options->datasets);
     say_unused(options, contents->subjects.n_unused[1], "experiment", options->experiments);
     if (n_unused > 0)
@@ -310,7 +307,7 @@ enum status import_tables(const struct import_options *asked, const struct model
         status = write_problem(options, path, model, &parameters, error_words, &contents, error);
     import_happenings_fini(&contents.happenings);
     import_subjects_fini(&contents.subjects);
-    import_substitutes_fini(&contents.substitutes);
+    arena_fini(&contents.widened.arena);
     import_rows_fini(&contents.rows);
     free(contents.first);
     free(error_words);

@@ -1,8 +1,7 @@
-/* Reads the tables of datasets and of experiments of `stiffit import`; faults are reported with
- * file, line and column.
+/* Reads the tables of datasets and of experiments of `stiffit import`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
-#include "import/open.h"
+#include "import/table.h"
 #include "import/tables.h"
 #include "import/well.h"
 
@@ -10,136 +9,121 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a column fills: its kind, and the covariate or parameter. */
-enum subject_kind {
-    COLUMN_ID,
-    COLUMN_T0,
-    COLUMN_COVARIATE,
-    COLUMN_START,
-    COLUMN_FIXED,
-    COLUMN_STEADY,
-    COLUMN_OWN,
-    COLUMN_UNUSED
+/* Columns of numbers of a parameter; its name alone is a value at which it is held, where nothing
+ * is fitted. */
+enum { START, FIXED, BARE, N_OF_PARAMETER };
+static const char *const prefix[N_OF_PARAMETER] = {"start_", "fixed_", ""};
+
+/* One of the two tables while it is read. */
+struct reading {
+    struct import_table table;
+    const struct model *model;
+    struct import_subjects *subjects;
+    /* cells: the first of the model's covariates, of its parameters, of the user's own columns */
+    size_t covariate, parameter[N_OF_PARAMETER], own, t0, steady;
+    unsigned char *seen;           /* datasets, or experiments */
+    const uint32_t *order, *first; /* of import_owners_order */
 };
-struct column {
-    enum subject_kind kind;
-    size_t index;
-};
 
-static const char steady_column[] = "steady";
-
-/* A column of numbers of a parameter: "start_NAME", "fixed_NAME". */
-static const struct {
-    enum subject_kind kind;
-    const char *prefix;
-} of_parameters[] = {{COLUMN_START, "start_"}, {COLUMN_FIXED, "fixed_"}};
-
-/* Behind the prefix; NULL: it has none. */
-static const char *parameter_of(const char *name, enum subject_kind *kind)
+static bool is_of_experiments(const struct reading *reading)
 {
-    for (size_t i = 0; i < sizeof of_parameters / sizeof *of_parameters; i++)
-        if (!strncmp(name, of_parameters[i].prefix, strlen(of_parameters[i].prefix))) {
-            *kind = of_parameters[i].kind;
-            return name + strlen(of_parameters[i].prefix);
-        }
-    return NULL;
+    return reading->table.ownership == IMPORT_BY_EXPERIMENT;
 }
 
-/* bare: a parameter's name alone is a value at which it is held. */
-static struct column identify(const char *name, bool is_id, bool has_starts, bool bare,
-                              const struct model *model)
+static bool has_column(const struct reading *reading, size_t cell)
 {
-    struct column column = {COLUMN_UNUSED, 0};
-    enum subject_kind kind = COLUMN_UNUSED;
-    int covariate = model_find_covariate(model, name);
-    const char *of = has_starts ? parameter_of(name, &kind) : NULL;
-    int parameter = of ? model_find_parameter(model, of) : -1;
-    if (!of && bare && has_starts && (parameter = model_find_parameter(model, name)) >= 0)
-        kind = COLUMN_FIXED;
-    if (is_id)
-        column.kind = COLUMN_ID;
-    else if (covariate >= 0)
-        column = (struct column){COLUMN_COVARIATE, (size_t)covariate};
-    else if (parameter >= 0)
-        column = (struct column){kind, (size_t)parameter};
-    else if (!strcmp(name, "t0") || !strcmp(name, "T0"))
-        column.kind = COLUMN_T0;
-    else if (!has_starts && !strcmp(name, steady_column))
-        column.kind = COLUMN_STEADY;
-    return column;
+    return reading->table.column[cell] != CSV_NO_COLUMN;
+}
+
+/* Lists the columns of n names; *has: whether there is one. */
+static enum status list_names(struct reading *reading, const char *before,
+                              const char *const *names, size_t n, bool *has, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        const struct import_column column = {.prefix = before, .name = names[i]};
+        status = import_table_list(&reading->table, &column, 1, error);
+        *has = *has || (!status && has_column(reading, reading->table.n - 1));
+    }
+    return status;
+}
+
+static enum status list_columns(struct reading *reading, struct error *error)
+{
+    struct import_table *table = &reading->table;
+    struct import_subjects *subjects = reading->subjects;
+    const struct stiffit_model *abi = &reading->model->abi;
+    const struct import_column others[] = {{.name = "t0"}, {.name = "steady", .is_text = true}};
+    bool has_covariate = false, has[N_OF_PARAMETER] = {false};
+    enum status status =
+        list_names(reading, NULL, abi->covariate_name, abi->n_covariate, &has_covariate, error);
+    for (int k = 0; k < N_OF_PARAMETER && !status; k++) {
+        reading->parameter[k] = table->n;
+        if (!is_of_experiments(reading) && (k != BARE || !table->options->measurements))
+            status = list_names(reading, prefix[k], abi->parameter_name, abi->n_parameter, &has[k],
+                                error);
+    }
+    reading->t0 = table->n;
+    reading->steady = table->n + 1;
+    if (!status)
+        status = import_table_list(table, others, is_of_experiments(reading) ? 2 : 1, error);
+    reading->own = table->n;
+    if (status)
+        return status;
+    subjects->has_t0 = subjects->has_t0 || has_column(reading, reading->t0);
+    subjects->has_fixed = subjects->has_fixed || has[FIXED] || has[BARE];
+    subjects->has_start = subjects->has_start || has[START] || subjects->has_fixed;
+    if (is_of_experiments(reading))
+        subjects->has_steady = has_column(reading, reading->steady);
+    return STATUS_OK;
 }
 
 /* A table with starts must have them used: a misspelt parameter is an error, not a column to
  * ignore. */
-static enum status no_such_parameter(const char *name, const char *parameter, const char *path,
-                                     const struct model *model, struct error *error)
+static enum status check_parameter(const struct reading *reading, const char *name,
+                                   struct error *error)
 {
-    char hint[NEAREST_HINT];
-    nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name,
-                 model->abi.n_parameter);
-    return error_set(error, STATUS_BAD_PROBLEM,
-                     "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
-                     parameter, hint);
+    const struct stiffit_model *abi = &reading->model->abi;
+    for (int k = START; k <= FIXED; k++) {
+        const char *parameter = name + strlen(prefix[k]);
+        char hint[NEAREST_HINT];
+        if (!strncmp(name, prefix[k], strlen(prefix[k])))
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: column '%.100s': the model has no parameter '%.100s'%s",
+                             reading->table.path, name, parameter,
+                             nearest_hint(hint, "; did you mean '", "'?", parameter,
+                                          abi->parameter_name, abi->n_parameter));
+    }
+    return STATUS_OK;
 }
 
-/* One of the two tables. */
-struct table {
-    const char *path;
-    bool of_experiments, is_layout; /* is_layout: the plate's grid */
-    struct csv_reader *reader;
-    struct import_owner_columns owner;
-    struct column *column;
-    unsigned char *seen; /* datasets, or experiments */
-};
-
-static enum status find_columns(struct table *table, const struct import_options *options,
-                                const struct import_owners *owners, const struct model *model,
-                                struct import_subjects *subjects, bool *has_covariate,
-                                struct error *error)
+/* The user's own columns of datasets are kept, also those of which ids are made. */
+static enum status see_other(struct import_table *table, size_t j, void *context,
+                             struct error *error)
 {
+    struct reading *reading = context;
+    const struct stiffit_model *abi = &reading->model->abi;
+    const char *name = csv_column_name(table->reader, j);
+    const bool is_of_datasets = !is_of_experiments(reading),
+               is_fitted = table->options->measurements != NULL;
     char hint[NEAREST_HINT];
-    const struct csv_reader *reader = table->reader;
-    enum status status = table->of_experiments
-                             ? import_find_owner(reader, table->path, owners, &table->owner, error)
-                             : STATUS_OK;
-    if (!table->of_experiments) {
-        table->owner =
-            (struct import_owner_columns){csv_find_column(reader, "dataset"), CSV_NO_COLUMN};
-        if (table->owner.dataset == CSV_NO_COLUMN)
-            table->owner.dataset = csv_find_column(reader, "id");
-        if (table->owner.dataset == CSV_NO_COLUMN)
-            status = csv_need_column(reader, "dataset", &table->owner.dataset, error);
+    enum status status = is_of_datasets ? check_parameter(reading, name, error) : STATUS_OK;
+    if (status)
+        return status;
+    if (is_of_datasets && is_fitted && *name) {
+        const struct import_column column = {.name = name, .is_text = true};
+        status = import_table_list(table, &column, 1, error);
+        return status ? status : import_own_add(&reading->subjects->own, name, error);
     }
-    for (size_t j = 0; j < csv_n_column(reader) && !status; j++) {
-        const char *name = csv_column_name(reader, j);
-        bool is_id = j == table->owner.dataset || j == table->owner.experiment;
-        struct column column = table->column[j] =
-            identify(name, is_id, !table->of_experiments, !options->measurements, model);
-        subjects->has_t0 = subjects->has_t0 || column.kind == COLUMN_T0;
-        subjects->has_fixed = subjects->has_fixed || column.kind == COLUMN_FIXED;
-        subjects->has_start =
-            subjects->has_start || column.kind == COLUMN_START || column.kind == COLUMN_FIXED;
-        subjects->has_steady = subjects->has_steady || column.kind == COLUMN_STEADY;
-        if (column.kind == COLUMN_COVARIATE)
-            has_covariate[column.index] = true;
-        enum subject_kind kind;
-        if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
-            return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
-        if (column.kind != COLUMN_UNUSED)
-            continue;
-        if (options->measurements && !table->of_experiments && *name) {
-            table->column[j] = (struct column){COLUMN_OWN, subjects->own.column.n};
-            status = import_own_add(&subjects->own, name, error);
-            continue;
-        }
-        const char *near = nearest_hint(hint, " (nearest: '", "')", name,
-                                        model->abi.covariate_name, model->abi.n_covariate);
-        if (!*near && !options->measurements && !table->of_experiments)
-            near = nearest_hint(hint, " (nearest: '", "')", name, model->abi.parameter_name,
-                                model->abi.n_parameter);
-        import_say_unused_column(options, table->path, name, near);
-    }
-    return status;
+    if (csv_is_joined(table->reader, j))
+        return STATUS_OK;
+    const char *near = nearest_hint(hint, " (nearest: '", "')", name, abi->covariate_name,
+                                    abi->n_covariate);
+    if (!*near && is_of_datasets)
+        near = nearest_hint(hint, " (nearest: '", "')", name, abi->parameter_name,
+                            abi->n_parameter);
+    import_say_unused_column(table->options, table->path, name, near);
+    return STATUS_OK;
 }
 
 static enum status allocate(struct import_subjects *subjects, const struct import_owners *owners,
@@ -172,224 +156,251 @@ static enum status allocate(struct import_subjects *subjects, const struct impor
     return STATUS_OK;
 }
 
-/* Puts a row's numbers to the experiments order[first] to order[end - 1], and to the dataset. */
-static enum status read_subject(const struct table *table, uint32_t dataset, const uint32_t *order,
-                                uint32_t first, uint32_t end, struct import_subjects *subjects,
-                                struct error *error)
+/* Puts a row's numbers to the experiments order[first] to order[end - 1]. */
+static void put_constants(const struct reading *reading, const uint32_t *order, uint32_t first,
+                          uint32_t end)
 {
-    const struct csv_reader *reader = table->reader;
-    for (size_t j = 0; j < csv_n_column(reader); j++) {
-        const struct column column = table->column[j];
-        double number;
-        if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED ||
-            column.kind == COLUMN_STEADY)
+    const struct import_table *table = &reading->table;
+    struct import_subjects *subjects = reading->subjects;
+    const double t0 = table->cell[reading->t0];
+    for (size_t i = 0; i < subjects->n_covariate; i++) {
+        const size_t cell = reading->covariate + i;
+        if (!has_column(reading, cell))
             continue;
-        enum status status = column.kind == COLUMN_OWN
-                                 ? import_own_take(&subjects->own, column.index, dataset, reader,
-                                                   j, error)
-                                 : csv_number(reader, j, &number, error);
-        if (status)
-            return status;
-        if (column.kind == COLUMN_OWN)
-            continue;
-        if (column.kind == COLUMN_COVARIATE && !isfinite(number))
-            import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
-        if ((column.kind == COLUMN_START || column.kind == COLUMN_FIXED) && !isnan(number))
-            subjects->start[dataset * subjects->n_parameter + column.index] = number;
-        if (column.kind == COLUMN_FIXED && !isnan(number))
-            subjects->fixed[dataset * subjects->n_parameter + column.index] = 1;
+        if (!isfinite(table->cell[cell]))
+            import_faults_add(&subjects->faults, table->reader, table->column[cell],
+                              "a covariate must be a number");
         for (uint32_t k = first; k < end; k++)
-            if (column.kind == COLUMN_COVARIATE)
-                subjects->covariate[order[k] * subjects->n_covariate + column.index] = number;
-            else if (column.kind == COLUMN_T0 && !isnan(number))
-                subjects->t0[order[k]] = number;
+            subjects->covariate[order[k] * subjects->n_covariate + i] = table->cell[cell];
     }
+    for (uint32_t k = first; k < end && !isnan(t0); k++)
+        subjects->t0[order[k]] = t0;
+}
+
+static enum status put_dataset(const struct reading *reading, uint32_t dataset,
+                               struct error *error)
+{
+    const struct import_table *table = &reading->table;
+    struct import_subjects *subjects = reading->subjects;
+    const size_t n = subjects->n_parameter;
+    put_constants(reading, reading->order, reading->first[dataset], reading->first[dataset + 1]);
+    for (int k = 0; k < N_OF_PARAMETER; k++)
+        for (size_t cell = reading->parameter[k], i = 0; i < n && cell + i < reading->t0; i++) {
+            if (isnan(table->cell[cell + i]))
+                continue;
+            subjects->start[dataset * n + i] = table->cell[cell + i];
+            if (k != START)
+                subjects->fixed[dataset * n + i] = 1;
+        }
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < subjects->own.column.n && !status; i++)
+        status = import_own_take(&subjects->own, i, dataset, table->reader,
+                                 table->column[reading->own + i], error);
+    return status;
+}
+
+/* A well of a grid without a plate: the datasets called like it on any plate. */
+static enum status put_wells(const struct reading *reading, bool *found, struct error *error)
+{
+    const struct import_table *table = &reading->table;
+    const char *id = csv_field(table->reader, table->owner.dataset);
+    enum status status = STATUS_OK;
+    *found = false;
+    for (uint32_t d = 0; !status && d < table->owners->dataset.n; d++)
+        if (!reading->seen[d] && well_means(id, table->owners->dataset.id[d])) {
+            *found = true;
+            reading->seen[d] = 1;
+            status = put_dataset(reading, d, error);
+        }
+    return status;
+}
+
+static const char *name_of(const struct reading *reading, uint32_t owner)
+{
+    const struct import_owners *owners = reading->table.owners;
+    return is_of_experiments(reading) ? import_experiment_id(owners, owner)
+                                      : owners->dataset.id[owner];
+}
+
+static const char *const what[] = {"dataset", "experiment"};
+
+static enum status read_row(struct import_table *table, uint32_t owner, void *context,
+                            struct error *error)
+{
+    struct reading *reading = context;
+    struct import_subjects *subjects = reading->subjects;
+    const bool of_experiments = is_of_experiments(reading);
+    bool found = false;
+    if (owner == ID_NONE && table->is_made) {
+        enum status status = put_wells(reading, &found, error);
+        if (status || found)
+            return status;
+    }
+    if (owner == ID_NONE) {
+        subjects->n_unused[of_experiments]++;
+        return STATUS_OK;
+    }
+    if (reading->seen[owner]++)
+        return csv_fault(table->reader,
+                         of_experiments ? table->owner.experiment : table->owner.dataset, error,
+                         "%s '%.100s' appears twice", what[of_experiments],
+                         name_of(reading, owner));
+    if (!of_experiments)
+        return put_dataset(reading, owner, error);
+    const struct import_owners *owners = table->owners;
+    const char *source = import_table_text(table, reading->steady);
+    put_constants(reading, &owner, 0, 1);
+    if (*source)
+        subjects->steady[owner] =
+            import_owner_find(owners, owners->dataset.id[owners->dataset_of[owner]], source);
     return STATUS_OK;
 }
 
-/* The experiment at whose steady state the one of this row begins; ID_NONE: the cell is empty. */
-static uint32_t find_source(const struct csv_reader *reader, size_t column,
-                            const struct import_owners *owners, uint32_t owner)
+static enum status check_complete(const struct reading *reading, struct error *error)
 {
-    const char *name = csv_field(reader, column);
-    return *name ? import_owner_find(owners, owners->dataset.id[owners->dataset_of[owner]], name)
-                 : ID_NONE;
+    const struct import_owners *owners = reading->table.owners;
+    const uint32_t n = is_of_experiments(reading) ? owners->experiment.n : owners->dataset.n;
+    for (uint32_t k = 0; k < n; k++)
+        if (!reading->seen[k])
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: %s '%.100s' has measurements or is a steady state, but "
+                             "has no row here: add one",
+                             reading->table.path, what[is_of_experiments(reading)],
+                             name_of(reading, k));
+    return STATUS_OK;
+}
+
+static enum status skip_column(struct import_table *table, size_t j, void *context,
+                               struct error *error)
+{
+    (void)table, (void)j, (void)context, (void)error;
+    return STATUS_OK;
+}
+
+static void say_nothing(const char *format, ...) { (void)format; }
+
+static enum status add_source(struct import_table *table, uint32_t owner, void *context,
+                              struct error *error)
+{
+    struct import_owners *owners = table->owners;
+    const char *source = import_table_text(table, 0);
+    (void)context;
+    if (owner == ID_NONE || !*source)
+        return STATUS_OK;
+    return import_owner_add(owners, owners->dataset.id[owners->dataset_of[owner]], source) ==
+                   ID_NO_MEMORY
+               ? error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments",
+                           owners->experiment.n)
+               : STATUS_OK;
 }
 
 enum status import_steady_read(struct import_rows *rows, const struct import_options *options,
                                const struct stiffit_model *abi, struct error *error)
 {
-    struct csv_reader *reader = NULL;
-    struct import_owner_columns columns;
-    bool more = true;
-    const char *path = options->experiments;
-    enum status status = import_open(&reader, path, FORM_TABLE, options, abi, NULL, error);
-    size_t column = status ? CSV_NO_COLUMN : csv_find_column(reader, steady_column);
-    if (column != CSV_NO_COLUMN)
-        status = import_find_owner(reader, path, &rows->owners, &columns, error);
-    while (!status && column != CSV_NO_COLUMN && !(status = csv_next(reader, &more, error)) &&
-           more) {
-        uint32_t owner = import_row_owner(reader, &rows->owners, &columns);
-        const char *name = csv_field(reader, column);
-        if (owner != ID_NONE && *name &&
-            import_owner_add(&rows->owners, rows->owners.dataset.id[rows->owners.dataset_of[owner]],
-                             name) == ID_NO_MEMORY)
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments",
-                               rows->owners.experiment.n);
-    }
-    csv_close(reader);
+    const struct import_column steady = {.name = "steady", .is_text = true};
+    struct import_options silent = *options; /* the second reading says what there is to say */
+    struct import_table table = {.options = &silent,
+                                 .path = options->experiments,
+                                 .form = FORM_TABLE,
+                                 .ownership = IMPORT_BY_EXPERIMENT,
+                                 .owners = &rows->owners,
+                                 .abi = abi,
+                                 .other = skip_column,
+                                 .row = add_source};
+    silent.say = say_nothing;
+    enum status status = import_table_open(&table, error);
+    if (!status)
+        status = import_table_list(&table, &steady, 1, error);
+    if (!status && table.column[0] != CSV_NO_COLUMN)
+        status = import_table_read(&table, error);
+    import_table_close(&table);
     return status;
-}
-
-/* A well of a grid without a plate: the datasets called like it on any plate. */
-static enum status read_wells(struct table *table, const struct import_owners *owners,
-                              const uint32_t *order, const uint32_t *first,
-                              struct import_subjects *subjects, bool *found, struct error *error)
-{
-    const char *id = csv_field(table->reader, table->owner.dataset);
-    enum status status = STATUS_OK;
-    *found = false;
-    for (uint32_t d = 0; !status && d < owners->dataset.n; d++)
-        if (!table->seen[d] && well_means(id, owners->dataset.id[d])) {
-            *found = true;
-            table->seen[d] = 1;
-            status = read_subject(table, d, order, first[d], first[d + 1], subjects, error);
-        }
-    return status;
-}
-
-static enum status read_rows(struct table *table, const struct import_owners *owners,
-                             struct import_subjects *subjects, struct error *error)
-{
-    uint32_t *order = NULL, *first = NULL;
-    bool more = true, found = false;
-    enum status status = import_owners_order(owners, &order, &first, error);
-    while (!status && !(status = csv_next(table->reader, &more, error)) && more) {
-        uint32_t owner =
-            table->of_experiments
-                ? import_row_owner(table->reader, owners, &table->owner)
-                : id_table_find(&owners->dataset, csv_field(table->reader, table->owner.dataset));
-        if (owner == ID_NONE && table->is_layout &&
-            (status = read_wells(table, owners, order, first, subjects, &found, error))) {
-            break;
-        } else if (owner == ID_NONE && table->is_layout && found) {
-            continue;
-        } else if (owner == ID_NONE) {
-            subjects->n_unused[table->of_experiments]++;
-        } else if (table->seen[owner]++) {
-            status =
-                csv_fault(table->reader,
-                          table->of_experiments ? table->owner.experiment : table->owner.dataset,
-                          error, "%s '%.100s' appears twice",
-                          table->of_experiments ? "experiment" : "dataset",
-                          table->of_experiments ? import_experiment_id(owners, owner)
-                                                : owners->dataset.id[owner]);
-        } else if (table->of_experiments) {
-            status = read_subject(table, 0, &owner, 0, 1, subjects, error);
-            for (size_t j = 0; subjects->steady && j < csv_n_column(table->reader); j++)
-                if (table->column[j].kind == COLUMN_STEADY)
-                    subjects->steady[owner] = find_source(table->reader, j, owners, owner);
-        } else {
-            status =
-                read_subject(table, owner, order, first[owner], first[owner + 1], subjects, error);
-        }
-    }
-    free(order);
-    free(first);
-    return status;
-}
-
-static enum status check_complete(const struct table *table, const struct import_owners *owners,
-                                  struct error *error)
-{
-    const struct id_table *ids = table->of_experiments ? &owners->experiment : &owners->dataset;
-    for (uint32_t k = 0; k < ids->n; k++)
-        if (!table->seen[k])
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s: %s '%.100s' has measurements or is a steady state, but "
-                             "has no row here: add one",
-                             table->path, table->of_experiments ? "experiment" : "dataset",
-                             table->of_experiments ? import_experiment_id(owners, k) : ids->id[k]);
-    return STATUS_OK;
-}
-
-static void close_table(struct table *table)
-{
-    csv_close(table->reader);
-    free(table->column);
-    free(table->seen);
-}
-
-static enum status open_table(struct table *table, const struct import_options *options,
-                              const struct stiffit_model *abi, const struct import_owners *owners,
-                              struct error *error)
-{
-    size_t n = table->of_experiments ? owners->experiment.n : owners->dataset.n;
-    enum status status =
-        import_open(&table->reader, table->path, table->of_experiments ? FORM_TABLE : FORM_LAYOUT,
-                    options, abi, &table->is_layout, error);
-    if (status)
-        return status;
-    table->seen = calloc(n + 1, 1);
-    table->column = calloc(csv_n_column(table->reader) + 1, sizeof *table->column);
-    return table->seen && table->column
-               ? STATUS_OK
-               : error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s", table->path);
 }
 
 /* Every covariate of the model must be in a table. */
-static enum status check_covariates(const struct import_options *options, const struct model *model,
-                                    const bool *has_covariate, struct error *error)
+static enum status check_covariates(const struct reading *readings, int n,
+                                    const struct import_options *options,
+                                    const struct stiffit_model *abi, struct error *error)
 {
-    for (size_t i = 0; i < model->abi.n_covariate; i++)
-        if (!has_covariate[i] && !options->datasets && !options->experiments)
+    for (size_t i = 0; i < abi->n_covariate; i++) {
+        bool has = false;
+        for (int k = 0; k < n; k++)
+            has = has || has_column(&readings[k], readings[k].covariate + i);
+        if (!has && n == 0)
             return error_set(error, STATUS_USAGE,
                              "the model has covariates (%s%s): give a table of them with "
                              "--datasets",
-                             model->abi.covariate_name[0],
-                             model->abi.n_covariate > 1 ? ", ..." : "");
-        else if (!has_covariate[i])
+                             abi->covariate_name[0], abi->n_covariate > 1 ? ", ..." : "");
+        if (!has)
             return error_set(error, STATUS_BAD_PROBLEM,
                              "%s: a column '%s' is needed: it is a covariate of the model",
                              options->datasets ? options->datasets : options->experiments,
-                             model->abi.covariate_name[i]);
+                             abi->covariate_name[i]);
+    }
     return STATUS_OK;
+}
+
+static enum status open_table(struct reading *reading, struct error *error)
+{
+    const struct import_owners *owners = reading->table.owners;
+    const uint32_t n = is_of_experiments(reading) ? owners->experiment.n : owners->dataset.n;
+    enum status status = import_table_open(&reading->table, error);
+    if (status)
+        return status;
+    reading->table.context = reading;
+    reading->seen = calloc((size_t)n + 1, 1);
+    return reading->seen ? list_columns(reading, error)
+                         : error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s",
+                                     reading->table.path);
 }
 
 enum status import_subjects_read(struct import_subjects *subjects,
                                  const struct import_options *options,
-                                 const struct import_owners *owners, const struct model *model,
+                                 struct import_owners *owners, const struct model *model,
                                  const double *start, const unsigned char *fixed,
                                  struct error *error)
 {
-    struct table table[2] = {{.path = options->datasets},
-                             {.path = options->experiments, .of_experiments = true}};
-    bool *has_covariate = calloc(model->abi.n_covariate + 1, sizeof *has_covariate);
-    enum status status =
-        has_covariate ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
-    for (int k = 0; k < 2 && !status; k++)
-        if (table[k].path && !(status = open_table(&table[k], options, &model->abi, owners, error)))
-            status =
-                find_columns(&table[k], options, owners, model, subjects, has_covariate, error);
+    const struct { const char *path; enum import_form form; enum import_ownership ownership;
+    } tables[] = {{options->datasets, FORM_LAYOUT, IMPORT_BY_DATASET},
+                  {options->experiments, FORM_TABLE, IMPORT_BY_EXPERIMENT}};
+    struct reading readings[2];
+    uint32_t *order = NULL, *first = NULL;
+    int n = 0;
+    enum status status = import_owners_order(owners, &order, &first, error);
+    subjects->own.n_dataset = owners->dataset.n;
+    for (int k = 0; k < 2 && !status; k++) {
+        if (!tables[k].path)
+            continue;
+        readings[n] = (struct reading){.table = {.options = options,
+                                                 .path = tables[k].path,
+                                                 .form = tables[k].form,
+                                                 .ownership = tables[k].ownership,
+                                                 .owners = owners,
+                                                 .abi = &model->abi,
+                                                 .other = see_other,
+                                                 .row = read_row},
+                                       .model = model,
+                                       .subjects = subjects,
+                                       .order = order,
+                                       .first = first};
+        status = open_table(&readings[n++], error);
+    }
     if (!status)
-        status = check_covariates(options, model, has_covariate, error);
+        status = check_covariates(readings, n, options, &model->abi, error);
     if (!status)
         status = allocate(subjects, owners, model, start, fixed, error);
-    if (!status)
-        status = import_own_begin(&subjects->own, owners->dataset.n, error);
-    for (int k = 0; k < 2 && !status; k++) {
-        if (!table[k].path)
-            continue;
-        status = read_rows(&table[k], owners, subjects, error);
+    for (int k = 0; k < n && !status; k++) {
+        status = import_table_read(&readings[k].table, error);
         if (!status)
-            status = check_complete(&table[k], owners, error);
-        if (!status)
-            import_say_reading(options, table[k].reader, table[k].path);
+            status = check_complete(&readings[k], error);
     }
     import_own_end(&subjects->own);
-    close_table(&table[0]);
-    close_table(&table[1]);
-    free(has_covariate);
+    for (int k = 0; k < n; k++) {
+        import_table_close(&readings[k].table);
+        free(readings[k].seen);
+    }
+    free(order);
+    free(first);
     return status;
 }
 

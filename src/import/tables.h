@@ -15,7 +15,6 @@ struct import_rows {
     uint32_t *owner;   /* of each row: an experiment */
     size_t n, capacity;
     struct import_faults faults;
-    struct import_slips slips;
 };
 /* With a table of experiments a column `experiment` is needed; otherwise it is used where it
  * exists. */
@@ -56,7 +55,7 @@ enum status import_steady_read(struct import_rows *rows, const struct import_opt
  * covariate of the model that is in no table is a fault. */
 enum status import_subjects_read(struct import_subjects *subjects,
                                  const struct import_options *options,
-                                 const struct import_owners *owners, const struct model *model,
+                                 struct import_owners *owners, const struct model *model,
                                  const double *start, const unsigned char *fixed,
                                  struct error *error);
 void import_subjects_fini(struct import_subjects *subjects);

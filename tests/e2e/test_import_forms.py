@@ -224,6 +224,27 @@ def test_all_bad_fields_are_told_at_once(tmp):
     assert shown > 5 and f"and {1000 - shown} more" in said and "t.csv:2:" in said, said
 
 
+def test_so_in_every_table(tmp):
+    """Bad fields of one table are told together, whichever table it is."""
+    (tmp / "one.ode").write_text("parameter k = 0.5 in [1e-3, 1e3]\ncovariate w\ny(0) = 2\ny' = -k*y + w\nobserve y\n")
+    (tmp / "m.csv").write_text("dataset,time,value\na,1,2\nb,1,2\n")
+    good = {"datasets": "dataset,w\na,1\nb,2\n"}
+    bad = {"datasets": ("dataset,w,t0\na,1,x\nb,2 kg,0\n", ((2, "'x' is not"), (3, "'2 kg' is not"))),
+           "doses": ("dataset,time,amount,target\na,1,2,y\na,zero,2,y\nb,1,,y\nb,1,1,z\n",
+                     ((3, "'zero' is not"), (4, "the amount is missing"), (5, "no state 'z'"))),
+           "substitutes": ("dataset,parameter,value\na,K,1\nb,k,1\nb,k,one\n", ((2, "no parameter 'K'"), (4, "'one' is not"))),
+           "parameters": ("parameter,start,scale\nk,one,ln\nz,1,lin\n",
+                          ((2, "'one' is not"), (2, "'ln' is not one of lin, log, log10"), (3, "no parameter 'z'")))}
+    for name, (text, faults) in bad.items():
+        for table, content in {**good, name: text}.items():
+            (tmp / f"{table}.csv").write_text(content)
+        options = [word for table in {**good, name: text} for word in (f"--{table}", tmp / f"{table}.csv")]
+        said = h.stiffit("import", tmp / "m.csv", *options, "-m", tmp / "one.ode", "-o", tmp / "no.h5", code=3).stderr
+        for line, what in faults:
+            assert re.search(rf"{name}\.csv:{line}: .*{re.escape(what)}", said), (line, said)
+        assert len(said.strip().splitlines()) == len(faults), said
+
+
 def test_a_hundred_thousand_wells(tmp):
     """Wide, as a table of 1.2 MB a row; `make bench` would time it, here it must be right."""
     n, times = 100_000, range(1, 6)
