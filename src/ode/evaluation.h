@@ -136,7 +136,10 @@ struct ode_options {
     double rtol, atol;
     int linear_solver;      /* enum linear_solver_kind */
     enum engine_kind engine; /* evaluations may be for this one or the reference */
-    const char *devices;    /* of the engine on a GPU (ode/gpu/device.h); NULL: all GPUs */
+    /* of the engine on a GPU (ode/gpu/device.h): its devices, NULL: all GPUs; and how much of the
+     * memory of each it may use, in MiB, 0: most of it */
+    const char *devices;
+    double device_memory;
     double max_step;        /* of steps, by time; 0: none but the model's. The smaller one holds */
     /* the largest number of ODE_NONE in an evaluation, at least 1 if any has `begin` */
     size_t n_none;

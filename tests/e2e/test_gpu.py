@@ -113,7 +113,7 @@ int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_
 cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int32_t *code)
 {
     cl_handle (*real)(cl_handle, uint64_t, size_t, void *, int32_t *) = real_clCreateBuffer;
-    if (fails("SHIM_BUFFER"))
+    if (fails("SHIM_BUFFER") || (getenv("SHIM_LARGEST") && n > atol(getenv("SHIM_LARGEST"))))
         return *code = -4, NULL;
     return real(c, flags, n, host, code);
 }
@@ -304,8 +304,8 @@ def shim(tmp):
 
 
 def test_lost_device(tmp):
-    """The device fails at the beginning, in the middle, or has no memory: the CPU computes the rest, the run says so, and the
-    bits are the same. Memory that holds one group of evaluations is enough."""
+    """The device fails at the beginning or in the middle: the CPU computes the rest, the run says so, and the bits are the
+    same."""
     need_device(tmp)
     p = problem(tmp, "robertson", "0.5:40:4")
     lanes, _ = run(p, tmp / "lanes.h5", "lanes", "-j2")
@@ -316,10 +316,24 @@ def test_lost_device(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shimmed, **{name: str(after)})
         assert ("note: the device was lost" in says) == is_lost, (name, after, says)
         test_same_bits.assert_same(lanes, gpu, f"{name} {after}")
-    for memory, is_lost in (("0", True), ("0.5", False)):
-        gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", STIFFIT_GPU_MEMORY=memory)
-        assert ("note: the device was lost" in says) == is_lost, (memory, says)
-        test_same_bits.assert_same(lanes, gpu, f"{memory} MiB")
+
+
+def test_little_memory(tmp):
+    """By --device-memory, or because other programs have it: fewer evaluations at once, or, without memory for one group of
+    evaluations, none. The run says so, and the bits are the same."""
+    need_device(tmp)
+    p = problem(tmp, "robertson", "0.5:40:4", 200)
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes", "-j2")
+    little = r"the device was lost \(.*: its memory is too small\): 2 of 2 workers"
+    shimmed = shim(tmp)
+    for words, changes, says_why in ((["--device-memory=0.01"], {}, little),
+                                     (["--device-memory=0.5"], {}, "evaluations at once, and 0.5 MiB"),
+                                     ([], {**shimmed, "SHIM_LARGEST": "300000"}, little),
+                                     ([], {**shimmed, "SHIM_LARGEST": "1000000"}, r"device: [1-9]\d* evaluations")):
+        gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", *words, **changes)
+        assert re.search(says_why, says), (words, changes, says)
+        assert ("note: the device was lost" in says) == (says_why == little), (words, changes, says)
+        test_same_bits.assert_same(lanes, gpu, f"{words} {changes}")
 
 
 def test_several_devices(tmp):
@@ -341,7 +355,8 @@ def test_several_devices(tmp):
     assert "note: the device was lost" in says and "1 of 2 workers" in says, says
     test_same_bits.assert_same(lanes, gpu, "one of two devices lost")
     for words, wrong in ((["--engine=gpu", "--devices=0,tesla"], "--devices 0,tesla: not all of these are"),
-                         (["--engine=lanes", "--devices=0"], "--devices is for --engine gpu; this run has lanes")):
+                         (["--engine=lanes", "--devices=0"], "--devices is for --engine gpu; this run has lanes"),
+                         (["--device-memory=9", "--engine=cvodes"], "--device-memory is for --engine gpu")):
         done = h.stiffit("run", p, "--trust", *words, "-o", tmp / "r.h5", code=(2, 4), env=environment(**two))
         assert wrong in done.stderr, done.stderr
 

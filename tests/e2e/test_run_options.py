@@ -242,7 +242,7 @@ OTHER = {  # of every option of the table, another value than its default that a
     "random-covariance": None, "random-deviation": None, "likelihood": None,  # tests/e2e/test_random_options.py
     "profile": "k", "bootstrap": "2", "bootstrap-kind": None,
     "huber-k": None, "student-nu": None, "rtol": "1e-6", "atol": "1e-9", "max-step": "0.5", "linear-solver": "dense",
-    "engine": None, "devices": None, "error": "laplace",
+    "engine": None, "devices": None, "device-memory": None, "error": "laplace",
     "optimizer": "trf", "gradient": "forward", "ftol": "1e-8", "gtol": "1e-5", "certify": "no",
     "max-evaluations": "900", "max-steps": "9000", "max-total-steps": "90000", "max-seconds": "1000", "portable": "",
     "keep-starts": "", "keep-profile": "--profile=k", "keep-bootstrap": "--bootstrap=2", "only": "d00001",

@@ -91,6 +91,7 @@ static void the_description_follows_the_table(void **state)
         recipe_print(&back, &counted, again);
         assert_string_equal(again, now);
         back.seed = options.recipe.seed;
+        back.ode.device_memory = options.recipe.ode.device_memory; /* this machine's, too */
         assert_memory_equal(&back, &options.recipe, sizeof back);
         recipe_print(&options.recipe, &none, now);
         n_conditional += option->effect >= RUN_FITS && !is_text && !strcmp(now, bare);

@@ -39,7 +39,8 @@ static void options_come_back(void **state)
         {"--gradient=adjoint", "--ftol=0"}, {"--gtol=1e-7", "--certify=no"}, {"--max-evaluations=5", "--max-steps=6"},
         {"--max-total-steps=1e6", "--max-seconds=0.3"}, {"--time-limit=1-00:00:01", "--max-crashes=0"},
         {"--trace=-", "--only=a"}, {"--json", "-q"},
-        {"--evaluate", NULL}, {"--engine=gpu", "--devices=0"}, {"--strict", NULL}, {"--progress=never", "--color=always"},
+        {"--evaluate", NULL}, {"--engine=gpu", "--devices=0"}, {"--engine=gpu", "--device-memory=512"},
+        {"--strict", NULL}, {"--progress=never", "--color=always"},
         {"--", "-p.h5"}};
     const struct option_table table = run_options_table();
     uint64_t seen = 0;

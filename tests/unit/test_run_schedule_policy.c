@@ -87,6 +87,20 @@ static void lone_job_goes_on(void **state)
     bench_free(bench);
 }
 
+/* Lanes of a worker have its items in common; other workers steal them. */
+static void items_of_a_worker(void **state)
+{
+    (void)state;
+    struct bench *bench = bench_of_lanes(2, 3, NULL, 20);
+    for (int lane = 0; lane < 3; lane++)
+        assert_int_equal(next(bench, (size_t)lane), lane);
+    assert_int_equal(next(bench, 3), 11); /* the later half of 17 */
+    assert_int_equal(next(bench, 4), 12);
+    leave(bench, 1, JOB_DONE);
+    assert_int_equal(next(bench, 1), 3);
+    bench_free(bench);
+}
+
 static void half_of_the_workers(void **state)
 {
     (void)state;
@@ -321,7 +335,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lone_job_goes_on), cmocka_unit_test(half_of_the_workers),
-        cmocka_unit_test(few_gather),
+        cmocka_unit_test(items_of_a_worker), cmocka_unit_test(few_gather),
         cmocka_unit_test(one_worker_gives_half_of_its_time), cmocka_unit_test(too_many_suspended),
         cmocka_unit_test(nothing_left_lying),
         cmocka_unit_test(stop_ends_turns), cmocka_unit_test(median_of_ends), cmocka_unit_test(growth_without_a_median),

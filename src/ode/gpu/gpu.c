@@ -190,7 +190,7 @@ static bool open_sites(struct gpu_pool *pool, struct error *error)
     for (size_t i = 0; i < pool->n_site && good; i++) {
         size_t n_worker = (pool->n_worker + pool->n_site - 1) / pool->n_site;
         good = device_has_same_bits(&pool->site[i].device, error);
-        if (good && !site_init(&pool->site[i], pool->plan, pool->options.atol == 0, n_worker)) {
+        if (good && !site_init(&pool->site[i], pool->plan, &pool->options, n_worker)) {
             error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
             good = false;
         }
@@ -252,7 +252,7 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
             n_byte += (double)pool->site[i].n_byte;
         }
         if (n < size)
-            snprintf(line + n, size - n, "up to %zu evaluations at once, and %.0f MiB",
+            snprintf(line + n, size - n, "up to %zu evaluations at once, and %.4g MiB",
                      pool->n_worker * pool->base.capacity, n_byte / 0x1p20);
     } else if (n_lost)
         snprintf(line, size,

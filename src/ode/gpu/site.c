@@ -14,20 +14,14 @@ enum { MOST_UNROLLED = 8 };
 /* The device's memory that all workers may use, as a part of its largest buffer. */
 #define MEMORY_SHARE 0.9
 
-/* STIFFIT_GPU_MEMORY: MiB, for programs that share a device, and for tests. */
-static size_t allowed_memory(const struct device *device)
-{
-    const char *text = getenv("STIFFIT_GPU_MEMORY");
-    double most = MEMORY_SHARE * (double)device->n_byte;
-    return (size_t)(text && *text ? fmin(most, fmax(0, 0x1p20 * strtod(text, NULL))) : most);
-}
-
-bool site_init(struct site *site, const struct lanes_plan *plan, bool follows_sizes,
+bool site_init(struct site *site, const struct lanes_plan *plan, const struct ode_options *options,
                size_t n_worker)
 {
-    site->n_byte = allowed_memory(&site->device);
+    double most = MEMORY_SHARE * (double)site->device.n_byte;
+    site->n_byte = (size_t)(options->device_memory > 0 ? fmin(most, 0x1p20 * options->device_memory)
+                                                       : most);
     site->plan = plan;
-    site->follows_sizes = follows_sizes;
+    site->follows_sizes = options->atol == 0;
     site->n_worker = n_worker;
     site->has_monitor = monitor_init(&site->monitor);
     return site->has_monitor;
@@ -237,7 +231,6 @@ static bool make_part(struct share *own)
     return set_arguments(own) && write_entries(own) && clear_records(own, n_byte);
 }
 
-/* Puts an evaluation's size into the program. False: the device cannot be used. */
 bool share_prepare(struct share *own, const struct record_size *least)
 {
     struct site *site = own->site;
@@ -245,6 +238,12 @@ bool share_prepare(struct share *own, const struct record_size *least)
     share_release(own);
     monitor_enter(&site->monitor);
     bool is_built = enlarge_program(site, least, &error), good = is_built && make_part(own);
+    /* other programs may have taken memory, too */
+    while (is_built && !good && own->n_seat > RECORD_GROUP) {
+        own->most = own->n_seat / 2;
+        share_release(own);
+        good = make_part(own);
+    }
     if (!good && !*site->why)
         snprintf(site->why, sizeof site->why, "%s",
                  is_built ? "its memory is too small" : error.message);

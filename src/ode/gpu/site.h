@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "ode/evaluation.h"
 #include "ode/gpu/device.h"
 #include "ode/gpu/record.h"
 #include "par/monitor.h"
@@ -33,7 +34,7 @@ struct site {
 
 struct share {
     struct site *site;
-    size_t most;               /* seats */
+    size_t most;               /* seats; fewer once memory was short */
     size_t n_seat;
     struct record_size size;
     struct record record;
@@ -44,7 +45,7 @@ struct share {
 };
 
 /* Of a site whose device is open. False: no memory. site_fini is legal then. */
-bool site_init(struct site *site, const struct lanes_plan *plan, bool follows_sizes,
+bool site_init(struct site *site, const struct lanes_plan *plan, const struct ode_options *options,
                size_t n_worker);
 void site_fini(struct site *site); /* closes the device; legal for one that is all zero */
 

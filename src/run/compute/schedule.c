@@ -37,15 +37,15 @@ bool policy_init(struct policy *policy, const struct schedule_options *options)
      * each other one may add one. */
     policy->waiting_capacity = policy->max_suspended + 3 * n_lane;
     policy->waiting = malloc(policy->waiting_capacity * sizeof(struct job *));
-    policy->lane = aligned_alloc(64, n_lane * sizeof *policy->lane);
-    policy->n_awake = calloc(n_worker, sizeof *policy->n_awake);
-    if (!policy->waiting || !policy->lane || !policy->n_awake || !monitor_init(&policy->monitor)) {
+    policy->lane = calloc(n_lane, sizeof *policy->lane);
+    policy->worker = aligned_alloc(64, n_worker * sizeof *policy->worker);
+    if (!policy->waiting || !policy->lane || !policy->worker || !monitor_init(&policy->monitor)) {
         free(policy->waiting);
         free(policy->lane);
-        free(policy->n_awake);
+        free(policy->worker);
         return false;
     }
-    memset(policy->lane, 0, n_lane * sizeof *policy->lane);
+    memset(policy->worker, 0, n_worker * sizeof *policy->worker);
     turn_length_init(&policy->length, options->turn_medians, options->first_turn_ns);
     STORE(policy->turn_ns, turn_length_ns(&policy->length));
     policy_set_n_lane(policy, n_lane);
@@ -56,9 +56,10 @@ void policy_set_n_lane(struct policy *policy, size_t n_lane)
 {
     policy->n_lane = n_lane;
     policy->long_share = n_lane > 1 ? n_lane / 2 : 1;
-    for (size_t i = 0; i < n_lane; i++) {
-        policy->lane[i].victim = (i + 1) % n_lane;
-        policy->n_awake[i / policy->n_each] = policy->n_each;
+    policy->n_worker = (n_lane + policy->n_each - 1) / policy->n_each;
+    for (size_t i = 0; i < policy->n_worker; i++) {
+        policy->worker[i].victim = (i + 1) % policy->n_worker;
+        policy->worker[i].n_awake = policy->n_each;
     }
 }
 
@@ -66,7 +67,7 @@ void policy_fini(struct policy *policy)
 {
     free(policy->waiting);
     free(policy->lane);
-    free(policy->n_awake);
+    free(policy->worker);
     monitor_fini(&policy->monitor);
 }
 
@@ -109,8 +110,8 @@ void policy_no_more(struct policy *policy)
 }
 
 /* Keeps [first + 1, last) for `me`, and wakes others if they can steal from it. */
-static void keep_rest(struct policy *policy, struct policy_lane *me, uint32_t first, uint32_t last,
-                      bool locked)
+static void keep_rest(struct policy *policy, struct policy_worker *me, uint32_t first,
+                      uint32_t last, bool locked)
 {
     if (first + 1 >= last)
         return;
@@ -124,38 +125,38 @@ static void keep_rest(struct policy *policy, struct policy_lane *me, uint32_t fi
         monitor_leave(&policy->monitor);
 }
 
-static bool steal(struct policy *policy, size_t lane, uint32_t *item, bool locked)
+static bool steal(struct policy *policy, size_t worker, uint32_t *item, bool locked)
 {
-    struct policy_lane *me = &policy->lane[lane];
+    struct policy_worker *me = &policy->worker[worker];
     size_t victim = me->victim;
-    for (size_t i = 0; i < policy->n_lane; i++) {
+    for (size_t i = 0; i < policy->n_worker; i++) {
         uint32_t first, last;
-        if (victim != lane && range_steal(&policy->lane[victim].range, &first, &last)) {
+        if (victim != worker && range_steal(&policy->worker[victim].range, &first, &last)) {
             me->victim = victim; /* a worker that had many items may have more */
             *item = first;
             keep_rest(policy, me, first, last, locked);
             return true;
         }
-        victim = victim + 1 < policy->n_lane ? victim + 1 : 0;
+        victim = victim + 1 < policy->n_worker ? victim + 1 : 0;
     }
     return false;
 }
 
-static bool take_offered(struct policy *policy, size_t lane, uint32_t *item)
+static bool take_offered(struct policy *policy, size_t worker, uint32_t *item)
 {
     if (!LOAD(policy->offered))
         return false;
     STORE(policy->offered, false);
     *item = policy->offered_first;
-    keep_rest(policy, &policy->lane[lane], policy->offered_first, policy->offered_last, true);
+    keep_rest(policy, &policy->worker[worker], policy->offered_first, policy->offered_last, true);
     announce(policy); /* the next block is wanted */
     return true;
 }
 
 static bool ranges_hold_items(const struct policy *policy)
 {
-    for (size_t i = 0; i < policy->n_lane; i++)
-        if (range_count(&policy->lane[i].range) > 0)
+    for (size_t i = 0; i < policy->n_worker; i++)
+        if (range_count(&policy->worker[i].range) > 0)
             return true;
     return false;
 }
@@ -177,9 +178,9 @@ static bool gathers_elsewhere(const struct policy *policy, size_t lane, const st
     if (!policy->cost || !policy->no_more || LOAD(job->is_apart) || LOAD(policy->offered) ||
         ranges_hold_items(policy))
         return false;
-    size_t worker = lane / policy->n_each, n = policy->n_awake[worker];
-    for (size_t i = 0; i < policy->n_lane / policy->n_each; i++) {
-        size_t other = policy->n_awake[i];
+    size_t worker = lane / policy->n_each, n = policy->worker[worker].n_awake;
+    for (size_t i = 0; i < policy->n_worker; i++) {
+        size_t other = policy->worker[i].n_awake;
         bool is_larger = other > n || (other == n && i < worker);
         if (i != worker && other > 0 && is_larger && other + n <= policy->n_each &&
             policy->cost[other + n] <= policy->cost[other] && shares(policy, i))
@@ -227,18 +228,18 @@ static enum policy_action take_long(struct policy *policy, struct policy_choice 
 }
 
 /* A whole new block is cheaper to come by than scraps of an old one, but items must not be left
- * lying in the range of a lane that runs long jobs. */
+ * lying in the range of a worker that runs long jobs. */
 static bool steals_first(const struct policy *policy)
 {
     return LOAD(policy->n_long_running) > 0 || !LOAD(policy->offered);
 }
 
 /* Inside the monitor. */
-static bool take_fresh(struct policy *policy, size_t lane, uint32_t *item)
+static bool take_fresh(struct policy *policy, size_t worker, uint32_t *item)
 {
-    return range_take(&policy->lane[lane].range, item) ||
-           (steals_first(policy) && steal(policy, lane, item, true)) ||
-           take_offered(policy, lane, item) || steal(policy, lane, item, true);
+    return range_take(&policy->worker[worker].range, item) ||
+           (steals_first(policy) && steal(policy, worker, item, true)) ||
+           take_offered(policy, worker, item) || steal(policy, worker, item, true);
 }
 
 /* Inside the monitor: what there is to do. */
@@ -249,7 +250,7 @@ static enum policy_action look(struct policy *policy, size_t lane, struct policy
     bool is_long = may_take_long(policy, lane);
     if (is_long && long_is_due(policy))
         return take_long(policy, choice);
-    if (take_fresh(policy, lane, &choice->item))
+    if (take_fresh(policy, lane / policy->n_each, &choice->item))
         return POLICY_START;
     if (is_long)
         return take_long(policy, choice);
@@ -262,7 +263,7 @@ static enum policy_action look(struct policy *policy, size_t lane, struct policy
 /* Inside the monitor. */
 static void set_asleep(struct policy *policy, struct policy_lane *me, bool asleep)
 {
-    size_t *n_awake = &policy->n_awake[(size_t)(me - policy->lane) / policy->n_each];
+    size_t *n_awake = &policy->worker[(size_t)(me - policy->lane) / policy->n_each].n_awake;
     if (me->asleep != asleep) {
         STORE(policy->n_asleep, asleep ? LOAD(policy->n_asleep) + 1 : LOAD(policy->n_asleep) - 1);
         *n_awake = asleep ? *n_awake - 1 : *n_awake + 1;
@@ -297,11 +298,11 @@ static enum policy_action choose(struct policy *policy, size_t lane, struct poli
 
 enum policy_action policy_next(struct policy *policy, size_t lane, struct policy_choice *choice)
 {
-    struct policy_lane *me = &policy->lane[lane];
-    if (!me->asleep && !LOAD(policy->stopped) && !long_is_due(policy)) {
-        if (range_take(&me->range, &choice->item))
+    size_t worker = lane / policy->n_each;
+    if (!policy->lane[lane].asleep && !LOAD(policy->stopped) && !long_is_due(policy)) {
+        if (range_take(&policy->worker[worker].range, &choice->item))
             return POLICY_START;
-        if (steals_first(policy) && steal(policy, lane, &choice->item, false))
+        if (steals_first(policy) && steal(policy, worker, &choice->item, false))
             return POLICY_START;
     }
     monitor_enter(&policy->monitor);
@@ -500,15 +501,16 @@ struct lane {
     struct job *job;               /* NULL: there is none */
     struct evaluation *evaluation; /* of the job, in the engine */
     int64_t since_ns;              /* worker.each_ns until which the job has been charged for it */
-    /* what the policy said last; asleep until it has news after `event` */
-    bool is_asleep, has_ended;
-    uint64_t event;
+    bool is_asleep, has_ended;     /* what the policy said last */
 };
 
 struct worker {
     struct schedule *schedule;
     struct engine *engine;
     struct lane *lane;             /* n_lane */
+    /* The policy has nothing for any of the lanes until it has news after this: lanes that sleep
+     * ask one after the other, until one is sent to wait again. */
+    uint64_t event;
     size_t n_busy;                 /* evaluations in the engine */
     int64_t charged_ns;            /* jobs have been charged for all work until then, */
     int64_t each_ns;               /* except that of the engine: its time for each evaluation */
@@ -597,7 +599,7 @@ static bool should_leave(struct worker *worker, const struct lane *lane)
 static bool should_ask(struct worker *worker, const struct lane *lane)
 {
     return !lane->job && !lane->has_ended &&
-           (!lane->is_asleep || policy_has_news(&worker->schedule->policy, lane->event));
+           (!lane->is_asleep || policy_has_news(&worker->schedule->policy, worker->event));
 }
 
 /* Asked by the engine: whether it should let a lane change its evaluation. */
@@ -726,7 +728,7 @@ static void fill(struct worker *worker, struct lane *lane)
     lane->has_ended = action == POLICY_END;
     lane->is_asleep = action == POLICY_WAIT;
     if (lane->is_asleep)
-        lane->event = choice.event;
+        worker->event = choice.event;
     if (lane->has_ended || lane->is_asleep)
         return;
     /* before start(): copying the data is part of a job's cost */
@@ -761,7 +763,7 @@ static void work(struct schedule *schedule, size_t i_worker)
         }
         if (worker.n_busy == 0) {
             if (n_ended < n_lane)
-                policy_wait(&schedule->policy, worker.lane[0].event);
+                policy_wait(&schedule->policy, worker.event);
             continue;
         }
         struct evaluation *done = engine_work(worker.engine, &turn);

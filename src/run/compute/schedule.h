@@ -80,12 +80,17 @@ size_t schedule_n_suspended(const struct schedule *schedule);
 enum { POLICY_N_SAMPLE = 16 };
 
 struct policy_lane {
-    struct range range; /* fresh items of this lane; others steal from it */
     bool asleep;        /* was sent to wait; under the lock */
     _Atomic bool is_apart; /* as its job's */
-    size_t victim;      /* the worker to steal from first */
     int n_sample;       /* costs not yet shared with the others */
     int64_t sample_ns, sample[POLICY_N_SAMPLE];
+};
+
+/* Lanes of a worker are asked for by one thread. */
+struct policy_worker {
+    struct range range; /* its fresh items; other workers steal from it */
+    size_t victim;      /* the worker to steal from first */
+    size_t n_awake;     /* lanes that were not sent to wait; under the lock */
 };
 
 /* A long job is one that has used more than its first turn. All fields are protected by
@@ -96,8 +101,9 @@ struct policy {
     size_t n_lane, long_share, max_suspended;
     struct policy_lane *lane;
     size_t n_each;        /* lanes of each worker, one worker's after the other's */
+    size_t n_worker;
+    struct policy_worker *worker;
     const uint32_t *cost; /* as in schedule_options */
-    size_t *n_awake;      /* lanes of each worker that were not sent to wait */
     uint32_t offered_first, offered_last; /* a block of fresh items that no worker has taken yet */
     bool no_more;                         /* no block will follow */
     bool finished;

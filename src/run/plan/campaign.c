@@ -94,9 +94,10 @@ enum status campaign_engine(const struct recipe *recipe, const struct model *mod
     *kind = recipe->engine ? (enum engine_kind)(recipe->engine - 1)
                            : engine_choose(&model->abi, &use);
     const char *refusal = engine_refusal(*kind, &model->abi), *word = engine_word[*kind];
-    if (recipe->ode.devices && *recipe->ode.devices && *kind != ENGINE_GPU)
-        return error_set(error, STATUS_USAGE, "--devices is for --engine gpu; this run has %s",
-                         word);
+    bool has_devices = recipe->ode.devices && *recipe->ode.devices;
+    if ((has_devices || recipe->ode.device_memory > 0) && *kind != ENGINE_GPU)
+        return error_set(error, STATUS_USAGE, "--%s is for --engine gpu; this run has %s",
+                         has_devices ? "devices" : "device-memory", word);
     if (*kind == ENGINE_REFERENCE)
         return STATUS_OK;
     if (refusal)

@@ -187,6 +187,12 @@ static const struct option table[] = {
      .offset = FIELD(recipe.ode.devices), .metavar = "DEVICE[,DEVICE...]",
      .help = "with --engine gpu: these devices, by number or a part of the name; workers use one "
              "after the other (default: all GPUs)"},
+    {.name = "device-memory", .effect = RUN_MACHINE, .kind = OPTION_NUMBER, .metavar = "MIB|auto",
+     .offset = FIELD(recipe.ode.device_memory),
+     .min = 0, .max = 1e12, .above_min = true, .zero = "auto", .default_text = "auto",
+     .help = "with --engine gpu: memory of each device that all workers may use together, in MiB; "
+             "what does not fit waits, or is left to the CPU; auto: nine tenths of the largest "
+             "buffer that the device allows"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error),
      .choice = error_kind_word, .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the "
