@@ -262,6 +262,8 @@ static struct item *target(struct reading *reading, const char *id, unsigned lin
     else if (item->kind == ITEM_REACTION || item->kind == ITEM_FUNCTION || item->kind == ITEM_EVENT)
         document_fault(document, line, what, id, "a %s has no value that can be set",
                        item_words[item->kind]);
+    else if (document->level == 1)
+        item->is_constant = false; /* its files cannot say so, libSBML says constant="true" */
     else if (item->is_constant && !is_initial)
         document_fault(document, line, what, id, "this %s is constant (constant=\"true\")",
                        item_words[item->kind]);

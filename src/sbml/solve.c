@@ -142,11 +142,11 @@ static bool has(const struct math *math, const char *id)
 }
 
 /* A variable that only an algebraic rule can determine. */
-static bool is_free(const struct item *item)
+static bool is_free(const struct item *item, bool may_be_constant)
 {
     bool reacts = item->kind == ITEM_SPECIES && item->n_effect && !item->is_boundary;
     return item->kind <= ITEM_REFERENCE && item->kind != ITEM_LOCAL && item->id[0] &&
-           !item->is_constant && !item->rule && !item->is_assigned && !reacts;
+           (!item->is_constant || may_be_constant) && !item->rule && !item->is_assigned && !reacts;
 }
 
 /* The number that a formula of numbers is. */
@@ -414,12 +414,16 @@ static struct math *solve(struct solving *solving, struct math *math, struct mat
 }
 
 /* The free variables of an equation. */
-struct unknowns { struct item *item[8]; size_t n, n_valueless; struct item *valueless; };
+struct unknowns {
+    struct item *item[8], *valueless;
+    size_t n, n_valueless;
+    bool may_be_constant; /* parameters that are said to be constant count, too */
+};
 static void collect(void *context, const struct math *math, struct item *item)
 {
     struct unknowns *unknowns = context;
     (void)math;
-    if (!item || !is_free(item))
+    if (!item || !is_free(item, unknowns->may_be_constant && item->kind == ITEM_PARAMETER))
         return;
     if (unknowns->n < sizeof unknowns->item / sizeof *unknowns->item)
         unknowns->item[unknowns->n] = item;
@@ -434,6 +438,12 @@ static struct unknowns unknowns_of(struct document *document, const struct math 
 {
     struct unknowns unknowns = {.n = 0};
     math_visit(document, math, collect, &unknowns);
+    if (unknowns.n == 0 && document->level == 1) { /* whose files cannot say what is constant */
+        unknowns.may_be_constant = true;
+        math_visit(document, math, collect, &unknowns);
+    }
+    if (unknowns.n == 1)
+        unknowns.item[0]->is_constant = false;
     return unknowns;
 }
 

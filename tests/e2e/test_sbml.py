@@ -348,6 +348,12 @@ def test_level_1(tmp):
 """
     s = lambda t: 3*math.exp(-0.4*t)
     agree(tmp, text, {"S": s, "P": lambda t: 2*(3 - s(t))})
+    # rules may set any parameter, for this Level has no attribute that says which are constant
+    ruled = text.replace('<parameter name="k" value="0.8"/>', "".join(
+        f'<parameter name="{name}" value="1"/>' for name in ("k", "a", "w", "q"))).replace("</listOfParameters>", (
+            '</listOfParameters><listOfRules><parameterRule name="k" formula="0.8*a"/>'
+            '<parameterRule name="w" type="rate" formula="-2*w"/><algebraicRule formula="q - 3*w"/></listOfRules>'))
+    agree(tmp, ruled, {"S": s, "P": lambda t: 2*(3 - s(t)), "w": lambda t: math.exp(-2*t), "q": lambda t: 3*math.exp(-2*t)})
 
 
 def test_encoding(tmp):
