@@ -49,8 +49,7 @@ static double stirling_rest(double x)
            x;
 }
 
-/* lgamma without its global sign: arguments are positive here. */
-static double log_gamma(double x)
+double distribution_log_gamma(double x)
 {
     double shift = 0;
     for (; x < 12; x++)
@@ -64,9 +63,11 @@ static double log_inverse_beta(double a, double b)
 {
     double large = fmax(a, b), small = fmin(a, b);
     if (large < 12)
-        return log_gamma(a + b) - log_gamma(a) - log_gamma(b);
+        return distribution_log_gamma(a + b) - distribution_log_gamma(a) -
+               distribution_log_gamma(b);
     double ratio = (large - 0.5) * log1p(small / large) + small * log(large + small) - small;
-    return ratio + stirling_rest(large + small) - stirling_rest(large) - log_gamma(small);
+    return ratio + stirling_rest(large + small) - stirling_rest(large) -
+           distribution_log_gamma(small);
 }
 
 /* I_x(a, b); y = 1 - x without cancellation. *front: x y times its slope. */
@@ -91,7 +92,7 @@ static double incomplete_gamma(double a, double x, double *front)
     *front = 0;
     if (!(x > 0))
         return 0;
-    *front = exp(a * log(x) - x - log_gamma(a));
+    *front = exp(a * log(x) - x - distribution_log_gamma(a));
     if (x < a + 1) {
         double term = 1 / a, sum = term;
         for (int n = 1; n < MAX_TERM && fabs(term) > DBL_EPSILON * fabs(sum); n++) {

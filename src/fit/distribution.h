@@ -15,6 +15,9 @@ double distribution_f_quantile(double p, double freedom, double freedom_below);
 double distribution_chi_square(double x, double freedom);
 double distribution_chi_square_quantile(double p, double freedom);
 
+/* log of gamma(x), x > 0; lgamma would write a global variable. */
+double distribution_log_gamma(double x);
+
 struct fit_interval {
     double lower, upper; /* NaN: there are too few replicates for the tails */
 };

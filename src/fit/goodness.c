@@ -32,8 +32,9 @@ double fit_badness(const struct fit_record *record)
 /* P(X <= k) of n tosses of a coin, for k below n / 2. */
 static double coins(size_t k, size_t n)
 {
-    double term = exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) -
-                      (double)n * log(2));
+    double term = exp(distribution_log_gamma((double)n + 1) -
+                      distribution_log_gamma((double)k + 1) -
+                      distribution_log_gamma((double)(n - k) + 1) - (double)n * log(2));
     double sum = 0;
     for (; term > NEGLIGIBLE * sum; k--) {
         sum += term;
