@@ -78,6 +78,8 @@ def environment(**changes):
     env.setdefault("XDG_CONFIG_HOME", str(BUILD / "tests" / "config"))
     if QUICK_COMPILER:
         env.setdefault("CC", str(ROOT / "tests" / "quick-cc"))
+    if ENGINE == "gpu":
+        env["STIFFIT_GPU_LEAST"] = "1"  # the tests' few evaluations, too, are for the device
     env.update({k: str(v) for k, v in changes.items()})
     return env
 

@@ -15,6 +15,7 @@ import sys
 import time
 
 import h5py
+import numpy as np
 
 import helpers as h
 import test_same_bits
@@ -74,12 +75,27 @@ x' = -k*x
 event refill when x < 1: x = x + 1
 observe x
 """
+ENDLESS = """parameter w = 3 in [2, 5]
+x(0) = 1
+y(0) = 2
+x' = x*(w - y)
+y' = y*(x - 1)
+observe x
+"""
 FALL = "parameter k = 1 in [0.1, 3] scale log\nx(0) = 1\nx' = -k*x/(1e-9 + x)\nobserve x\n"
-# Stands before the loader of OpenCL, and fails when a count is reached.
+MARKED = """parameter k = 0.3 in [1e-4, 100] scale log, A = 2 in [1e-4, 100] scale log
+covariate mark
+x(0) = A
+x' = -k*x + 0*mark
+observe x
+"""
+MARK = 123.25
+# Stands before the loader of OpenCL, and fails when a count is reached, or hangs with an evaluation that has a number.
 SHIM = r"""
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "ode/gpu/opencl.h"
 #define POINTER(result, name, arguments) void *real_##name;
 OPENCL_FUNCTIONS(POINTER)
@@ -98,6 +114,17 @@ static int fails(const char *variable)
 {
     const char *after = getenv(variable);
     return after && n_call++ >= atoi(after);
+}
+int32_t clEnqueueWriteBuffer(cl_handle q, cl_handle b, uint32_t blocking, size_t at, size_t n, const void *bytes, uint32_t e,
+                             const cl_handle *w, cl_handle *f)
+{
+    int32_t (*real)(cl_handle, cl_handle, uint32_t, size_t, size_t, const void *, uint32_t, const cl_handle *, cl_handle *) =
+        real_clEnqueueWriteBuffer;
+    const double *number = bytes;
+    for (size_t i = 0; getenv("SHIM_HANG") && i < n / sizeof *number; i++)
+        while (number[i] == atof(getenv("SHIM_HANG")))
+            pause();
+    return real(q, b, blocking, at, n, bytes, e, w, f);
 }
 int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_t *o, const size_t *g, const size_t *l,
                                uint32_t e, const cl_handle *w, cl_handle *f)
@@ -121,7 +148,7 @@ cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int3
 
 
 def environment(**changes):
-    return h.environment(POCL_CACHE_DIR=str(h.BUILD / "tests/pocl"), **changes)
+    return h.environment(**{"POCL_CACHE_DIR": str(h.BUILD / "tests/pocl"), "STIFFIT_GPU_LEAST": "1", **changes})
 
 
 # What an OpenCL driver does first; pocl aborts in it without /sys, say.
@@ -295,7 +322,7 @@ def shim(tmp):
     text = SHIM
     header = (h.ROOT / "src/ode/gpu/opencl.h").read_text()
     for function in re.findall(r"X\(\w+, (cl\w+),", header):
-        if function not in ("clEnqueueNDRangeKernel", "clCreateBuffer"):
+        if function not in ("clEnqueueNDRangeKernel", "clEnqueueWriteBuffer", "clCreateBuffer"):
             text += f'__asm__(".globl {function}\\n{function}: jmp stub_{function}\\n");\n'
     (tmp / "shim.c").write_text(text)
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-w", "-I", h.ROOT / "src", "-Wl,-Bsymbolic", "-o", tmp / "libOpenCL.so.1",
@@ -334,6 +361,61 @@ def test_little_memory(tmp):
         assert re.search(says_why, says), (words, changes, says)
         assert ("note: the device was lost" in says) == (says_why == little), (words, changes, says)
         test_same_bits.assert_same(lanes, gpu, f"{words} {changes}")
+
+
+def marked_problem(tmp, n, mark):
+    """Decays, of which dataset `mark` has a covariate that the shim knows."""
+    h.decay_problem(tmp / "marked.h5", n, covariates={"mark": np.where(np.arange(n) == mark, MARK, 1.0)})
+    with h5py.File(tmp / "marked.h5", "r+") as f:
+        del f["model"]
+        f.create_group("model")["source"] = MARKED
+    return tmp / "marked.h5"
+
+
+def test_hanging_device(tmp):
+    """A call of the driver that never returns: the worker's evaluations are suspects. Tried alone they are few, and end on the
+    CPU; if the device has them again, the one that hangs there is found. All others keep their bits."""
+    need_device(tmp)
+    p, mark = marked_problem(tmp, 120, 7), 7
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    good, _ = run(p, tmp / "gpu.h5", "gpu", "-j2")  # the device's compiler has its work done after this
+    test_same_bits.assert_same(lanes, good, "with marks")
+    hangs = {**shim(tmp), "SHIM_HANG": str(MARK), "STIFFIT_HANG_SECONDS": "2"}
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", code=0, **hangs, STIFFIT_GPU_LEAST="10")
+    assert "no step finished for 2 s" in says, says
+    test_same_bits.assert_same(lanes, gpu, "suspects on the CPU")
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", code=1, **hangs)
+    assert "d7: hung" in says, says
+    fits = h.read_fits(tmp / "gpu.h5")
+    assert [i for i, status in enumerate(fits["status"]) if status != "converged"] == [mark], fits["status"]
+    healthy = h.read_fits(tmp / "lanes.h5")
+    keep = np.arange(120) != mark
+    assert fits["parameters"][keep].tobytes() == healthy["parameters"][keep].tobytes()
+
+
+def test_deadlines(tmp):
+    """An evaluation on the device whose fit has used up its time ends, as in lanes, though it would take hours."""
+    need_device(tmp)
+    (tmp / "m.ode").write_text(ENDLESS)
+    h.stiffit("simulate", "-m", tmp / "m.ode", "--times", "0.1:0.4:0.1", "--datasets", 3, "-o", tmp / "p.h5")
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        f["measurements/time"][:4] *= 1e7
+    endless = ["--max-seconds=3", "--max-steps=1e12", "--max-total-steps=1e12"]
+    run(tmp / "p.h5", tmp / "r.h5", "gpu", "--max-steps=200")  # for the device's compiler
+    for engine in ("lanes", "gpu"):
+        _, says = run(tmp / "p.h5", tmp / "r.h5", engine, *endless, code=1)
+        fits = h.read_fits(tmp / "r.h5")
+        assert list(fits["status"]) == ["timeout", "converged", "converged"], (fits["status"], says)
+
+
+def test_few_evaluations(tmp):
+    """Fewer than a group of the device's: lanes end them sooner."""
+    need_device(tmp)
+    p = problem(tmp, "robertson", "0.5:40:4", 20)
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", STIFFIT_GPU_LEAST="")
+    assert re.search(r"device: 0 evaluations; left to the CPU: [1-9]\d* that were few", says), says
+    test_same_bits.assert_same(lanes, gpu, "few")
 
 
 def test_several_devices(tmp):

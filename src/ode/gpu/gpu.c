@@ -1,7 +1,8 @@
 /* The engine on a GPU: thousands of evaluations of a worker are on the device at once, each at
  * its own time; the host begins them as lanes do, and takes them back when all their rows are
- * answered. What is rare is left to the lanes of the CPU, from the beginning: they give the same
- * bits, so nothing shows but the time.
+ * answered. What is rare, and few evaluations, which would wait for the device longer than they
+ * take, are left to the lanes of the CPU, from the beginning: they give the same bits, so nothing
+ * shows but the time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "ode/drive.h"
@@ -27,13 +28,15 @@ struct gpu_pool {
     struct lanes_plan *plan;
     struct engine_pool *cpu;  /* of lanes */
     size_t n_worker, n_site;
+    size_t least;             /* evaluations of a worker, of which fewer are left to the CPU */
     struct site site[DEVICE_MOST]; /* workers use one after the other */
     bool has_monitor;
     struct monitor monitor;   /* protects the rest */
     size_t n_engine;          /* that were made */
     const struct site *lost;  /* the first one that was lost; NULL: none */
-    size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU;
-                                    * workers that lost it */
+    size_t n_done, n_left;    /* evaluations that the device did, or left to the CPU */
+    size_t n_few;             /* that did not go there, being few */
+    size_t n_lost;            /* workers that lost it */
 };
 
 /* A place on the device. */
@@ -56,11 +59,12 @@ struct gpu_engine {
     struct engine base;
     struct gpu_pool *pool;
     struct engine *cpu;
-    size_t n_cpu;              /* evaluations in it */
+    size_t n;                  /* evaluations that were submitted and have not ended */
+    size_t n_cpu;              /* of these, in the engine of the CPU */
     struct line for_device, for_cpu;
     struct batch batch;        /* its only seat has the simulation that something happens to */
     struct lane *lane;         /* with which evaluations without stops begin */
-    size_t n_done, n_left;     /* not yet counted in the pool */
+    size_t n_done, n_left, n_few; /* not yet counted in the pool */
     bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
     size_t n_busy;             /* seats */
@@ -169,13 +173,19 @@ static void pool_free(struct engine_pool *base)
     free(pool);
 }
 
+static size_t from_environment(const char *name, size_t standard)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoul(text, NULL, 10) : standard;
+}
+
 /* Of a worker; each costs a suspended fit. STIFFIT_GPU_EVALUATIONS: of all workers. */
 static size_t choose_capacity(size_t n_worker)
 {
-    const char *text = getenv("STIFFIT_GPU_EVALUATIONS");
-    size_t n = text && *text ? strtoul(text, NULL, 10) : ON_DEVICE;
-    n /= n_worker;
-    return n < LEAST_ON_DEVICE ? LEAST_ON_DEVICE : n > MOST_ON_DEVICE ? MOST_ON_DEVICE : n;
+    size_t n = from_environment("STIFFIT_GPU_EVALUATIONS", ON_DEVICE) / n_worker;
+    if (n < LEAST_ON_DEVICE)
+        return LEAST_ON_DEVICE;
+    return n > MOST_ON_DEVICE ? MOST_ON_DEVICE : n;
 }
 
 /* False: a device cannot be used. */
@@ -230,6 +240,7 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
         pool->cpu->table = &engine_lanes;
     if (pool->cpu && pool->has_monitor && open_sites(pool, error)) {
         pool->base.capacity = choose_capacity(n_worker);
+        pool->least = from_environment("STIFFIT_GPU_LEAST", RECORD_GROUP);
         return &pool->base;
     }
     pool_free(&pool->base);
@@ -240,7 +251,8 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
 {
     struct gpu_pool *pool = (struct gpu_pool *)(uintptr_t)base;
     monitor_enter(&pool->monitor);
-    size_t n_done = pool->n_done, n_left = pool->n_left, n_lost = pool->n_lost;
+    size_t n_done = pool->n_done, n_left = pool->n_left, n_few = pool->n_few,
+           n_lost = pool->n_lost;
     const struct site *lost = pool->lost;
     monitor_leave(&pool->monitor);
     if (!is_end) {
@@ -262,8 +274,9 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
                  pool->n_worker, n_done);
     else
         snprintf(line, size,
-                 "device: %zu evaluations; %zu more were left to the CPU after they had begun",
-                 n_done, n_left);
+                 "device: %zu evaluations; left to the CPU: %zu that were few at a time, and %zu "
+                 "that had begun",
+                 n_done, n_few, n_left);
     return true;
 }
 
@@ -349,6 +362,7 @@ static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct gpu_engine *own = (struct gpu_engine *)base;
     bool is_for_device = !own->is_lost && !evaluation->state && suits_device(own->pool, evaluation);
+    own->n++;
     line_add(is_for_device ? &own->for_device : &own->for_cpu, evaluation);
 }
 
@@ -408,16 +422,20 @@ static bool fits(const struct gpu_engine *own, const struct evaluation *evaluati
            (own->share.size.has_doses || !evaluation->task->experiment.n_dose);
 }
 
-/* Begins evaluations in free seats, as long as the program has room for them. False: the device
- * is lost. */
-static bool fill_seats(struct gpu_engine *own, struct line *done)
+/* Begins evaluations in free seats, as long as the program has room for them. heartbeat: of the
+ * worker. False: the device is lost. */
+static bool fill_seats(struct gpu_engine *own, struct counter *heartbeat, struct line *done)
 {
     size_t n = 0, at = 0, n_input;
+    while (own->n < own->pool->least && own->for_device.first) {
+        line_add(&own->for_cpu, line_take(&own->for_device));
+        own->n_few++;
+    }
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
         const struct ode_task *task = own->for_device.first->task;
         const struct record_size least = {
             .n_time = task->n_time, .n_row = task->n_row, .has_doses = task->experiment.n_dose > 0};
-        if (!share_prepare(&own->share, &least))
+        if (!share_prepare(&own->share, &least, heartbeat))
             return false;
     }
     n_input = record_copied(&own->share.record.input);
@@ -503,12 +521,20 @@ static bool take(struct gpu_engine *own, size_t n, struct line *done)
         end(own, &own->seat[own->share.number[i]], head + i * n_head,
             own->share.copy + i * n_answer, done);
     free(head);
+    return good;
+}
+
+/* For what a run says at its end. */
+static void add_counts(struct gpu_engine *own)
+{
+    if (!own->n_done && !own->n_left && !own->n_few)
+        return;
     monitor_enter(&own->pool->monitor);
     own->pool->n_done += own->n_done;
     own->pool->n_left += own->n_left;
+    own->pool->n_few += own->n_few;
     monitor_leave(&own->pool->monitor);
-    own->n_done = own->n_left = 0;
-    return good;
+    own->n_done = own->n_left = own->n_few = 0;
 }
 
 /* What happens at the stop that the evaluation of a seat has reached. record: its input, and to
@@ -652,17 +678,31 @@ static void work_on_cpu(struct gpu_engine *own, const struct engine_turn *turn, 
     }
 }
 
-/* Deadlines are the CPU's, which ends what comes too late. */
+/* now: the time, once it has been asked for; else INT64_MIN. */
+static bool is_late(const struct evaluation *evaluation, int64_t *now)
+{
+    if (evaluation->deadline_ns == INT64_MAX)
+        return false;
+    *now = *now == INT64_MIN ? clock_now_ns() : *now;
+    return *now >= evaluation->deadline_ns;
+}
+
+/* What comes too late is given to the CPU, which ends it. On the device it goes on in its seat
+ * until another evaluation takes that. */
 static void check_deadlines(struct gpu_engine *own)
 {
     int64_t now = INT64_MIN;
     struct evaluation *late = NULL;
-    for (struct evaluation *each = own->for_device.first; each && !late; each = each->next) {
-        now = each->deadline_ns == INT64_MAX || now != INT64_MIN ? now : clock_now_ns();
-        late = each->deadline_ns != INT64_MAX && now >= each->deadline_ns ? each : NULL;
-    }
+    for (struct evaluation *each = own->for_device.first; each && !late; each = each->next)
+        late = is_late(each, &now) ? each : NULL;
     if (late && line_remove(&own->for_device, late))
         line_add(&own->for_cpu, late);
+    for (size_t i = 0; i < own->share.n_seat && own->n_busy; i++)
+        if (own->seat[i].evaluation && is_late(own->seat[i].evaluation, &now)) {
+            leave_to_cpu(own, &own->seat[i]);
+            own->n_busy--;
+            own->n_left++;
+        }
 }
 
 static struct evaluation *work(struct engine *base, const struct engine_turn *turn)
@@ -671,7 +711,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
     struct line done = {0};
     while (!done.first &&
            (own->n_busy || own->n_cpu || own->for_device.first || own->for_cpu.first)) {
-        bool good = own->is_lost || fill_seats(own, &done);
+        bool good = own->is_lost || fill_seats(own, turn ? turn->heartbeat : NULL, &done);
         bool is_advanced = good && !own->is_lost && own->n_busy;
         good = good && (!is_advanced || advance(own));
         if (good)
@@ -679,14 +719,17 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         good = good && (!is_advanced || take_ended(own, &done));
         if (!good)
             lose_device(own);
-        base->n_seat += own->share.n_seat * ATTEMPTS;
+        base->n_seat += is_advanced ? own->share.n_seat * ATTEMPTS : 0;
         base->n_held += own->n_busy * ATTEMPTS;
         check_deadlines(own);
+        add_counts(own);
         if (turn && turn->heartbeat)
             counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
         if (!done.first && turn && turn->over(turn->context))
             return NULL;
     }
+    for (const struct evaluation *each = done.first; each; each = each->next)
+        own->n--;
     return done.first;
 }
 
@@ -702,11 +745,12 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
     struct gpu_engine *own = (struct gpu_engine *)base;
     if (is_on_device(own, evaluation))
         return false;
-    if (line_remove(&own->for_device, evaluation) || line_remove(&own->for_cpu, evaluation))
-        return true;
-    bool is_out = engine_withdraw(own->cpu, evaluation);
+    bool is_waiting = line_remove(&own->for_device, evaluation) ||
+                      line_remove(&own->for_cpu, evaluation);
+    bool is_out = !is_waiting && engine_withdraw(own->cpu, evaluation);
     own->n_cpu -= is_out;
-    return is_out;
+    own->n -= is_waiting || is_out;
+    return is_waiting || is_out;
 }
 
 static void discard(struct engine_pool *base, struct evaluation *evaluation)

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/gpu/site.h"
 
+#include "par/pool.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,8 @@
 
 extern const char gpu_prelude[], gpu_kernel[];
 
+/* Between two signs of life while a program is built, and how many of them: ten minutes. */
+enum { BEAT_MS = 200, MOST_BEATS = 3000 };
 /* Of models with more states, unrolled stages take compilers long, and fill no registers. */
 enum { MOST_UNROLLED = 8 };
 /* The device's memory that all workers may use, as a part of its largest buffer. */
@@ -63,21 +67,12 @@ static char *write_part(const struct site *site, const struct record_size *size,
     return NULL;
 }
 
-/* Makes the program at least as large as that; other workers keep theirs. False: it
- * cannot be built. */
-static bool enlarge_program(struct site *site, const struct record_size *least,
-                            struct error *error)
+/* The program for records of a size. NULL: it cannot be built. */
+static cl_handle build_program(const struct site *site, const struct record_size *size,
+                               struct error *error)
 {
-    struct record_size size = {
-        .n_column = site->plan->abi->n_parameter,
-        .n_time = round_up(least->n_time, site->size.n_time ? site->size.n_time : 8),
-        .n_row = round_up(least->n_row, site->size.n_row ? site->size.n_row : 16),
-        .has_doses = least->has_doses || site->size.has_doses};
-    if (site->program && size.n_time == site->size.n_time && size.n_row == site->size.n_row &&
-        size.has_doses == site->size.has_doses)
-        return true;
     bool unrolls = site->plan->n <= MOST_UNROLLED;
-    char *head = write_part(site, &size, true), *algebra = write_part(site, &size, false);
+    char *head = write_part(site, size, true), *algebra = write_part(site, size, false);
     size_t n_piece = 0, n = 0;
     while (site->plan->abi->lanes->opencl[n_piece])
         n_piece++;
@@ -91,17 +86,79 @@ static bool enlarge_program(struct site *site, const struct record_size *least,
         text[n++] = algebra;
         text[n++] = gpu_kernel;
         program = device_build(&site->device, n, text, unrolls, error);
+    } else {
+        error_set(error, STATUS_NO_MEMORY, "out of memory for its program");
     }
     free(text);
     free(head);
     free(algebra);
-    if (!program)
+    return program;
+}
+
+/* A program that a thread of its own builds. */
+struct building {
+    struct site *site;
+    struct record_size size;
+    struct error error;
+    cl_handle program;
+    bool has_ended; /* in the site's monitor */
+};
+
+static void build(void *context, size_t thread)
+{
+    struct building *own = context;
+    (void)thread;
+    own->program = build_program(own->site, &own->size, &own->error);
+    monitor_enter(&own->site->monitor);
+    own->has_ended = true;
+    monitor_notify(&own->site->monitor);
+    monitor_leave(&own->site->monitor);
+}
+
+/* Inside the monitor: waits until a flag there has a value. A driver may compile for longer than
+ * a model may be silent: the worker shows that it lives, but not for ever. */
+static void wait_while(struct site *site, const bool *flag, bool value, struct counter *heartbeat)
+{
+    for (int i = 0; *flag == value; i++) {
+        monitor_wait(&site->monitor, BEAT_MS);
+        if (heartbeat && i < MOST_BEATS)
+            counter_set(heartbeat, counter_get(heartbeat) + 1);
+    }
+}
+
+/* Makes the program at least as large as that; other workers keep theirs. Inside the monitor,
+ * which it leaves meanwhile. False: it cannot be built. */
+static bool enlarge_program(struct site *site, const struct record_size *least,
+                            struct counter *heartbeat, struct error *error)
+{
+    wait_while(site, &site->is_building, true, heartbeat);
+    struct building own = {
+        .site = site,
+        .size = {.n_column = site->plan->abi->n_parameter,
+                 .n_time = round_up(least->n_time, site->size.n_time ? site->size.n_time : 8),
+                 .n_row = round_up(least->n_row, site->size.n_row ? site->size.n_row : 16),
+                 .has_doses = least->has_doses || site->size.has_doses}};
+    if (site->program && own.size.n_time == site->size.n_time &&
+        own.size.n_row == site->size.n_row && own.size.has_doses == site->size.has_doses)
+        return true;
+    struct pool *thread = site->is_unbuildable ? NULL : pool_new(1, "build", error);
+    if (!thread)
+        return false;
+    site->is_building = true;
+    pool_run(thread, build, &own);
+    wait_while(site, &own.has_ended, false, heartbeat);
+    site->is_building = false;
+    monitor_notify(&site->monitor);
+    pool_join(thread);
+    *error = own.error;
+    site->is_unbuildable = !own.program;
+    if (!own.program)
         return false;
     /* kernels that others have made of the old one keep it */
     if (site->program)
         site->device.cl.clReleaseProgram(site->program);
-    site->program = program;
-    site->size = size;
+    site->program = own.program;
+    site->size = own.size;
     return true;
 }
 
@@ -231,13 +288,15 @@ static bool make_part(struct share *own)
     return set_arguments(own) && write_entries(own) && clear_records(own, n_byte);
 }
 
-bool share_prepare(struct share *own, const struct record_size *least)
+bool share_prepare(struct share *own, const struct record_size *least,
+                   struct counter *heartbeat)
 {
     struct site *site = own->site;
     struct error error = {0};
     share_release(own);
     monitor_enter(&site->monitor);
-    bool is_built = enlarge_program(site, least, &error), good = is_built && make_part(own);
+    bool is_built = enlarge_program(site, least, heartbeat, &error),
+         good = is_built && make_part(own);
     /* other programs may have taken memory, too */
     while (is_built && !good && own->n_seat > RECORD_GROUP) {
         own->most = own->n_seat / 2;

@@ -27,6 +27,7 @@ struct site {
     size_t n_byte;            /* of the device's memory, for all of these */
     bool has_monitor;
     struct monitor monitor;   /* protects the rest */
+    bool is_building, is_unbuildable; /* a program, outside the monitor; it could not be built */
     struct record_size size;  /* of the program */
     cl_handle program;        /* NULL: not yet built */
     char why[300];            /* the first loss; "": none */
@@ -49,9 +50,11 @@ bool site_init(struct site *site, const struct lanes_plan *plan, const struct od
                size_t n_worker);
 void site_fini(struct site *site); /* closes the device; legal for one that is all zero */
 
-/* Makes a worker's share anew, for records at least as large as that. False: the device cannot
- * be used; the site says why. */
-bool share_prepare(struct share *share, const struct record_size *least);
+/* Makes a worker's share anew, for records at least as large as that. The worker's heartbeat
+ * (NULL: none) goes on while the driver builds a program. False: the device cannot be used; the
+ * site says why. */
+bool share_prepare(struct share *share, const struct record_size *least,
+                   struct counter *heartbeat);
 void share_release(struct share *share);
 /* The following are false if the device is lost. */
 bool share_run(const struct share *share, enum gpu_kernel kernel, size_t n_item);

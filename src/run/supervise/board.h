@@ -23,7 +23,8 @@ enum board_phase {
     BOARD_DONE
 };
 
-enum { BOARD_MAX_SUSPECT = 8192 };
+/* As many as engines hold at once, on a GPU. */
+enum { BOARD_MAX_SUSPECT = 1 << 16 };
 
 struct board {
     /* Written by the process, read by the supervisor. */
