@@ -181,13 +181,11 @@ static enum status check_record(const struct import_table *table, const struct r
                                 struct import_record *record, struct error *error)
 {
     const uint32_t owner = record->owner;
-    const bool is_of_none = owner == ID_NONE;
-    double t0 = is_of_none || !reading->t0 ? -(double)INFINITY : reading->t0[owner];
+    if (reading->kind == RECORD_SUBSTITUTE) /* of which t0 is not known yet */
+        return settle_substitute(table, reading, owner, &record->is.substitute, error);
+    const double t0 = reading->t0[owner];
     if (reading->kind == RECORD_DOSE)
         return check_dose(table, reading->model, &record->is.dose, t0, error);
-    if (reading->kind == RECORD_SUBSTITUTE)
-        return is_of_none ? STATUS_OK
-                          : settle_substitute(table, reading, owner, &record->is.substitute, error);
     enum status status = STATUS_OK;
     for (int c = 0; record_info[reading->kind].column[c].presence == COLUMN_NEEDED && !status; c++)
         status = need_number(table, c, error);
@@ -218,6 +216,8 @@ static enum status read_row(struct import_table *table, uint32_t owner, void *co
     const struct reading *reading = context;
     const struct record_info *info = &record_info[reading->kind];
     struct import_record record = {.owner = owner, .line = csv_line(table->reader)};
+    if (owner == ID_NONE)
+        return STATUS_OK;
     for (size_t c = 0; c < info->n; c++) {
         const struct column_info *column = &info->column[c];
         column_put_none(column, &record.is);
@@ -231,7 +231,7 @@ static enum status read_row(struct import_table *table, uint32_t owner, void *co
         if (!info->column[c].names && !info->column[c].is_row &&
             info->column[c].kind != COLUMN_DOUBLE)
             status = put_whole(table, &info->column[c], c, &record, error);
-    if (status || owner == ID_NONE)
+    if (status)
         return status;
     struct import_record *added = import_record_add(reading->into, reading->kind, owner, error);
     if (added)

@@ -120,8 +120,7 @@ static enum status refuse_nonmem(const struct import_table *table, struct error 
                      table->path);
 }
 
-/* Without a column 'value', a column named like an observable tells the wide form: "y",
- * "sigma_y", "censored_y", "limit_y". */
+/* The wide form: "y", "sigma_y", "censored_y", "limit_y". */
 static enum status list_wide(struct import_table *table, const struct cells *common,
                              struct error *error)
 {
@@ -148,7 +147,7 @@ static enum status list_wide(struct import_table *table, const struct cells *com
                 cells->of[parts[i].column] = cell;
         }
     }
-    reading->has_several = reading->n > 0;
+    reading->has_several = true;
     return status;
 }
 
@@ -165,23 +164,27 @@ static enum status say_owners(const struct import_table *table, struct error *er
     return STATUS_OK;
 }
 
+/* Without a column 'value', a column named like an observable tells the wide form. */
+static bool is_wide(const struct import_table *table, const struct stiffit_model *abi)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < abi->n_observable; k++)
+        any = any || has_column(table, abi->observable_name[k]);
+    return any && !has_column(table, measurement_columns[MEASUREMENT_value].name);
+}
+
 static enum status list_columns(struct import_table *table, struct error *error)
 {
     struct reading *reading = table->context;
     struct cells cells = no_cells();
-    const bool may_be_wide = !has_column(table, measurement_columns[MEASUREMENT_value].name);
+    const bool wide = is_wide(table, &reading->model->abi);
     enum status status = refuse_nonmem(table, error);
     for (int c = 0; c < MEASUREMENT_line && !status; c++)
-        if (c != MEASUREMENT_value && c != MEASUREMENT_observable)
+        if (!wide || (c != MEASUREMENT_value && c != MEASUREMENT_observable))
             status = list_as(table, NULL, NULL, c, &cells.of[c], error);
-    if (!status && may_be_wide)
+    if (!status && wide)
         status = list_wide(table, &cells, error);
-    if (status || reading->n)
-        return status ? status : say_owners(table, error);
-    for (int c = MEASUREMENT_value; c <= MEASUREMENT_observable && !status; c++)
-        if (cells.of[c] == NO_CELL)
-            status = list_as(table, NULL, NULL, c, &cells.of[c], error);
-    if (!status && !add_cells(reading, &cells))
+    else if (!status && !add_cells(reading, &cells))
         status = no_memory(table, error);
     return status ? status : say_owners(table, error);
 }

@@ -220,7 +220,9 @@ static enum status read_row(struct import_table *table, struct error *error)
     uint32_t owner;
     enum status status =
         import_slips_take(&table->slips, find_owner(table, &owner, error), error);
-    for (size_t i = 0; i < table->n && !status; i++)
+    /* A row without an owner is left out, whatever it holds; whose a plate's is, `row` finds. */
+    bool is_read = table->ownership == IMPORT_BY_NOBODY || table->is_made || owner != ID_NONE;
+    for (size_t i = 0; i < table->n && !status && is_read; i++)
         status = import_slips_take(&table->slips, read_cell(table, i, &table->cell[i], error),
                                    error);
     if (status || table->slips.n > n_slip)

@@ -55,8 +55,8 @@ struct import_table {
      * fault, others are noted. */
     enum status (*other)(struct import_table *table, size_t column, void *context,
                          struct error *error);
-    /* Called for each row, with its owner or ID_NONE; what it finds wrong does not end the
-     * reading. */
+    /* Called for each row, with its owner or ID_NONE, then without cells unless the table is made
+     * from a plate's; what it finds wrong does not end the reading. */
     enum status (*row)(struct import_table *table, uint32_t owner, void *context,
                        struct error *error);
     void *context;
