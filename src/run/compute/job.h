@@ -21,7 +21,7 @@ struct job {
     enum job_yields yields;      /* the caller's, set before it starts */
     /* computing for it, by all lanes together: the clock that its turns are measured with */
     _Atomic int64_t used_ns;
-    int64_t since_ns;            /* its code has been running since then; 0: it is not */
+    _Atomic int64_t since_ns;    /* its code has been running since then; 0: it is not */
     struct monitor lock;
     /* asked for and not in a lane, linked by `next`; those that were set aside come first */
     struct evaluation *pending;
@@ -73,12 +73,14 @@ static inline void job_ask(struct job *job, struct evaluation *const *evaluation
     job_unlock(job);
 }
 
-/* Computing for it until now, its own code's included; nanoseconds. */
+/* Computing for it until now, its own code's included; nanoseconds. Lanes that help may ask while
+ * its code runs. */
 static inline int64_t job_elapsed_ns(const struct job *job)
 {
-    int64_t used_ns = atomic_load_explicit(&((struct job *)(uintptr_t)job)->used_ns,
-                                           memory_order_relaxed);
-    return used_ns + (job->since_ns ? clock_now_ns() - job->since_ns : 0);
+    struct job *own = (struct job *)(uintptr_t)job;
+    int64_t used_ns = atomic_load_explicit(&own->used_ns, memory_order_relaxed),
+            since_ns = atomic_load_explicit(&own->since_ns, memory_order_relaxed);
+    return used_ns + (since_ns ? clock_now_ns() - since_ns : 0);
 }
 
 /* What a lane that is at the job does next, when it has no evaluation of it (any more). */

@@ -650,9 +650,9 @@ static bool resume(struct worker *worker, struct lane *lane)
 {
     const struct schedule_client *client = &worker->schedule->client;
     struct job *job = lane->job;
-    job->since_ns = worker->charged_ns;
+    STORE(job->since_ns, worker->charged_ns);
     bool goes_on = client->resume(client->context, lane->number, job);
-    job->since_ns = 0;
+    STORE(job->since_ns, 0);
     int64_t now_ns = worker->schedule->now_ns();
     charge(job, now_ns - worker->charged_ns);
     worker->charged_ns = now_ns;
