@@ -103,6 +103,14 @@ def test_nothing_to_retry(tmp):
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--retry-failed", "--max-evaluations", 7)
     assert "already complete: 4 fits" in done.stderr
     assert h.result_path(tmp / "p.h5").read_bytes() == before
+    # what a process leaves that is killed while it begins a journal, or removes it, goes
+    journal = h.result_path(tmp / "p.h5").with_name("p.result.h5.journal")
+    for files in ({}, {"host-1-1-0123456789abcdef.log": b""}):
+        journal.mkdir()
+        for name, data in files.items():
+            (journal / name).write_bytes(data)
+        h.stiffit("run", tmp / "p.h5", "--trust", "--retry-failed")
+        assert not journal.exists(), files
 
 
 def test_what_may_not_differ(tmp):

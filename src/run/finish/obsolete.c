@@ -56,16 +56,17 @@ enum status obsolete_drop_retried(const char *result_path, const char *journal_p
     struct result *result = NULL;
     struct journal_reader *journal = NULL;
     struct error ignored;
-    bool is_obsolete = false;
-    if (!journal_read(&journal, journal_path, NULL, &ignored) && journal_identity(journal) &&
-        !result_open(&result, result_path, &ignored)) {
-        const struct run_identity *identity = journal_identity(journal);
+    bool is_obsolete = false, is_read = !journal_read(&journal, journal_path, NULL, &ignored);
+    const struct run_identity *identity = is_read ? journal_identity(journal) : NULL;
+    if (identity && !result_open(&result, result_path, &ignored)) {
         const struct result_info *info = result_info(result);
         char name[40];
         snprintf(name, sizeof name, "retry_%u_selection", selection_n_retry(info));
         const char *last = provenance_fact(&info->provenance, name);
         const char *now = selection_retry_words(identity->selection);
         is_obsolete = identity_equal(identity, &info->identity) || (last && !strcmp(last, now));
+    } else if (is_read && !identity) { /* a process was killed while it began it, or removed it */
+        is_obsolete = journal_n_record(journal) == 0;
     }
     journal_reader_free(journal);
     result_close(result);

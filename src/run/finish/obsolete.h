@@ -15,7 +15,7 @@ bool obsolete_is(const char *result_path, const char *journal_path);
 void obsolete_drop(const char *result_path, const char *journal_path,
                    const struct run_identity *identity);
 
-/* Removes a journal whose fits are all in this result: a retry's process was killed just before
- * it could. Others are left. */
+/* Removes a journal whose fits are all in this result, or that has none: a retry's process was
+ * killed just before it could. Others are left. */
 enum status obsolete_drop_retried(const char *result_path, const char *journal_path,
                                   struct error *error);
