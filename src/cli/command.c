@@ -4,6 +4,7 @@
 #include "cli/command.h"
 
 #include "base/process.h"
+#include "base/sanitizer.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -291,7 +292,7 @@ static bool is_crash(int signal_number)
 void contained_limit(int cpu_s, int gib)
 {
     setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)cpu_s, (rlim_t)cpu_s + 1});
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* which reserve terabytes */
+#if !WITH_ASAN && !WITH_TSAN /* which reserve terabytes */
     setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)gib << 30, (rlim_t)gib << 30});
 #else
     (void)gib;

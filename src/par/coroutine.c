@@ -4,29 +4,22 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine.h"
 
+#include "base/sanitizer.h"
+
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
 #ifndef __has_include
 #define __has_include(header) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define WITH_ASAN 1
+#if WITH_ASAN
 #include <sanitizer/common_interface_defs.h>
-#else
-#define WITH_ASAN 0
 #endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
+#if WITH_TSAN
 #include <sanitizer/tsan_interface.h>
-#else
-#define WITH_TSAN 0
 #endif
 #if !defined(NVALGRIND) && __has_include(<valgrind/valgrind.h>)
 #define WITH_VALGRIND 1

@@ -5,6 +5,7 @@
 #include "run/compute/compute_pass.h"
 
 #include "base/clock.h"
+#include "base/sanitizer.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 #include "run/plan/review.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if WITH_ASAN || WITH_TSAN
 enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as large */
 #else
 enum { STACK_BYTES = 64 * 1024 };
