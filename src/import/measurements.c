@@ -32,7 +32,7 @@ struct reading {
     /* The measurements of a row: one, or in the wide form that of each observable, or that of each
      * dataset with a column. Empty cells are none where a row has several. */
     struct cells *cells;
-    size_t n;
+    size_t n, room;
     bool has_several, has_wells;
     struct csv_lines hashes; /* rows that begin with # */
 };
@@ -97,12 +97,10 @@ static enum status no_memory(const struct import_table *table, struct error *err
 /* Another measurement of each row, whose cells so far are those of `like`. */
 static struct cells *add_cells(struct reading *reading, const struct cells *like)
 {
-    struct cells *cells = realloc(reading->cells, (reading->n + 1) * sizeof *cells);
-    if (!cells)
+    if (!array_grow(&reading->cells, reading->n, &reading->room, sizeof *reading->cells))
         return NULL;
-    reading->cells = cells;
-    cells[reading->n] = *like;
-    return &cells[reading->n++];
+    reading->cells[reading->n] = *like;
+    return &reading->cells[reading->n++];
 }
 
 /* A table of NONMEM's style must be called that. */
