@@ -296,10 +296,9 @@ static void guess_sizes(struct simulation *sim, const double *state, double span
     }
 }
 
-/* Whether state i is far from its reach. */
 static bool grows(const struct simulation *sim, size_t i)
 {
-    return sim->tolerance.sizes[i] < TOLERANCE_GROWN * sim->tolerance.reach[i];
+    return tolerance_grows(sim->tolerance.sizes[i], sim->tolerance.reach[i]);
 }
 
 /* The time from t to the first measurement after `later`; INFINITY: to a steady state. */
@@ -313,16 +312,14 @@ static double span_after(const struct simulation *sim, double t, double later)
     return span > 0 ? span : INFINITY;
 }
 
-/* Whether the tolerance of some growing state depends, or may depend until the end of the span,
- * on an estimate. */
+/* For some growing state. */
 static bool is_due(const struct simulation *sim, const double *y, double span)
 {
     for (size_t i = 0; i < sim->n_state; i++) {
         double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i];
-        double by = span / (sim->t - sim->tolerance.born[i]);
-        double reach = sim->tolerance.reach[i] * fmax(1, by * by);
-        bool is_small = TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance;
-        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !is_small))
+        if (sim->tolerance.is_at_rest[i] &&
+            tolerance_is_due(tolerance, span, sim->t - sim->tolerance.born[i],
+                             sim->tolerance.reach[i], sim->tolerance.noise[i]))
             return true;
     }
     return false;

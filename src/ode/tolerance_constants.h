@@ -1,9 +1,11 @@
-/* The numbers in the rule for tolerances: for tolerance.c, and for the lanes' kernel, which
- * follows the same rule.
+/* The numbers in the rule for tolerances, and when it asks for a new estimate: for tolerance.c,
+ * and for the kernels of lanes and of a GPU, which follow the same rule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include <float.h>
+#include <math.h>
+#include <stdbool.h>
 
 /* The absolute tolerance of a state that crosses zero, as a part of its size. */
 #define TOLERANCE_FRACTION 1e-6
@@ -30,3 +32,18 @@
 /* A new estimate of a reach is worth its price if the one so far, TOLERANCE_ROUNDING times that,
  * is at least this part of the present tolerance, or would be if it grew like the span's square. */
 #define TOLERANCE_DUE 0.1
+
+/* Whether a state is far from its reach. */
+static inline bool tolerance_grows(double size, double reach)
+{
+    return size < TOLERANCE_GROWN * reach;
+}
+
+/* Whether the tolerance of a growing state of this age depends, or may depend until the end of
+ * the span, on an estimate. tolerance: at present. */
+static inline bool tolerance_is_due(double tolerance, double span, double age, double reach,
+                                    double noise)
+{
+    double by = span / age, later = reach * fmax(1.0, by * by);
+    return noise > 0 || !(TOLERANCE_ROUNDING * later < TOLERANCE_DUE * tolerance);
+}

@@ -19,7 +19,7 @@
 /* Evaluations on the device: of all workers, and of one at least and at most. */
 enum { ON_DEVICE = 16384, LEAST_ON_DEVICE = 256, MOST_ON_DEVICE = 4096 };
 /* Attempts between two looks at them. */
-enum { ATTEMPTS = 16 };
+enum { ATTEMPTS = 16, MORE_NS = 1000000 };
 
 struct gpu_pool {
     struct engine_pool base;
@@ -68,6 +68,7 @@ struct gpu_engine {
     bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
     size_t n_busy;             /* seats */
+    int64_t began_ns, attempts_ns; /* the device's attempts: when, and how long they may last */
     struct seat *seat;
     struct share share;        /* of a device */
     int32_t *state;            /* n_seat: on the device */
@@ -463,6 +464,7 @@ static bool advance(struct gpu_engine *own)
 {
     const struct share *share = &own->share;
     size_t n = share->n_seat;
+    own->began_ns = clock_now_ns();
     while (n > 1 && !own->seat[n - 1].evaluation)
         n--;
     size_t n_column = n * share->size.n_column;
@@ -645,12 +647,26 @@ static bool each_seat(struct gpu_engine *own,
     return good;
 }
 
+/* The device's status, and how long its next attempts may be taken to last: nearly as long as
+ * these, or less if it was ready before the CPU was; not much longer than was thought, as a
+ * driver may have compiled meanwhile. */
+static bool read_status(struct gpu_engine *own)
+{
+    int64_t asked_ns = clock_now_ns();
+    bool good = share_read_status(&own->share, own->state);
+    int64_t now_ns = clock_now_ns(), used_ns = now_ns - own->began_ns;
+    bool was_ready = now_ns - asked_ns < used_ns / 16;
+    int64_t next_ns = (was_ready ? own->attempts_ns : used_ns) / 8 * 7,
+            most_ns = 2 * own->attempts_ns + MORE_NS;
+    own->attempts_ns = next_ns < most_ns ? next_ns : most_ns;
+    return good;
+}
+
 /* False: the device is lost. */
 static bool take_ended(struct gpu_engine *own, struct line *done)
 {
-    return share_read_status(&own->share, own->state) && each_seat(own, look_at, done) &&
-           each_seat(own, pass_stops, done) &&
-           each_seat(own, take, done);
+    return read_status(own) && each_seat(own, look_at, done) &&
+           each_seat(own, pass_stops, done) && each_seat(own, take, done);
 }
 
 static bool always(void *context)
@@ -659,23 +675,33 @@ static bool always(void *context)
     return true;
 }
 
-/* What is for the CPU: until the turn is over if it is all, else for a moment. */
-static void work_on_cpu(struct gpu_engine *own, const struct engine_turn *turn, struct line *done)
+/* A turn of the CPU's engine. */
+static void take_turn(struct gpu_engine *own, const struct engine_turn *turn, struct line *done)
 {
-    const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
-    bool is_all = own->n_busy == 0 && !own->for_device.first && !done->first;
     while (own->for_cpu.first && own->n_cpu < engine_lanes.capacity) {
         engine_submit(own->cpu, line_take(&own->for_cpu));
         own->n_cpu++;
     }
     if (own->n_cpu == 0)
         return;
-    struct evaluation *ended = engine_work(own->cpu, is_all ? turn : &look);
+    struct evaluation *ended = engine_work(own->cpu, turn);
     for (struct evaluation *next; ended; ended = next) {
         next = ended->next;
         line_add(done, ended);
         own->n_cpu--;
     }
+}
+
+/* What is for the CPU: until the turn is over if it is all, else while the device makes its
+ * attempts. */
+static void work_on_cpu(struct gpu_engine *own, const struct engine_turn *turn, struct line *done)
+{
+    const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
+    bool is_all = own->n_busy == 0 && !own->for_device.first && !done->first;
+    do
+        take_turn(own, is_all ? turn : &look, done);
+    while (own->n_busy && (own->n_cpu || own->for_cpu.first) &&
+           clock_now_ns() < own->began_ns + own->attempts_ns);
 }
 
 /* now: the time, once it has been asked for; else INT64_MIN. */

@@ -218,8 +218,8 @@ UNROLL_STAGES
         solve_column(FROM(room->scratch.derived[i]), FROM(room->scratch.factor), s, argument, right, u[i]);
     }
     for (int e = 0; e < N; e++) {
-        double off = u[N_STAGE - 1][e], end = argument[e] + off, size = larger(fabs(s[e]), fabs(end));
-        double ratio = off * reciprocal_of(fused(rtol, size, fused(unit, PART(room->scratch.base, e), TOLERANCE_TINY)));
+        double off = u[N_STAGE - 1][e], end = argument[e] + off;
+        double ratio = off * reciprocal_of(column_tolerance(rtol, s[e], end, unit, PART(room->scratch.base, e)));
         sens_new[e * NC + c] = end;
         most = larger(ratio * ratio, most);
         finite = fused(0.0, end, finite);
@@ -273,13 +273,13 @@ UNROLL_STAGES
         infuse_column(room, own, c, k[i], h);
     }
     for (int e = 0; e < N; e++) {
-        double end = argument[e], size = larger(fabs(s[e]), fabs(end)), sum = 0;
+        double end = argument[e], sum = 0;
 UNROLL_STAGES
         for (int j = 0; j < N_SLOPE; j++)
             if (EXPLICIT.error[j] != 0)
                 sum = fused(EXPLICIT.error[j], k[j][e], sum);
-        double beyond = fused(unit, PART(room->scratch.base, e), TOLERANCE_TINY);
-        double ratio = step * sum * rough_reciprocal_of(fused(rtol, size, beyond));
+        double tolerance = column_tolerance(rtol, s[e], end, unit, PART(room->scratch.base, e));
+        double ratio = step * sum * rough_reciprocal_of(tolerance);
         sens_new[e * NC + c] = end;
         slope_new[e * NC + c] = k[LAST_SLOPE][e];
         most = larger(fabs(ratio), most);
@@ -332,7 +332,7 @@ static bool look(__global struct lanes_room *room, int h)
     long i_time = OF(i_time), n_time = OF(n_time), grows = 0;
     double t = OF(t);
     for (int i = 0; i < N; i++)
-        grows |= PART(room->tolerance.size, i) < TOLERANCE_GROWN * PART(room->tolerance.reach, i);
+        grows |= tolerance_grows(PART(room->tolerance.size, i), PART(room->tolerance.reach, i));
     OF(grows) = grows;
     if (!grows)
         return false;
@@ -342,10 +342,9 @@ static bool look(__global struct lanes_room *room, int h)
     span = span > 0 ? span : INFINITY;
     for (int i = 0; i < N; i++) {
         double tolerance = OF(tolerance.rtol) * fabs(PART(room->y, i)) + PART(room->tolerance.beyond, i);
-        double by = span / (t - PART(room->tolerance.born, i)), now = PART(room->tolerance.reach, i);
-        double reach = now * fmax(1.0, by * by);
-        if (PART(room->tolerance.size, i) < TOLERANCE_GROWN * now &&
-            (PART(room->tolerance.noise, i) > 0 || !(TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance)))
+        double reach = PART(room->tolerance.reach, i), age = t - PART(room->tolerance.born, i);
+        if (tolerance_grows(PART(room->tolerance.size, i), reach) &&
+            tolerance_is_due(tolerance, span, age, reach, PART(room->tolerance.noise, i)))
             return true;
     }
     return false;

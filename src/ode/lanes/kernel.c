@@ -158,12 +158,10 @@ INLINE void block_end(const struct lanes_room *room, struct attempt *now,
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part off = PART(error, e), end = PART(moved, e) + off,
-                 size = larger(magnitude(PART(sens, e)), magnitude(end));
-            part ratio =
-                off *
-                reciprocal_of(
-                    fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY))));
+            part off = PART(error, e), end = PART(moved, e) + off;
+            part tolerance =
+                column_tolerance(rtol, PART(sens, e), end, PART(unit, c), PART(base, r));
+            part ratio = off * reciprocal_of(tolerance);
             PART(sens_new, e) = end;
             most[c] = larger(ratio * ratio, most[c]);
             finite[c] = fused((part){0}, end, finite[c]); /* NaN where the end is infinite */

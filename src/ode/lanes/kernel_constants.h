@@ -48,7 +48,7 @@ enum { LASTING = 100 };
 enum { LAST_SLOPE = 8, N_SLOPE = 9 };
 /* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
 enum { FEW_STEPS = 100 };
-/* Signs make an evaluation change the method (kernel_turn.h): what a step counts that shows one,
+/* Signs make an evaluation change the method (step_sign.h): what a step counts that shows one,
  * that shows one which is no reason yet, and that shows none; and how many it takes. Relaxation
  * oscillators show slight ones in most steps, but the others, of which the implicit method needs
  * more, cost it what these would save. */

@@ -16,11 +16,10 @@ INLINE void weigh_block(const struct lanes_room *room, struct attempt *now,
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part end = PART(block->sens_new, e),
-                 size = larger(magnitude(PART(block->sens, e)), magnitude(end));
-            part beyond = fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY));
-            part ratio = error_of(block->stage, now->h, e, h) *
-                         rough_reciprocal_of(fused(rtol, size, beyond));
+            part end = PART(block->sens_new, e);
+            part tolerance =
+                column_tolerance(rtol, PART(block->sens, e), end, PART(unit, c), PART(base, r));
+            part ratio = error_of(block->stage, now->h, e, h) * rough_reciprocal_of(tolerance);
             most[c] = larger(magnitude(ratio), most[c]);
             /* NaN where the end or the error is infinite */
             finite[c] = fused((part){0}, ratio, finite[c]);

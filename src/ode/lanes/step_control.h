@@ -55,6 +55,14 @@ INLINE void divide_by_step(struct attempt *now)
     now->inverse = now->per_h * (1 / METHOD.gamma);
 }
 
+/* The tolerance of a number of a sensitivity that a step moves to `end`. unit: 1/|p|; base: the
+ * state's number in scratch.base, the effect that p must have on the state to count. */
+INLINE part column_tolerance(part rtol, part before, part end, part unit, part base)
+{
+    part size = larger(magnitude(before), magnitude(end));
+    return fused(rtol, size, fused(unit, base, spread(TOLERANCE_TINY)));
+}
+
 /* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
 INLINE void follow_sizes(AT struct lanes_room *room, part step, part_mask moved, int h)
 {
