@@ -137,6 +137,14 @@ int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_
     lost = !lost && fails("SHIM_QUEUE") ? q : lost;
     return lost == q ? -36 : real(q, k, n, o, g, l, e, w, f);
 }
+typedef void notify(cl_handle, void *);
+int32_t clBuildProgram(cl_handle p, uint32_t n, const cl_handle *d, const char *options, notify *done, void *data)
+{
+    int32_t (*real)(cl_handle, uint32_t, const cl_handle *, const char *, notify *, void *) = real_clBuildProgram;
+    if (getenv("SHIM_BUILD"))
+        sleep(atoi(getenv("SHIM_BUILD")));
+    return real(p, n, d, options, done, data);
+}
 cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int32_t *code)
 {
     cl_handle (*real)(cl_handle, uint64_t, size_t, void *, int32_t *) = real_clCreateBuffer;
@@ -322,7 +330,7 @@ def shim(tmp):
     text = SHIM
     header = (h.ROOT / "src/ode/gpu/opencl.h").read_text()
     for function in re.findall(r"X\(\w+, (cl\w+),", header):
-        if function not in ("clEnqueueNDRangeKernel", "clEnqueueWriteBuffer", "clCreateBuffer"):
+        if function not in ("clEnqueueNDRangeKernel", "clEnqueueWriteBuffer", "clBuildProgram", "clCreateBuffer"):
             text += f'__asm__(".globl {function}\\n{function}: jmp stub_{function}\\n");\n'
     (tmp / "shim.c").write_text(text)
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-w", "-I", h.ROOT / "src", "-Wl,-Bsymbolic", "-o", tmp / "libOpenCL.so.1",
@@ -391,6 +399,17 @@ def test_hanging_device(tmp):
     healthy = h.read_fits(tmp / "lanes.h5")
     keep = np.arange(120) != mark
     assert fits["parameters"][keep].tobytes() == healthy["parameters"][keep].tobytes()
+
+
+def test_slow_compiler(tmp):
+    """A driver that compiles for longer than the watchdog waits for a step has not hung."""
+    need_device(tmp)
+    p = problem(tmp, "robertson", "0.5:40:4")
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    run(p, tmp / "gpu.h5", "gpu", "-j2")
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shim(tmp), SHIM_BUILD="6", STIFFIT_HANG_SECONDS="2")
+    assert "no step finished" not in says and re.search(r"device: [1-9]\d* evaluations", says), says
+    test_same_bits.assert_same(lanes, gpu, "a slow compiler")
 
 
 def test_deadlines(tmp):
