@@ -20,6 +20,7 @@ import numpy as np
 import helpers as h
 import mixed
 import test_same_bits
+from test_stop import wait_for_records
 
 h.compile_as_users_do()
 
@@ -498,19 +499,43 @@ def test_slow_compiler(tmp):
     test_same_bits.assert_same(lanes, gpu, "a slow compiler")
 
 
-def test_deadlines(tmp):
-    """An evaluation on the device whose fit has used up its time ends, as in lanes, though it would take hours."""
-    need_device(tmp)
+def endless_problem(tmp):
+    """A dataset whose evaluations take hours, and two others, in p.h5; the device's program is built. Returns options."""
     (tmp / "m.ode").write_text(ENDLESS)
     h.stiffit("simulate", "-m", tmp / "m.ode", "--times", "0.1:0.4:0.1", "--datasets", 3, "-o", tmp / "p.h5")
     with h5py.File(tmp / "p.h5", "r+") as f:
         f["measurements/time"][:4] *= 1e7
-    endless = ["--max-seconds=3", "--max-steps=1e12", "--max-total-steps=1e12"]
-    run(tmp / "p.h5", tmp / "r.h5", "gpu", "--max-steps=200")  # for the device's compiler
+    run(tmp / "p.h5", tmp / "r.h5", "gpu", "--max-steps=200")
+    return ["--max-steps=1e12", "--max-total-steps=1e12"]
+
+
+def test_deadlines(tmp):
+    """An evaluation on the device whose fit has used up its time ends, as in lanes, though it would take hours."""
+    need_device(tmp)
+    endless = endless_problem(tmp)
     for engine in ("lanes", "gpu"):
-        _, says = run(tmp / "p.h5", tmp / "r.h5", engine, *endless, code=1)
+        _, says = run(tmp / "p.h5", tmp / "r.h5", engine, "--max-seconds=3", *endless, code=1)
         fits = h.read_fits(tmp / "r.h5")
         assert list(fits["status"]) == ["timeout", "converged", "converged"], (fits["status"], says)
+
+
+def test_stop(tmp):
+    """A run that is to stop does not wait for what is on the device; the same command goes on."""
+    need_device(tmp)
+    words = ["--max-seconds=5", *endless_problem(tmp)]
+    command = [str(h.STIFFIT), "run", str(tmp / "p.h5"), "--trust", "--engine=gpu", "-j1", "-o", str(tmp / "s.h5"), *words]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            wait_for_records(process, tmp / "s.h5.journal", 2)
+            process.terminate()
+            _, says = process.communicate(timeout=15)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 75 and "stopped by a signal after 2 of 3 fits" in says, (process.returncode, says)
+    _, says = run(tmp / "p.h5", tmp / "s.h5", "gpu", *words, code=1)
+    assert "resuming: 2" in says, says
+    assert list(h.read_fits(tmp / "s.h5")["status"]) == ["timeout", "converged", "converged"], says
 
 
 def test_few_evaluations(tmp):

@@ -782,6 +782,20 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
     return is_waiting || is_out;
 }
 
+/* On the device it goes on in its seat until another evaluation takes that. */
+static bool give_up(struct engine *base, struct evaluation *evaluation)
+{
+    struct gpu_engine *own = (struct gpu_engine *)base;
+    struct seat *seat = evaluation->state;
+    if (!is_on_device(own, evaluation))
+        return withdraw(base, evaluation);
+    seat->evaluation = NULL;
+    evaluation->state = NULL;
+    own->n_busy--;
+    own->n--;
+    return true;
+}
+
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
     engine_discard(((struct gpu_pool *)base)->cpu, evaluation);
@@ -793,4 +807,4 @@ const struct engine_table engine_gpu = {
     .pool_free = pool_free,
     .tell = tell, .linear_solver = linear_solver,
     .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
-    .withdraw = withdraw, .discard = discard};
+    .withdraw = withdraw, .give_up = give_up, .discard = discard};
