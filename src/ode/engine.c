@@ -274,7 +274,9 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
     return done;
 }
 
-static bool withdraw(struct engine *base, struct evaluation *evaluation)
+typedef bool take_out(struct engine *engine, struct evaluation *evaluation);
+
+static bool leave(struct engine *base, struct evaluation *evaluation, take_out *from)
 {
     struct both *both = (struct both *)base;
     struct part *part = part_for(both, evaluation, evaluation);
@@ -286,13 +288,23 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
         both->n--;
         return true;
     }
-    if (!engine_withdraw(part->engine, evaluation))
+    if (!from(part->engine, evaluation))
         return false;
     part->evaluation = NULL;
     part->n--;
     both->n--;
     put_waiting(both);
     return true;
+}
+
+static bool withdraw(struct engine *base, struct evaluation *evaluation)
+{
+    return leave(base, evaluation, engine_withdraw);
+}
+
+static bool give_up(struct engine *base, struct evaluation *evaluation)
+{
+    return leave(base, evaluation, engine_give_up);
 }
 
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
@@ -305,7 +317,7 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 static const struct engine_table both_table = {
     .pool_new = pool_new, .pool_free = pool_free, .tell = tell, .linear_solver = linear_solver,
     .cost = cost, .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work,
-    .withdraw = withdraw,
+    .withdraw = withdraw, .give_up = give_up,
     .discard = discard};
 
 static enum status check_options(const struct ode_options *options, struct error *error)

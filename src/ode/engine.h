@@ -57,6 +57,7 @@ struct engine_table {
     void (*submit)(struct engine *engine, struct evaluation *evaluation);
     struct evaluation *(*work)(struct engine *engine, const struct engine_turn *turn);
     bool (*withdraw)(struct engine *engine, struct evaluation *evaluation);
+    bool (*give_up)(struct engine *engine, struct evaluation *evaluation); /* NULL: as withdraw */
     void (*discard)(struct engine_pool *pool, struct evaluation *evaluation);
 };
 
@@ -160,6 +161,13 @@ static inline struct evaluation *engine_work(struct engine *engine, const struct
 static inline bool engine_withdraw(struct engine *engine, struct evaluation *evaluation)
 {
     return engine->table->withdraw(engine, evaluation);
+}
+/* The same for an evaluation that nobody will go on with, as the run stops: what the engine has
+ * found may be lost. */
+static inline bool engine_give_up(struct engine *engine, struct evaluation *evaluation)
+{
+    const struct engine_table *table = engine->table;
+    return (table->give_up ? table->give_up : table->withdraw)(engine, evaluation);
 }
 /* Drops an evaluation that was withdrawn and frees its workspace. Its answer is undefined. Does
  * nothing if it was never begun. */

@@ -18,7 +18,9 @@ import h5py
 import numpy as np
 
 import helpers as h
+import mixed
 import test_same_bits
+from test_stop import wait_for_records
 
 h.compile_as_users_do()
 
@@ -47,6 +49,28 @@ u' = exp(-0.1*u*c)*cos(t + x) + 0.2*log(1 + u^2)/(1 + (z^2)^a) - 0.1*u
 observe u, x, big = only*z + c*t, ratio = w/(1 + z), kinks = abs(x) + max(y, -1)*b + min(z, a) + sign(x - 3) + floor(z)/9
 observe angles = sin(9*x) + log10(1 + w^2) + log2(2 + u^2) + (1 + abs(x))^b
 observe chosen = if x > 0.5 and not (y > 2) then only*y else a*z
+"""
+# All kinds of noise.
+NOISY = """parameter a = 1 in [0.05, 20] scale log, b = 0.5 in [0.05, 20] scale log, V = 3 in [0.5, 90] scale log
+parameter s = 0.1 in [1e-3, 9] scale log
+covariate dose
+gut(0) = 0.1*dose
+blood(0) = 0
+decayed(0) = a
+gut' = -a*gut
+blood' = a*gut - b/V*blood*(1 + 0.1*t)
+decayed' = -9*decayed
+observe c = blood/V sd sqrt(s^2 + (0.1*c)^2), gut sd s*a + t/99, sum = gut + blood sd 0.1
+observe steep = decayed lognormal sd s
+"""
+# Its errors are given; g is a factor of single measurements.
+DRUG = """parameter k = 0.4 in [1e-3, 50] scale log, A = 3 in [0.05, 90] scale log, sigma = 0.2 in [1e-3, 9] scale log
+parameter g = 1 in [0.1, 9]
+x(0) = A
+y(0) = 0
+x' = -k*x
+y' = k*x - 0.1*y
+observe c = g*(x + 0.3*y) ERRORS
 """
 STEEP = "parameter k = 2 in [0.1, 9]\nx(0) = 1\nx' = -k*exp(-x)*tanh(x)\nobserve x\n"
 # Doses with a lag and a share, an infusion, and inputs that jump and rise, of which one is stiff.
@@ -217,6 +241,7 @@ def compare(plugin, case, n, *words, least=0.9, on_device=0.9):
     assert (lanes["hash"], lanes["steps"]) == (gpu["hash"], gpu["steps"]), (lanes, gpu)
     n_done = int(re.match(r"device: (\d+) evaluations", gpu["told"])[1])
     assert n_done >= on_device * n, gpu["told"]
+    return gpu["told"]
 
 
 def test_evaluations_of_models(tmp):
@@ -245,6 +270,18 @@ def test_doses_and_inputs(tmp):
     if os.environ.get("STIFFIT_SLOW"):
         for name in ("robertson", "hires", "oregonator"):
             compare(build(tmp, name), MODELS[name], 100, "doses")
+
+
+def test_noise(tmp):
+    """The host answers rows from the device's states, also before and at doses, and where some ask for relative tolerances."""
+    need_device(tmp)
+    noisy = build(tmp, "noisy", NOISY)
+    for words in ([], ["predictions"], ["doses"], ["doses", "predictions"]):
+        compare(noisy, (8, 0.1, 8, 0.3), 100, *words)
+    # a state that has decayed asks for relative tolerances: these begin anew, on the CPU
+    steep = build(tmp, "steep", NOISY.replace("= decayed lognormal", "= log(decayed)"))
+    told = compare(steep, (8, 0.1, 8, 0.3), 100, on_device=0)
+    assert re.search(r"and 1\d\d that had begun", told), told
 
 
 def test_what_goes_to_the_cpu(tmp):
@@ -289,6 +326,56 @@ def test_results_without_a_device(tmp):
     done = h.stiffit("run", p, "--trust", "--engine=lanes", "-o", tmp / "r.h5", env=none)
     assert "already complete" in done.stderr, done.stderr
     test_same_bits.assert_same(gpu, test_same_bits.fits_bytes(tmp / "r.h5"), "lanes after a device")
+
+
+def noisy_problem(path, errors, n=60):
+    """Some measurements are missing, below a limit, or have an error of their own; g is 1.5 for one of each second dataset."""
+    rng, times, limit = np.random.default_rng(3), np.array([0.5, 1, 2, 4, 6, 9]), 0.8
+    k, a = 0.4 * np.exp(0.3 * rng.standard_normal(n)), 3 * np.exp(0.2 * rng.standard_normal(n))
+    x = a[:, None] * np.exp(-k[:, None] * times)
+    value = ((x + 0.3 * (a[:, None] - x) * np.exp(-0.05 * times)) * np.exp(0.1 * rng.standard_normal(x.shape))).ravel()
+    value[5::6] *= 1 + 0.5 * (np.arange(n) % 2)
+    censored, own = value < limit, np.arange(value.size) % 7 == 3
+    value = np.where(np.arange(value.size) % 11 == 4, np.nan, np.where(censored, limit, value))
+    rows = np.column_stack([np.repeat(np.arange(n), times.size), np.tile(times, n), np.zeros(value.size), value,
+                            np.where(own, 0.15, np.nan)])
+    words = mixed.write(path, DRUG.replace("ERRORS", errors), rows, censored=censored & ~np.isnan(value))
+    with h5py.File(path, "r+") as f:
+        f.create_group("parameters").create_dataset("name", data=["k", "A", "sigma"], dtype=h5py.string_dtype())
+        row = np.arange(value.size)
+        odd = row[(row % 6 == 5) & (row // 6 % 2 == 1)]
+        dataset = np.concatenate([np.arange(n), odd // 6])
+        order = np.argsort(dataset, kind="stable")
+        g = f.create_group("substitutes")
+        g["dataset"] = dataset[order]
+        g["measurement"] = np.concatenate([np.full(n, -1), odd])[order]
+        g["value"] = np.where(g["measurement"][()] < 0, 1.0, 1.5)
+        for name, word in (("parameter", "g"), ("by", "")):
+            g.create_dataset(name, data=[word] * order.size, dtype=h5py.string_dtype())
+    return words
+
+
+def test_runs_with_noise(tmp):
+    """Errors that the model gives, for fits of each dataset, shared parameters and random effects; measurements that are
+    censored or missing, have errors or parameters of their own. Nearly all evaluations are the device's."""
+    need_device(tmp)
+    for errors, words in (("sd sigma", ()), ("sd sqrt(sigma^2 + (0.1*c)^2)", ("--share", "sigma")),
+                          ("lognormal sd sigma", ("--random", "k,A", "--share", "sigma"))):
+        problem, *model = noisy_problem(tmp / "noisy.h5", errors)
+        found = {}
+        for engine in ("lanes", "gpu"):
+            done = h.stiffit("run", problem, *model, *words, f"--engine={engine}", "--overwrite", "-j2", "-o",
+                             tmp / f"{engine}.h5", code=(0, 1), env=environment())
+            found[engine] = mixed.read(tmp / f"{engine}.h5") if "--random" in words else test_same_bits.fits_bytes(
+                tmp / f"{engine}.h5")
+        if "--random" in words:
+            mixed.same_bits(found["lanes"], found["gpu"], errors)
+        else:
+            test_same_bits.assert_same(found["lanes"], found["gpu"], errors)
+        counts = re.search(r"device: (\d+) evaluations; left to the CPU: (\d+) that were few at a time, and (\d+)", done.stderr)
+        n_done, n_few, n_left = map(int, counts.groups())
+        print(errors, n_done, n_few, n_left)
+        assert n_done > 300 and n_few + n_left < 0.1 * n_done, done.stderr
 
 
 def test_shared_parameters(tmp):
@@ -412,19 +499,43 @@ def test_slow_compiler(tmp):
     test_same_bits.assert_same(lanes, gpu, "a slow compiler")
 
 
-def test_deadlines(tmp):
-    """An evaluation on the device whose fit has used up its time ends, as in lanes, though it would take hours."""
-    need_device(tmp)
+def endless_problem(tmp):
+    """A dataset whose evaluations take hours, and two others, in p.h5; the device's program is built. Returns options."""
     (tmp / "m.ode").write_text(ENDLESS)
     h.stiffit("simulate", "-m", tmp / "m.ode", "--times", "0.1:0.4:0.1", "--datasets", 3, "-o", tmp / "p.h5")
     with h5py.File(tmp / "p.h5", "r+") as f:
         f["measurements/time"][:4] *= 1e7
-    endless = ["--max-seconds=3", "--max-steps=1e12", "--max-total-steps=1e12"]
-    run(tmp / "p.h5", tmp / "r.h5", "gpu", "--max-steps=200")  # for the device's compiler
+    run(tmp / "p.h5", tmp / "r.h5", "gpu", "--max-steps=200")
+    return ["--max-steps=1e12", "--max-total-steps=1e12"]
+
+
+def test_deadlines(tmp):
+    """An evaluation on the device whose fit has used up its time ends, as in lanes, though it would take hours."""
+    need_device(tmp)
+    endless = endless_problem(tmp)
     for engine in ("lanes", "gpu"):
-        _, says = run(tmp / "p.h5", tmp / "r.h5", engine, *endless, code=1)
+        _, says = run(tmp / "p.h5", tmp / "r.h5", engine, "--max-seconds=3", *endless, code=1)
         fits = h.read_fits(tmp / "r.h5")
         assert list(fits["status"]) == ["timeout", "converged", "converged"], (fits["status"], says)
+
+
+def test_stop(tmp):
+    """A run that is to stop does not wait for what is on the device; the same command goes on."""
+    need_device(tmp)
+    words = ["--max-seconds=5", *endless_problem(tmp)]
+    command = [str(h.STIFFIT), "run", str(tmp / "p.h5"), "--trust", "--engine=gpu", "-j1", "-o", str(tmp / "s.h5"), *words]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            wait_for_records(process, tmp / "s.h5.journal", 2)
+            process.terminate()
+            _, says = process.communicate(timeout=15)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 75 and "stopped by a signal after 2 of 3 fits" in says, (process.returncode, says)
+    _, says = run(tmp / "p.h5", tmp / "s.h5", "gpu", *words, code=1)
+    assert "resuming: 2" in says, says
+    assert list(h.read_fits(tmp / "s.h5")["status"]) == ["timeout", "converged", "converged"], says
 
 
 def test_few_evaluations(tmp):

@@ -52,6 +52,7 @@ MODELS = {  # text, parameters, whether its likelihood has a modelled standard d
 }
 METHODS = {"trf": (), "lbfgs": ("--optimizer", "lbfgs"), "adjoint": ("--optimizer", "lbfgs", "--gradient", "adjoint"),
            "cvodes": ("--engine", "cvodes"), "differences": ("--gradient", "differences")}
+LIKELIHOODS = ("log_likelihood", "aic", "bic")
 SAME_COUNTS = ("status", "stopping_test", "notes", "iterations", "evaluations", "at_bound", "n_flat")
 
 
@@ -108,9 +109,11 @@ def compare(found, label, exact, loose=1):
                 if exact or key not in ("iterations", "evaluations"):
                     assert np.array_equal(first, other), (label, key, value)
             else:
-                # the others change in second order, and by what other steps of the integrator leave at rtol 1e-6
+                # The others change in second order, and by what other steps of the integrator leave at rtol 1e-6: lanes take
+                # logarithms of states' sizes. Likelihoods differ from the objective by a constant, which may nearly cancel it.
                 tolerance = loose * {"parameters": SAME, "standard_error": 100 * SAME}.get(key, 1e-7)
-                np.testing.assert_allclose(other, first, rtol=tolerance, atol=loose * 1e-7, err_msg=f"{label}: {key}")
+                least = 1 + 2 * np.max(np.abs(found["objective"][0])) if key in LIKELIHOODS else 1
+                np.testing.assert_allclose(other, first, rtol=tolerance, atol=loose * 1e-7 * least, err_msg=f"{label}: {key}")
 
 
 def check(tmp, name, method, sigma, what):

@@ -5,7 +5,7 @@
  *
  * Times are spread evenly over logarithms. Parameters are the model's starts times 10^(SPREAD u), -1 < u < 1. predictions:
  * without sensitivities. doses: repeated ones into the first state, the first with the first measurement, and an infusion into
- * the last state. Inputs go up and down. Prints a line of JSON.
+ * the last state. Inputs go up and down. Of a model with noise, each third measurement has its own. Prints a line of JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "base/random.h"
@@ -37,7 +37,7 @@ struct many {
 struct request {
     struct evaluation evaluation;
     size_t number;
-    double *p, *prediction, *d_prediction;
+    double *p, *prediction, *d_prediction, *noise, *d_noise;
 };
 
 /* FNV-1a over words of 8 bytes. */
@@ -62,7 +62,8 @@ static void begin(struct many *many, struct request *r, struct engine *engine)
     r->evaluation = (struct evaluation){
         .engine = ENGINE_GPU, .task = &many->task, .p = r->p, .n_sens = many->n_sens, .sens = many->sens,
         .max_steps = MAX_STEPS, .deadline_ns = INT64_MAX, .prediction = r->prediction,
-        .d_prediction = many->n_sens ? r->d_prediction : NULL};
+        .d_prediction = many->n_sens ? r->d_prediction : NULL, .noise = abi->noise ? r->noise : NULL,
+        .d_noise = abi->noise && many->n_sens ? r->d_noise : NULL};
     engine_submit(engine, &r->evaluation);
 }
 
@@ -74,21 +75,39 @@ static void end(struct many *many, const struct request *r)
     if (e->outcome == EVALUATION_OK) {
         hash = add(hash, r->prediction, many->task.n_row);
         hash = add(hash, r->d_prediction, many->task.n_row * many->n_sens);
+        hash = add(hash, r->noise, many->task.n_row);
+        hash = add(hash, r->d_noise, many->task.n_row * many->n_sens);
         atomic_fetch_add(&many->n_good, 1);
     }
     many->hash[r->number] = hash;
     atomic_fetch_add(&many->n_step, e->n_step);
 }
 
+static struct request request_new(const struct many *many)
+{
+    size_t n_row = many->task.n_row, n_derivative = n_row * many->n_sens + 1;
+    return (struct request){.p = calloc(many->model.abi.n_parameter, sizeof(double)),
+                            .prediction = calloc(n_row, sizeof(double)), .noise = calloc(n_row, sizeof(double)),
+                            .d_prediction = calloc(n_derivative, sizeof(double)),
+                            .d_noise = calloc(n_derivative, sizeof(double))};
+}
+
+static void request_free(const struct request *r)
+{
+    free(r->p);
+    free(r->prediction);
+    free(r->d_prediction);
+    free(r->noise);
+    free(r->d_noise);
+}
+
 static void work(void *context, size_t thread)
 {
     struct many *many = context;
-    size_t n_slot = engine_capacity(many->pool), n_row = many->task.n_row, n_p = many->model.abi.n_parameter, n_busy = 0;
+    size_t n_slot = engine_capacity(many->pool), n_busy = 0;
     struct request *slot = calloc(n_slot, sizeof *slot);
     for (size_t i = 0; i < n_slot; i++) {
-        slot[i].p = calloc(n_p, sizeof(double));
-        slot[i].prediction = calloc(n_row, sizeof(double));
-        slot[i].d_prediction = calloc(n_row * many->n_sens + 1, sizeof(double));
+        slot[i] = request_new(many);
         if ((slot[i].number = atomic_fetch_add(&many->n_begun, 1)) < many->n) {
             begin(many, &slot[i], many->engine[thread]);
             n_busy++;
@@ -107,11 +126,8 @@ static void work(void *context, size_t thread)
             }
         }
     }
-    for (size_t i = 0; i < n_slot; i++) {
-        free(slot[i].p);
-        free(slot[i].prediction);
-        free(slot[i].d_prediction);
-    }
+    for (size_t i = 0; i < n_slot; i++)
+        request_free(&slot[i]);
     free(slot);
 }
 
@@ -136,17 +152,20 @@ static void make_task(struct many *many, size_t n_time, double first, double las
     size_t n_observable = many->model.abi.n_observable, n_row = n_time * n_observable;
     double *time = calloc(n_time, sizeof *time), *covariate = calloc(many->model.abi.n_covariate + 1, sizeof *covariate);
     uint32_t *row_time = calloc(n_row, sizeof *row_time), *row_observable = calloc(n_row, sizeof *row_observable);
+    double *row_sigma = calloc(n_row, sizeof *row_sigma);
     for (size_t i = 0; i < n_time; i++)
         time[i] = n_time > 1 ? first * pow(last / first, (double)i / (double)(n_time - 1)) : last;
     for (size_t i = 0; i < n_row; i++) {
         row_time[i] = (uint32_t)(i / n_observable);
         row_observable[i] = (uint32_t)(i % n_observable);
+        row_sigma[i] = i % 3 == 2 ? 0.1 : (double)NAN;
     }
     for (size_t j = 0; j < many->model.abi.n_covariate; j++)
         covariate[j] = 1;
     many->task = (struct ode_task){.experiment = {.t0 = many->model.abi.t0, .covariate = covariate},
                                    .n_time = n_time, .time = time, .n_row = n_row, .row_time = row_time,
-                                   .row_observable = row_observable};
+                                   .row_observable = row_observable,
+                                   .row_sigma = many->model.abi.noise ? row_sigma : NULL};
     add_inputs(&many->task, many->model.abi.n_input);
 }
 
@@ -212,15 +231,11 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < n_thread; i++) { /* what is made once, as a device's program, does not count */
-        struct request r = {.p = calloc(many.model.abi.n_parameter, sizeof(double)),
-                            .prediction = calloc(many.task.n_row, sizeof(double)),
-                            .d_prediction = calloc(many.task.n_row * many.n_sens + 1, sizeof(double))};
+        struct request r = request_new(&many);
         begin(&many, &r, many.engine[i]);
         while (!engine_work(many.engine[i], NULL))
             ;
-        free(r.p);
-        free(r.prediction);
-        free(r.d_prediction);
+        request_free(&r);
     }
     int64_t began_ns = clock_now_ns();
     pool_run(pool, work, &many);

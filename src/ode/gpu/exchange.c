@@ -52,7 +52,7 @@ static void put_columns(const struct exchange *own, double *to)
     put_long(to, at->n_column, (int64_t)n_sens);
     for (size_t k = 0; k < n_sens; k++) {
         int32_t block = sim->blocks.of_sens[k];
-        put_long(to, at->id + k, sim->blocks.sens[k]);
+        put_long(to, at->id + k, sim->blocks.sens[k] == ODE_NONE ? 0 : sim->blocks.sens[k]);
         put_long(to, at->active + k, block >= 0);
         to[at->unit + k] = block >= 0 ? sim->blocks.unit[block] : 0;
         for (size_t i = 0; i < n; i++)
@@ -160,35 +160,14 @@ void exchange_put(const struct exchange *own, bool turned, double *to)
     put_outside(own, to);
     put_control(own, to);
     put_long(to, at->turned, turned);
+    put_long(to, at->by_host, !lane_rows_are_simple(sim->abi, sim->evaluation));
     put_columns(own, to);
     put_task(own, to);
 }
 
-bool exchange_asks_relative(const struct exchange *own, struct exchange_rows rows,
-                            const double *answer)
-{
-    struct simulation *sim = &own->lane->sim;
-    const struct ode_task *task = rows.evaluation->task;
-    const double *excess = answer + own->record->excess;
-    if (!own->is_own) {
-        sim->evaluation = rows.evaluation;
-        tolerance_set(sim, false);
-        memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
-    }
-    if (sim->tolerance.atol > 0)
-        return false;
-    for (size_t first = rows.first, last; first < rows.last; first = last) {
-        for (last = first; last < rows.last && task->row_time[last] == task->row_time[first];
-             last++)
-            sim->rows.h[task->row_observable[last]] = excess[last];
-        if (observation_rows_ask_relative(sim, first, last, sim->rows.h, 1))
-            return true;
-    }
-    return false;
-}
-
-bool exchange_take_answer(const struct exchange *own, struct exchange_rows rows,
-                          const double *answer)
+/* Takes predictions and their derivatives from an answer. False: something is not finite. */
+static bool take_answer(const struct exchange *own, struct exchange_rows rows,
+                        const double *answer)
 {
     struct evaluation *evaluation = rows.evaluation;
     size_t n_row = evaluation->task->n_row, n = rows.last - rows.first,
@@ -211,6 +190,68 @@ bool exchange_take_answer(const struct exchange *own, struct exchange_rows rows,
             *place = to ? *place + each : each;
         }
     return odd == 0;
+}
+
+/* After that: whether some rows ask for relative tolerances. */
+static bool asks_relative(const struct exchange *own, struct exchange_rows rows,
+                          const double *answer)
+{
+    struct simulation *sim = &own->lane->sim;
+    const struct ode_task *task = rows.evaluation->task;
+    const double *excess = answer + own->record->excess;
+    if (!own->is_own) {
+        sim->evaluation = rows.evaluation;
+        tolerance_set(sim, false);
+        memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
+    }
+    if (sim->tolerance.atol > 0)
+        return false;
+    for (size_t first = rows.first, last; first < rows.last; first = last) {
+        for (last = first; last < rows.last && task->row_time[last] == task->row_time[first];
+             last++)
+            sim->rows.h[task->row_observable[last]] = excess[last];
+        if (observation_rows_ask_relative(sim, first, last, sim->rows.h, 1))
+            return true;
+    }
+    return false;
+}
+
+/* What the device has found at a measurement. */
+static void take_states(const struct exchange *own, const double *answer, size_t i_time)
+{
+    const struct record *at = own->record;
+    struct lane *lane = own->lane;
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state, n_byte = n * sizeof(double), first = i_time * n;
+    memcpy(sim->tolerance.sizes, answer + at->size_at + first, n_byte);
+    memcpy(sim->tolerance.sizes + n, answer + at->guess_at + first, n_byte);
+    memcpy(sim->tolerance.beyond, answer + at->beyond_at + first, n_byte);
+    memcpy(lane->y, answer + at->at_time + first, n_byte);
+    for (size_t k = 0; k < sim->evaluation->n_sens; k++)
+        for (size_t i = 0; i < n && sim->blocks.of_sens[k] >= 0; i++)
+            lane->y[(1 + (size_t)sim->blocks.of_sens[k]) * n + i] =
+                answer[at->sens_at + (first + i) * own->n_column + k];
+}
+
+/* Answers rows from the states there. */
+static bool answer_from_states(const struct exchange *own, size_t last, const double *answer)
+{
+    struct simulation *sim = &own->lane->sim;
+    bool good = true;
+    while (sim->rows.i_row < last && good) {
+        take_states(own, answer, sim->rows.i_time);
+        good = observation_answer(sim, own->lane->y, false) && !sim->begins_anew;
+        sim->rows.i_time++;
+    }
+    return good;
+}
+
+bool exchange_answer(const struct exchange *own, struct exchange_rows rows,
+                     const double *answer)
+{
+    if (!lane_rows_are_simple(own->lane->sim.abi, rows.evaluation))
+        return answer_from_states(own, rows.last, answer);
+    return take_answer(own, rows, answer) && !asks_relative(own, rows, answer);
 }
 
 struct exchange_calls exchange_count(const struct record *at, const double *head)

@@ -29,13 +29,11 @@ struct exchange_rows {
     struct evaluation *evaluation;
     size_t first, last;
 };
-/* Takes predictions and their derivatives from an answer. False: something is not finite. */
-bool exchange_take_answer(const struct exchange *exchange, struct exchange_rows rows,
-                          const double *answer);
-/* After that: whether some rows ask for relative tolerances, with which the evaluation must
- * begin again. turned: it is to change the method. */
-bool exchange_asks_relative(const struct exchange *exchange, struct exchange_rows rows,
-                            const double *answer);
+/* Answers them from the device's answer; the lane has begun the evaluation, if these are not
+ * simple. False: something is not finite, or some rows ask for relative tolerances, with which the
+ * evaluation must begin again. */
+bool exchange_answer(const struct exchange *exchange, struct exchange_rows rows,
+                     const double *answer);
 /* The lane has begun the evaluation, and has reached a stop: takes its state back. record: its
  * input. */
 void exchange_resume(const struct exchange *exchange, const double *record);

@@ -136,14 +136,9 @@ static bool suits_device(const struct gpu_pool *pool, const struct evaluation *e
 {
     const struct stiffit_model *abi = pool->abi;
     const struct ode_task *task = evaluation->task;
-    bool is_plain = !abi->n_event && !abi->n_switching && !abi->n_forcing && !task->n_variant &&
-                    !(task->n_time && task->time[task->n_time - 1] == INFINITY) &&
-                    !evaluation->begin && !evaluation->end && !evaluation->lenient &&
-                    !evaluation->adjoint && task->n_time > 0 &&
-                    !(evaluation->noise && abi->noise) && evaluation->n_sens <= abi->n_parameter;
-    for (size_t k = 0; is_plain && k < evaluation->n_sens; k++)
-        is_plain = evaluation->sens[k] != ODE_NONE;
-    return is_plain;
+    return !abi->n_event && !abi->n_switching && !abi->n_forcing && task->n_time > 0 &&
+           task->time[task->n_time - 1] != INFINITY && !evaluation->begin && !evaluation->lenient &&
+           !evaluation->adjoint && evaluation->n_sens <= abi->n_parameter;
 }
 
 /* The integrator of the beginning. */
@@ -420,7 +415,8 @@ static bool fits(const struct gpu_engine *own, const struct evaluation *evaluati
 {
     return own->share.program && evaluation->task->n_time <= own->share.size.n_time &&
            evaluation->task->n_row <= own->share.size.n_row &&
-           (own->share.size.has_doses || !evaluation->task->experiment.n_dose);
+           (own->share.size.has_doses || !evaluation->task->experiment.n_dose) &&
+           (own->share.size.has_states || lane_rows_are_simple(own->pool->abi, evaluation));
 }
 
 /* Begins evaluations in free seats, as long as the program has room for them. heartbeat: of the
@@ -433,9 +429,11 @@ static bool fill_seats(struct gpu_engine *own, struct counter *heartbeat, struct
         own->n_few++;
     }
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
-        const struct ode_task *task = own->for_device.first->task;
+        const struct evaluation *first = own->for_device.first;
         const struct record_size least = {
-            .n_time = task->n_time, .n_row = task->n_row, .has_doses = task->experiment.n_dose > 0};
+            .n_time = first->task->n_time, .n_row = first->task->n_row,
+            .has_doses = first->task->experiment.n_dose > 0,
+            .has_states = !lane_rows_are_simple(own->pool->abi, first)};
         if (!share_prepare(&own->share, &least, heartbeat))
             return false;
     }
@@ -478,6 +476,17 @@ static bool advance(struct gpu_engine *own)
            share->site->device.cl.clFlush(share->queue) == 0;
 }
 
+/* The simulation of a seat as it began, if it has no stops: that is pure. */
+static void begin_again(struct gpu_engine *own, const struct seat *seat)
+{
+    if (seat->has_stops)
+        return;
+    own->lane->sim.request = seat->evaluation;
+    own->batch.seat[0] = &own->lane->sim;
+    (void)drive_begin(&own->batch);
+    seat->evaluation->course = seat->course;
+}
+
 /* The evaluation of a seat has ended on the device. head, answer: these parts of its record. */
 static void end(struct gpu_engine *own, struct seat *seat, const double *head, const double *answer,
                 struct line *done)
@@ -486,9 +495,10 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
     struct evaluation *evaluation = seat->evaluation;
     const struct exchange exchange = exchange_of(own, seat);
     const struct exchange_rows rows = {evaluation, seat->first_row, evaluation->task->n_row};
-    bool is_done = exchange_long(head, at->status) == GPU_DONE &&
-                   exchange_take_answer(&exchange, rows, answer) &&
-                   !exchange_asks_relative(&exchange, rows, answer);
+    bool is_done = exchange_long(head, at->status) == GPU_DONE;
+    if (is_done && !lane_rows_are_simple(own->pool->abi, evaluation))
+        begin_again(own, seat);
+    is_done = is_done && exchange_answer(&exchange, rows, answer);
     own->n_busy--;
     *(is_done ? &own->n_done : &own->n_left) += 1;
     if (!is_done) {
@@ -552,8 +562,7 @@ static bool pass_stop(struct gpu_engine *own, struct seat *seat, const double *r
         evaluation, seat->first_row,
         (size_t)exchange_long(record, own->share.record.row_of + i_time)};
     bool goes_on = false, is_done = false, turned = exchange_long(record, own->share.record.turned);
-    if (exchange_take_answer(&exchange, rows, answer) &&
-        !exchange_asks_relative(&exchange, rows, answer)) {
+    if (exchange_answer(&exchange, rows, answer)) {
         exchange_resume(&exchange, record);
         own->batch.seat[0] = sim;
         goes_on = drive_pass_stop(&own->batch) && !sim->is_watched;
@@ -601,13 +610,7 @@ static bool pass_stops(struct gpu_engine *own, size_t n, struct line *done)
 static void look(struct gpu_engine *own, const struct seat *seat, double *record)
 {
     const struct exchange exchange = exchange_of(own, seat);
-    struct evaluation *evaluation = seat->evaluation;
-    if (!exchange.is_own) {
-        exchange.lane->sim.request = evaluation;
-        own->batch.seat[0] = &exchange.lane->sim;
-        (void)drive_begin(&own->batch); /* as before: it is pure */
-        evaluation->course = seat->course;
-    }
+    begin_again(own, seat);
     exchange_look(&exchange, record);
 }
 
@@ -779,6 +782,20 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
     return is_waiting || is_out;
 }
 
+/* On the device it goes on in its seat until another evaluation takes that. */
+static bool give_up(struct engine *base, struct evaluation *evaluation)
+{
+    struct gpu_engine *own = (struct gpu_engine *)base;
+    struct seat *seat = evaluation->state;
+    if (!is_on_device(own, evaluation))
+        return withdraw(base, evaluation);
+    seat->evaluation = NULL;
+    evaluation->state = NULL;
+    own->n_busy--;
+    own->n--;
+    return true;
+}
+
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
     engine_discard(((struct gpu_pool *)base)->cpu, evaluation);
@@ -790,4 +807,4 @@ const struct engine_table engine_gpu = {
     .pool_free = pool_free,
     .tell = tell, .linear_solver = linear_solver,
     .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
-    .withdraw = withdraw, .discard = discard};
+    .withdraw = withdraw, .give_up = give_up, .discard = discard};

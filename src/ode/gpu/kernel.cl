@@ -360,12 +360,27 @@ static struct weights weights_at(__global struct lanes_room *room, long i, int h
     return weights;
 }
 
+/* What the host answers rows from, but for columns. */
+static void show(__global struct lanes_room *room, long i, int h)
+{
+    for (int e = 0; e < N; e++) {
+        PART(room->at_time[i], e) = PART(room->inside[i], e);
+        PART(room->size_at[i], e) = PART(room->tolerance.size, e);
+        PART(room->guess_at[i], e) = PART(room->tolerance.guess, e);
+        PART(room->beyond_at[i], e) = PART(room->tolerance.beyond, e);
+    }
+}
+
 /* The states and the values of observables at a measurement in the latest step. Answers its rows, but for derivatives. */
 static void answer(__global struct lanes_room *room, int h)
 {
     long i = OF(i_time);
     struct weights weights = weights_at(room, i, h);
     interpolate(METHOD_NOW, &weights, N, 1, room->y_before, room->y, room->scratch.stage, room->inside[i], h);
+    if (HAS_STATES && OF(by_host)) {
+        show(room, i, h);
+        return;
+    }
     struct point at = point_of(room, FROM(room->now.t), room->inside[i], h);
     OF(now.t) = PART(room->time, i);
     set_inputs(room, OF(now.t), room->scratch.input + N_IN, h);
@@ -509,6 +524,11 @@ static void answer_column(__global struct lanes_room *room, __global struct room
             double sens = weights.at_end ? end : sum, least = square * PART(room->tolerance.size, e);
             bool vanished = fabs(PART(room->inside[i], e)) <= least && fabs(sens) <= least * own->unit[c];
             column[e] = FOLLOWS_SIZES && vanished ? 0 : sens;
+        }
+        if (HAS_STATES && OF(by_host)) {
+            for (int e = 0; e < N; e++)
+                own->sens_at[i * N + e][c] = column[e];
+            continue;
         }
         for (long row = PART(room->row_of, i); row < PART(room->row_of, i + 1); row++) {
             long o = PART(room->observable, row);

@@ -18,7 +18,7 @@ static size_t some(size_t n) { return n ? n : 1; }
            n_time = (size)->n_time, n_row = (size)->n_row, \
            n_column = (size)->n_column, n_derive = (plan)->n_derive, n_curve = (plan)->n_curve, \
            n_entry = (plan)->n_entry, n_factor = (plan)->n_factor, n_observe = (plan)->n_observe, \
-           n_rate = (size)->has_doses ? n : 0;
+           n_rate = (size)->has_doses ? n : 0, n_shown = (size)->has_states ? n_time : 0;
 
 struct record record_of(const struct lanes_plan *plan, const struct record_size *size)
 {
@@ -133,11 +133,12 @@ void record_text(const struct lanes_plan *plan, const struct record_size *size, 
     fprintf(out,
             "#define GROUP %d\n#define RECORD %zu\n#define N_ROOM %zu\n#define N %zu\n"
             "#define NC %zu\n#define N_DERIVE %zu\n#define FIRST_ENTRY %zu\n#define DIRECT %zu\n"
-            "#define FOLLOWS_SIZES %d\n#define N_IN %u\n#define HAS_DOSES %d\n",
+            "#define FOLLOWS_SIZES %d\n#define N_IN %u\n#define HAS_DOSES %d\n"
+            "#define HAS_STATES %d\n",
             RECORD_GROUP, record.n_room + record.n_columns, record.n_room, n, size->n_column,
             plan->n_derive, n + (size_t)plan->lanes->by_state.start[n + 1],
             (size_t)abi->n_observable + (size_t)plan->lanes->observe_state.start[n],
-            follows_sizes, (unsigned)abi->n_input, size->has_doses);
+            follows_sizes, (unsigned)abi->n_input, size->has_doses, size->has_states);
     put_structs(plan, size, out);
     put_constants(out);
     put_rows(out, "jacobian", &plan->jacobian, n);

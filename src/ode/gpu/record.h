@@ -28,6 +28,7 @@ enum { RECORD_GROUP = 32 };
 struct record_size {
     size_t n_column, n_time, n_row; /* the most of an evaluation */
     bool has_doses;
+    bool has_states; /* at measurements, from which the host answers rows of some evaluations */
 };
 
 /* The members of struct lanes_room on a device, with the names that they have in ode/lanes/room.h
@@ -44,8 +45,8 @@ struct record_size {
     ONE(double, t_calm) CLOSE(control)
 #define RECORD_INPUT(ONE, MANY, ROWS, OPEN, CLOSE) \
     ONE(long, n_column) ONE(long, i_time) ONE(long, n_time) ONE(long, flip) ONE(long, turned) \
-    ONE(long, fresh) ONE(long, grows) ONE(long, patience_back) ONE(double, t0) ONE(double, h) \
-    ONE(double, t_stop) ONE(double, next_stop) ONE(double, longest) \
+    ONE(long, fresh) ONE(long, grows) ONE(long, by_host) ONE(long, patience_back) \
+    ONE(double, t0) ONE(double, h) ONE(double, t_stop) ONE(double, next_stop) ONE(double, longest) \
     MANY(double, accepted, N_METHOD) MANY(double, part_of, N_METHOD) \
     OPEN ONE(double, since) ONE(double, until) ONE(long, infused) \
     MANY(double, minus_rate, n_rate) MANY(double, input_since, n_input) \
@@ -69,7 +70,9 @@ struct record_size {
     MANY(double, input, 2 * n_input) CLOSE(scratch) \
     ROWS(double, inside, n_time, n) ROWS(double, values, n_time, n_observe)
 #define RECORD_ANSWER(ONE, MANY, ROWS, OPEN, CLOSE) \
-    MANY(double, prediction, n_row) MANY(double, excess, n_row)
+    MANY(double, prediction, n_row) MANY(double, excess, n_row) \
+    ROWS(double, at_time, n_shown, n) ROWS(double, size_at, n_shown, n) \
+    ROWS(double, guess_at, n_shown, n) ROWS(double, beyond_at, n_shown, n)
 /* Those of struct room_columns. */
 #define COLUMNS_INPUT(MANY, ROWS) \
     MANY(long, id, n_column) MANY(long, active, n_column) MANY(double, unit, n_column) \
@@ -78,7 +81,8 @@ struct record_size {
     MANY(double, most, n_column) MANY(double, finite, n_column) \
     ROWS(double, sens_other, n, n_column) ROWS(double, slope, n, n_column) \
     ROWS(double, slope_other, n, n_column) ROWS(double, stage, METHOD_STAGES * n, n_column)
-#define COLUMNS_ANSWER(MANY, ROWS) ROWS(double, derivative, n_row, n_column)
+#define COLUMNS_ANSWER(MANY, ROWS) \
+    ROWS(double, derivative, n_row, n_column) ROWS(double, sens_at, n_shown * n, n_column)
 
 /* Parts of a record that are copied: numbers of the room and of the columns. A copy holds the
  * former, then the latter. */

@@ -137,9 +137,11 @@ static bool enlarge_program(struct site *site, const struct record_size *least,
         .size = {.n_column = site->plan->abi->n_parameter,
                  .n_time = round_up(least->n_time, site->size.n_time ? site->size.n_time : 8),
                  .n_row = round_up(least->n_row, site->size.n_row ? site->size.n_row : 16),
-                 .has_doses = least->has_doses || site->size.has_doses}};
+                 .has_doses = least->has_doses || site->size.has_doses,
+                 .has_states = least->has_states || site->size.has_states}};
     if (site->program && own.size.n_time == site->size.n_time &&
-        own.size.n_row == site->size.n_row && own.size.has_doses == site->size.has_doses)
+        own.size.n_row == site->size.n_row && own.size.has_doses == site->size.has_doses &&
+        own.size.has_states == site->size.has_states)
         return true;
     struct pool *thread = site->is_unbuildable ? NULL : pool_new(1, "build", error);
     if (!thread)

@@ -210,8 +210,8 @@ static void plan_rows(const struct group *group, int l, struct lane *lane)
     const struct evaluation *evaluation = sim->evaluation;
     const struct lanes_plan *plan = group->room.plan;
     size_t n_sens = evaluation->d_prediction ? evaluation->n_sens : 0;
-    lane->is_simple = plan->n_observe && !(evaluation->noise && sim->abi->noise)
-                      && !evaluation->task->row_variant && !evaluation->end && !sim->blocks.is_pace;
+    lane->is_simple = plan->n_observe && lane_rows_are_simple(sim->abi, evaluation) &&
+                      !sim->blocks.is_pace;
     lane->is_plain = !evaluation->column || n_sens == 0;
     for (size_t s = 0; lane->is_simple && lane->is_plain && s < n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];

@@ -37,6 +37,15 @@ struct lane {
     bool rejected, watched;
 };
 
+/* Whether the rows of an evaluation are no more than observables and their derivatives, which are
+ * computed where it is integrated: observation.c answers all others. */
+static inline bool lane_rows_are_simple(const struct stiffit_model *abi,
+                                        const struct evaluation *evaluation)
+{
+    return !(evaluation->noise && abi->noise) && !evaluation->task->row_variant &&
+           !evaluation->end;
+}
+
 /* Functions of struct integrator; the plan is not used. */
 struct simulation *lane_new(const void *plan, const struct stiffit_model *abi,
                             const struct ode_options *options);

@@ -770,9 +770,11 @@ static void work(struct schedule *schedule, size_t i_worker)
         note_work(&worker);
         if (done)
             end_all(&worker, done);
+        bool (*leave)(struct engine *, struct evaluation *) =
+            atomic_load(&schedule->policy.stopped) ? engine_give_up : engine_withdraw;
         for (size_t i = 0; i < n_lane && !done; i++)
             if (should_leave(&worker, &worker.lane[i]) &&
-                engine_withdraw(worker.engine, worker.lane[i].evaluation))
+                leave(worker.engine, worker.lane[i].evaluation))
                 end(&worker, &worker.lane[i], false);
     }
 }
