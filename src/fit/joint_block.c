@@ -56,6 +56,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         work->at.theta[work->order[k]] = own[k];
     for (size_t k = 0; k < work->s; k++)
         work->at.theta[work->order[work->n + k]] = shared[k];
+    fit_asker_forget(work->asker); /* a resumed fit repeats this alone, without those before it */
     enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
     if (asked != ASKED_OK)
         return asked;

@@ -125,6 +125,11 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
                          {&asker->excess, n == 1 ? problem->task->n_row : 0, 1});
 }
 
+void fit_asker_forget(struct fit_asker *asker)
+{
+    memset(asker->course, 0, asker->problem->n_experiment * sizeof *asker->course);
+}
+
 const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task,
                                 char name[FIT_NAME_SIZE])
 {

@@ -110,6 +110,8 @@ struct fit_asker {
 
 /* After making the map: makes room for the evaluations of a point. False: out of memory. */
 bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena);
+/* Forgets the courses of the last point: the next evaluations depend on their requests alone. */
+void fit_asker_forget(struct fit_asker *asker);
 /* Asks the host for n evaluations at once, those of all experiments at one or more places, which
  * share the remaining budgets; each place counts as one evaluation of the objective. The list
  * has room for 2 n. The caller fills in task, p, n_sens, sens, adjoint and the answer's arrays.
