@@ -28,8 +28,7 @@ struct reading {
     struct import_happenings *into;
     const struct model *model;
     const struct import_rows *rows;
-    const size_t *first; /* of the rows of each experiment */
-    const double *t0;    /* of each experiment; NULL: not known yet */
+    const double *t0; /* of each experiment; NULL: not known yet */
 };
 
 /* Column c holds names that are not the model's: new parameters. */
@@ -132,7 +131,8 @@ static enum status find_measurement(const struct import_table *table, const stru
                                     uint32_t owner, uint32_t *place, struct error *error)
 {
     const double line = table->cell[SUBSTITUTE_row];
-    size_t low = reading->first[owner], high = reading->first[owner + 1];
+    const size_t first = reading->rows->first[owner], end = reading->rows->first[owner + 1];
+    size_t low = first, high = end;
     const uint32_t *lines = reading->rows->measured.line; /* which increase within an experiment */
     if (isnan(line))
         return STATUS_OK;
@@ -143,13 +143,13 @@ static enum status find_measurement(const struct import_table *table, const stru
         else
             high = middle;
     }
-    *place = (uint32_t)(low - reading->first[owner]);
-    if (low + 1 < reading->first[owner + 1] && lines[low] == line && lines[low + 1] == line)
+    *place = (uint32_t)(low - first);
+    if (low + 1 < end && lines[low] == line && lines[low + 1] == line)
         return csv_fault(table->reader, table->column[SUBSTITUTE_row], error,
                          "line %g of the table of measurements has several: "
                          "write that table in long form",
                          line);
-    return low < reading->first[owner + 1] && lines[low] == line
+    return low < end && lines[low] == line
                ? STATUS_OK
                : csv_fault(table->reader, table->column[SUBSTITUTE_row], error,
                            "no measurement of this %s is on line %g of its table",
@@ -241,8 +241,8 @@ static enum status read_row(struct import_table *table, uint32_t owner, void *co
 
 enum status import_happenings_read(struct import_happenings *happenings, enum record_kind kind,
                                    const struct import_options *options, struct import_rows *rows,
-                                   const size_t *first, const struct model *model,
-                                   const double *t0, struct error *error)
+                                   const struct model *model, const double *t0,
+                                   struct error *error)
 {
     const char *const path[N_RECORD] = {[RECORD_DOSE] = options->doses,
                                         [RECORD_KNOT] = options->inputs,
@@ -252,7 +252,7 @@ enum status import_happenings_read(struct import_happenings *happenings, enum re
     const char *const *names;
     const size_t n_name = names_of(&model->abi, kind, &names);
     struct reading reading = {.kind = kind, .into = happenings, .model = model, .rows = rows,
-                              .first = first, .t0 = t0};
+                              .t0 = t0};
     struct import_table table = {.options = options,
                                  .path = path[kind],
                                  .form = FORM_TABLE,

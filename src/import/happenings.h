@@ -31,12 +31,12 @@ struct import_happenings {
     struct input *input;    /* once sorted: n experiments x n_input */
     double *time, *value;   /* of the knots */
 };
-/* Reads the table of a kind, if there is one. first: offsets of import_sort; t0: of each
- * experiment, or NULL for substitutes, which are read first. */
+/* Reads the table of a kind, if there is one, after the rows are sorted. t0: of each experiment, or
+ * NULL for substitutes, which are read first. */
 enum status import_happenings_read(struct import_happenings *happenings, enum record_kind kind,
                                    const struct import_options *options, struct import_rows *rows,
-                                   const size_t *first, const struct model *model,
-                                   const double *t0, struct error *error);
+                                   const struct model *model, const double *t0,
+                                   struct error *error);
 /* Adds a row; its struct is to be set. NULL: no memory. */
 struct import_record *import_record_add(struct import_happenings *happenings, enum record_kind kind,
                                         uint32_t owner, struct error *error);

@@ -424,7 +424,7 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     return status ? status : say_twins(&rows->owners.dataset, options, error);
 }
 
-enum status import_sort(struct import_rows *rows, size_t **first, struct error *error)
+enum status import_sort(struct import_rows *rows, struct error *error)
 {
     size_t n_owner = rows->owners.experiment.n;
     size_t *start = calloc(n_owner + 2, sizeof *start);
@@ -451,7 +451,7 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
     rows->block = block;
     rows->measured = sorted;
     rows->capacity = rows->n;
-    *first = start;
+    rows->first = start;
     return STATUS_OK;
 }
 
@@ -460,5 +460,6 @@ void import_rows_fini(struct import_rows *rows)
     import_owners_fini(&rows->owners);
     free(rows->block);
     free(rows->owner);
+    free(rows->first);
     memset(rows, 0, sizeof *rows);
 }

@@ -18,7 +18,6 @@ struct contents {
     struct import_subjects subjects;
     struct import_happenings happenings;
     struct import_widened widened;
-    size_t *first; /* row of each experiment */
 };
 
 static enum status add_datasets(struct problem_writer *writer, const struct contents *contents,
@@ -54,8 +53,8 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                 .own = subjects->own.value
                            ? subjects->own.value + d * subjects->own.column.n
                            : NULL,
-                .n_row = contents->first[e + 1] - contents->first[e],
-                .measured = measurements_from(&rows->measured, contents->first[e])};
+                .n_row = rows->first[e + 1] - rows->first[e],
+                .measured = measurements_from(&rows->measured, rows->first[e])};
             struct experiment *is = &dataset.experiment;
             is->dose = import_happenings_of(happenings, RECORD_DOSE, e, &is->n_dose);
             is->call = import_happenings_of(happenings, RECORD_CALL, e, &is->n_call);
@@ -239,10 +238,10 @@ static enum status read_contents(struct contents *contents, const struct import_
     if (!status && options->experiments)
         status = import_steady_read(rows, options, &model->abi, error);
     if (!status)
-        status = import_sort(rows, &contents->first, error);
+        status = import_sort(rows, error);
     if (!status)
         status = import_happenings_read(happenings, RECORD_SUBSTITUTE, options, rows,
-                                        contents->first, model, NULL, error);
+                                        model, NULL, error);
     if (!status)
         status = import_widen(&contents->widened, happenings, model, owners->experiment.n, error);
     if (!status)
@@ -256,7 +255,7 @@ static enum status read_contents(struct contents *contents, const struct import_
     const double *t0 = contents->subjects.t0;
     for (int kind = 0; kind <= RECORD_CALL && !status; kind++)
         status = import_happenings_read(happenings, (enum record_kind)kind, options, rows,
-                                        contents->first, model, t0, error);
+                                        model, t0, error);
     if (!status)
         status = import_happenings_sort(happenings, options, contents->widened.place, t0,
                                         owners->experiment.n, model->abi.n_input, error);
@@ -293,7 +292,7 @@ enum status import_tables(const struct import_options *asked, const struct model
     struct import_options with = *asked, *options = &with;
     with.id_found = &id_found;
     struct import_parameters parameters = {.block = NULL};
-    struct contents contents = {.first = NULL};
+    struct contents contents = {.widened = {.place = NULL}};
     const char **error_words = NULL;
     enum status status = choose_errors(options, &model->abi, &error_words, error);
     if (!status)
@@ -309,7 +308,6 @@ enum status import_tables(const struct import_options *asked, const struct model
     import_subjects_fini(&contents.subjects);
     arena_fini(&contents.widened.arena);
     import_rows_fini(&contents.rows);
-    free(contents.first);
     free(error_words);
     import_parameters_fini(&parameters);
     return status;

@@ -14,6 +14,7 @@ struct import_rows {
     void *block;       /* its arrays */
     uint32_t *owner;   /* of each row: an experiment */
     size_t n, capacity;
+    size_t *first;     /* once sorted: n experiments + 1, where the rows of each begin */
     struct import_faults faults;
 };
 /* With a table of experiments a column `experiment` is needed; otherwise it is used where it
@@ -28,9 +29,8 @@ enum status import_simulated(struct import_rows *rows, const struct import_optio
 enum status import_rows_begin(struct import_rows *rows, struct measurements *row,
                               struct error *error);
 void import_rows_end(struct import_rows *rows, uint32_t owner);
-/* Sorts the rows by experiment, keeping their order within each. first: n experiments + 1
- * offsets; free(*first). */
-enum status import_sort(struct import_rows *rows, size_t **first, struct error *error);
+/* Sorts the rows by experiment, keeping their order within each. */
+enum status import_sort(struct import_rows *rows, struct error *error);
 void import_rows_fini(struct import_rows *rows);
 
 /* What belongs to experiments and datasets; zero-initialise. */

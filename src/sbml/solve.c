@@ -442,8 +442,6 @@ static struct unknowns unknowns_of(struct document *document, const struct math 
         unknowns.may_be_constant = true;
         math_visit(document, math, collect, &unknowns);
     }
-    if (unknowns.n == 1)
-        unknowns.item[0]->is_constant = false;
     return unknowns;
 }
 
@@ -458,6 +456,7 @@ static bool determine(struct solving *solving, struct equation *equation, struct
     if (!found || document->failed)
         return false;
     x->rule = found;
+    x->is_constant = false;
     x->initial = NULL;
     x->is_rate_rule = false;
     equation->is_solved = true;

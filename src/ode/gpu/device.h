@@ -16,7 +16,7 @@ struct device {
     size_t n_byte;        /* the largest buffer */
 };
 
-/* Opens devices with double precision, at most `most`: those of a list of numbers or parts of
+/* Opens devices with double precision, at most DEVICE_MOST: those of a list of numbers or parts of
  * names with commas between, or if it is NULL or empty all GPUs, or if there are none the first
  * other device. GPUs have the first numbers. An error says what is missing; what is open is to be
  * closed then, too. */

@@ -115,7 +115,7 @@ static void build(void *context, size_t thread)
     monitor_leave(&own->site->monitor);
 }
 
-/* Inside the monitor: waits until a flag there has a value. A driver may compile for longer than
+/* Inside the monitor: waits while a flag there has a value. A driver may compile for longer than
  * a model may be silent: the worker shows that it lives, but not for ever. */
 static void wait_while(struct site *site, const bool *flag, bool value, struct counter *heartbeat)
 {
@@ -320,9 +320,7 @@ bool share_run(const struct share *own, enum gpu_kernel kernel, size_t n_item)
                                                        &n_item, &n_group, 0, NULL, NULL) == 0;
 }
 
-/* Copies a part of n records, which are in own->number. */
-bool share_copy(struct share *own, bool is_load, size_t n,
-                         const struct record_part *part)
+bool share_copy(struct share *own, bool is_load, size_t n, const struct record_part *part)
 {
     const struct opencl *cl = &own->site->device.cl;
     int kernel = is_load ? KERNEL_load : KERNEL_store;
