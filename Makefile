@@ -329,10 +329,16 @@ demo: ## install what is missing, build, and fit real data and a thousand bootst
 	$(Q)$(TEST_ENV) scripts/demo
 
 .PHONY: check
-check: ## install what is missing, build, and run lint and the tests (a few minutes)
+check: ## install what is missing, build, and run lint and the quick tests of every promise (a few minutes)
 	$(Q)$(INSTALL_DEPS) check
-	$(SUBMAKE) lint tests benches
-	$(Q)$(TEST_ENV) $(PYTHON) tests/run
+	$(SUBMAKE) lint tests
+	$(Q)$(TEST_ENV) STIFFIT_LEVEL=quick $(PYTHON) tests/run
+
+.PHONY: check-more
+check-more: ## the tests that check leaves out: harder and wider forms (some ten minutes)
+	$(Q)$(INSTALL_DEPS) check
+	$(SUBMAKE) tests benches
+	$(Q)$(TEST_ENV) STIFFIT_LEVEL=more $(PYTHON) tests/run
 
 .PHONY: check-bad-input
 check-bad-input: ## the C programs and the tests with bad input under the address and undefined sanitizers (a few minutes)
@@ -354,10 +360,10 @@ check-slurm: ## shards on a real SLURM of four virtual nodes, brought up and dow
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run --slurm
 
 .PHONY: check-all
-check-all: ## the slow tests too, and the sanitizers (some hours)
+check-all: ## all tests in their long forms, and the sanitizers (some hours)
 	$(Q)$(INSTALL_DEPS) all
-	$(SUBMAKE) lint tests
-	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800
+	$(SUBMAKE) lint tests benches
+	$(Q)$(TEST_ENV) STIFFIT_LEVEL=slow $(PYTHON) tests/run --timeout 1800
 	$(Q)$(MAKE) --no-print-directory check-tidy check-engines check-coverage check-sanitize
 
 .PHONY: check-tidy

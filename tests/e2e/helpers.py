@@ -2,7 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-A test file holds functions test_*(tmp); each gets an empty folder. It ends with `helpers.main()`.
+A test file holds functions test_*(tmp); each gets an empty folder. It ends with `helpers.main()`. Each function has a level
+(see LEVEL): @more and @slow mark those that `make check` leaves out.
 """
 import faulthandler
 import inspect
@@ -29,7 +30,10 @@ STIFFIT = BUILD / os.environ.get("STIFFIT_PROGRAM", "stiffit")
 ENGINE = os.environ.get("STIFFIT_ENGINE", "")
 ASKED = [f"--engine={ENGINE}"] if ENGINE in ("lanes", "gpu") else []
 ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once (tests/engine)
-SLOW = os.environ.get("STIFFIT_SLOW") == "1"
+# Which tests run: "quick" those without a mark (make check), "more" those marked so (make check-more), "slow" all, with SLOW
+# for their long forms (make check-all), and without a level all but the slow ones.
+LEVEL = os.environ.get("STIFFIT_LEVEL", "")
+SLOW = LEVEL == "slow"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
 QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE) and shutil.which("cc")
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
@@ -44,15 +48,21 @@ def skip(reason):
     raise Skip(reason)
 
 
+def more(test):
+    """Marks a test of `make check-more`: a harder or wider form of what a quick one shows."""
+    test.level = "more"
+    return test
+
+
 def slow(test):
     """Marks a test of `make check-all` only."""
-    def maybe(tmp):
-        if not SLOW:
-            skip("slow: STIFFIT_SLOW=1 (make check-all) runs it")
-        test(tmp)
-    maybe.__name__ = test.__name__
-    maybe.line = test.__code__.co_firstlineno
-    return maybe
+    test.level = "slow"
+    return test
+
+
+def is_chosen(test):
+    level = getattr(test, "level", "quick")
+    return LEVEL in ("slow", level) or (not LEVEL and level != "slow")
 
 
 def model(name):
@@ -230,16 +240,29 @@ def cpu_seconds():
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
+def run_script(script, *words, program):
+    """Another script's tests (those with one of the words in their name) with a program that stands in for stiffit."""
+    env = dict(os.environ, STIFFIT_PROGRAM=program, STIFFIT_LEVEL="slow" if SLOW else "")
+    done = subprocess.run([sys.executable, str(ROOT / "tests/e2e" / script), *words], capture_output=True, text=True, env=env,
+                          check=False)
+    assert done.returncode == 0, f"{script} with {program}:\n{done.stdout}{done.stderr}"
+
+
 def main():
     module = inspect.getmodule(inspect.stack()[1].frame)
     tests = [(getattr(test, "line", None) or test.__code__.co_firstlineno, name, test)
              for name, test in vars(module).items() if name.startswith("test_") and callable(test)]
     wanted = sys.argv[1:]
-    failed = 0
+    failed = n_run = 0
     faulthandler.register(signal.SIGUSR1)  # from tests/run, after too long: the stack says where it waits
     for _, name, test in sorted(tests, key=lambda entry: entry[0]):
         if wanted and not any(word in name for word in wanted):
             continue
+        if not is_chosen(test):
+            if not LEVEL:
+                print(f"skip {name}: slow: STIFFIT_LEVEL=slow (make check-all) runs it")
+            continue
+        n_run += 1
         tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-"))
         began, cpu_before = time.monotonic(), cpu_seconds()
         try:
@@ -256,4 +279,7 @@ def main():
             print("  " + f"{type(fault).__name__}: {fault}".replace("\n", "\n  ")[:4000])
         finally:
             shutil.rmtree(tmp, ignore_errors=True)
+    if not n_run and not wanted:
+        print("none of these tests belongs to this level")
+        sys.exit(77)
     sys.exit(1 if failed else 0)

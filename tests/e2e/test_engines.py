@@ -4,7 +4,6 @@ whose evaluations fail now and then. The promises hold, and with the first every
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
 """
-import os
 import subprocess
 import sys
 
@@ -65,10 +64,7 @@ def test_failing_evaluations(tmp):
 
 
 def existing(script, *words):
-    """Another script's tests (those with one of the words in their name), with four lanes."""
-    env = dict(os.environ, STIFFIT_PROGRAM="tests/engine/stiffit-four")
-    done = subprocess.run([sys.executable, str(h.ROOT / "tests/e2e" / script), *words], capture_output=True, text=True, env=env)
-    assert done.returncode == 0, f"{script} with four lanes:\n{done.stdout}{done.stderr}"
+    h.run_script(script, *words, program="tests/engine/stiffit-four")
 
 
 def test_threads_and_a_kill(tmp):

@@ -247,9 +247,9 @@ def compare(plugin, case, n, *words, least=0.9, on_device=0.9):
 def test_evaluations_of_models(tmp):
     """All answers, counts of steps and of the model's calls: byte by byte, over wide ranges of the parameters."""
     need_device(tmp)
-    names = MODELS if os.environ.get("STIFFIT_SLOW") else ["robertson"]
+    names = MODELS if h.SLOW else ["robertson"]
     for name in names:
-        compare(build(tmp, name), MODELS[name], 1500 if os.environ.get("STIFFIT_SLOW") else 150)
+        compare(build(tmp, name), MODELS[name], 1500 if h.SLOW else 150)
 
 
 def test_words_of_models(tmp):
@@ -267,7 +267,7 @@ def test_doses_and_inputs(tmp):
     compare(dosed, (8, 0.5, 24, 0.2), 40, "doses", "predictions")
     compare(fed, (8, 0.5, 24, 0.2), 60)
     compare(fed, (8, 0.5, 24, 0.2), 60, "doses")
-    if os.environ.get("STIFFIT_SLOW"):
+    if h.SLOW:
         for name in ("robertson", "hires", "oregonator"):
             compare(build(tmp, name), MODELS[name], 100, "doses")
 

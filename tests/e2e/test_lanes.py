@@ -296,10 +296,7 @@ def test_second_derivatives_that_are_infinite(tmp):
 
 
 def existing(script, *words):
-    """Another script's tests (those with one of the words in their name), in lanes."""
-    env = dict(os.environ, STIFFIT_PROGRAM="tests/engine/stiffit-lanes")
-    done = subprocess.run([sys.executable, str(h.ROOT / "tests/e2e" / script), *words], capture_output=True, text=True, env=env)
-    assert done.returncode == 0, f"{script} in lanes:\n{done.stdout}{done.stderr}"
+    h.run_script(script, *words, program="tests/engine/stiffit-lanes")
 
 
 def test_crashes_and_replay(tmp):

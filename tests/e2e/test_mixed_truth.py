@@ -4,7 +4,7 @@ test-timeout: 7200
 SPDX-License-Identifier: BSD-3-Clause
 
 `make check` simulates few populations, `make check-all` 200 of each kind; `python3 tests/e2e/test_mixed_truth.py` with
-STIFFIT_SLOW=1 prints a table: of each estimate its bias in standard errors and the coverage of its 95 % interval.
+STIFFIT_LEVEL=slow prints a table: of each estimate its bias in standard errors and the coverage of its 95 % interval.
 """
 import concurrent.futures
 import os

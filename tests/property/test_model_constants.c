@@ -3,6 +3,7 @@
  * in every notation and turned into C, or refused with messages; and what is built of it ends. The
  * sanitizers watch over the memory.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "../level.h"
 #include "../unit/listing_case.h"
 
 enum { N_TEXT = 1500, N_TEXT_SLOW = 200000 };
@@ -189,7 +190,7 @@ static bool go_through(const char *text)
 static void any_constants_are_read_and_printed(void **state)
 {
     (void)state;
-    size_t n_good = 0, n = getenv("STIFFIT_SLOW") ? N_TEXT_SLOW : N_TEXT;
+    size_t n_good = 0, n = level_is_slow() ? N_TEXT_SLOW : N_TEXT;
     const char *first = getenv("FIRST_SEED");
     uint64_t begin = first ? strtoull(first, NULL, 10) : 1;
     for (uint64_t seed = begin; seed < begin + n; seed++) {

@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_GENERATE_CASE_H
 #define TESTS_UNIT_GENERATE_CASE_H
 
+#include "../level.h"
 #include "../graph_values.h"
 #include "model_case.h"
 
@@ -91,7 +92,7 @@ static inline void case_compile(struct generate_case *c)
     assert_non_null(realpath("include", include));
     snprintf(command, sizeof command, "%s -std=c11 %s -Wall -Wextra -Werror -pedantic -fno-math-errno -ffp-contract=off "
              "-fPIC -shared '-I%s' -o %s/model.so %s/model.c -lm", compiler && *compiler ? compiler : "cc",
-             getenv("STIFFIT_SLOW") ? "-O1" : "-O0", include, folder, folder);
+             level_is_slow() ? "-O1" : "-O0", include, folder, folder);
     if (system(command) != 0)
         fail_msg("the compiler failed; the source is in %s", folder);
     snprintf(path, sizeof path, "%s/model.so", folder);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "io/journal.h"
+#include "../level.h"
 #include "../journal_helpers.h"
 
 #include <dirent.h>
@@ -442,7 +443,7 @@ static void unusable_places_are_named(void **state)
 static void index_costs_sixteen_bytes_a_fit(void **state)
 {
     (void)state;
-    if (!getenv("STIFFIT_SLOW"))
+    if (!level_is_slow())
         skip();
     char *directory = scratch_directory();
     struct run_identity identity = example_identity(3, 1);

@@ -2,6 +2,7 @@
  * of a small thread would do for. And how messages are printed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_case.h"
+#include "../level.h"
 
 #include <sys/resource.h>
 
@@ -185,8 +186,7 @@ static void test_many_names(void **state)
         put(&w, "parameter n%d = q%d\n", i, i);
     expect(&w, 1, "0:0+1: error: the model is too large: at most 100000 states");
 #ifdef __SANITIZE_ADDRESS__ /* ten million numbers and names take it ten seconds; the way out is the same */
-    const char *slow = getenv("STIFFIT_SLOW");
-    if (!slow || strcmp(slow, "1"))
+    if (!level_is_slow())
         return;
 #endif
     put(&w, "%s", frame);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_case.h"
 
+#include "../level.h"
 #include "../../scripts/bench/bench_ode_network.h"
 
 #include <libgen.h>
@@ -101,11 +102,11 @@ static struct setting setting_of(const char *name, const struct stiffit_model *m
 
 static const double tolerances[] = {1e-6, 1e-8, 1e-10};
 
-/* The sanitizers look at the code, not at the figures: one tolerance is enough for them without STIFFIT_SLOW. */
+/* The sanitizers look at the code, not at the figures: one tolerance is enough for them but in their long form. */
 static size_t n_tolerance(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-    if (!getenv("STIFFIT_SLOW"))
+    if (!level_is_slow())
         return 1;
 #endif
     return sizeof tolerances / sizeof *tolerances;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/monitor.h"
 #include "run/compute/schedule.h"
+#include "../level.h"
 #include "fake_engine.h"
 
 #include <sched.h>
@@ -307,9 +308,8 @@ static void stop_loses_nothing(void **state)
 {
     (void)state;
     uint64_t n_abandoned = 0;
-    const char *slow = getenv("STIFFIT_SLOW");
     /* 7 and the periods below have no common divisor. */
-    for (int round = 0; round < 120; round += slow && !strcmp(slow, "1") ? 1 : 7) {
+    for (int round = 0; round < 120; round += level_is_slow() ? 1 : 7) {
         struct world world = {.n_item = 20000, .block = 1024, .long_every = 7, .long_cost = 3000,
                               .hold_refill = round % 3 == 0, .n_lane = 1 + (size_t)round % 4,
                               .n_asked = round % 2 ? 1 : 7};
