@@ -87,28 +87,41 @@ static void print_totals(FILE *file, const struct comparison *comparison)
     fputs("  (sums over all datasets; best: number of datasets with the lowest value)\n", file);
 }
 
+static void print_test(FILE *file, const struct compare_nested *nested)
+{
+    double p = compare_tail(nested->statistic, nested->freedom);
+    fprintf(file, "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: ",
+            nested->small + 1, nested->large + 1);
+    if (nested->n > 1 || !nested->is_joint)
+        fprintf(file, "p < 0.05 for %llu of %llu %s%s; ", count(nested->n_significant),
+                count(nested->n), nested->is_joint ? "fit" : "dataset", plural(nested->n));
+    fprintf(file, "in total chi-square %.6g, %.0f degree%s of freedom, p %s %.3g\n",
+            nested->statistic, nested->freedom, plural((uint64_t)nested->freedom),
+            p <= 1e-15 ? "<" : "=", p);
+    if (nested->worse.n) {
+        fprintf(file,
+                "  model %zu fits %llu %s%s worse than model %zu: it missed the optimum "
+                "(try --starts), or the models are not nested\n    ",
+                nested->large + 1, count(nested->worse.n), nested->is_joint ? "fit" : "dataset",
+                plural(nested->worse.n), nested->small + 1);
+        show_examples_text(file, &nested->worse);
+    }
+}
+
 static void print_nested(FILE *file, const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->n_nested; i++) {
         const struct compare_nested *nested = &comparison->nested[i];
-        if (!nested->n)
-            continue;
-        fprintf(file,
-                "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: p < 0.05 for "
-                "%llu of %llu dataset%s"
-                "; in total chi-square %.6g, %.0f degrees of freedom, p %s %.3g\n",
-                nested->small + 1, nested->large + 1, count(nested->n_significant),
-                count(nested->n), plural(nested->n), nested->statistic, nested->freedom,
-                compare_tail(nested->statistic, nested->freedom) <= 1e-15 ? "<" : "=",
-                compare_tail(nested->statistic, nested->freedom));
-        if (nested->worse.n) {
+        if (nested->n)
+            print_test(file, nested);
+        if (nested->cut.n) {
             fprintf(file,
-                    "  model %zu fits %llu dataset%s worse than model %zu: it missed the optimum "
-                    "(try --starts), or the "
-                    "models are not nested\n    ",
-                    nested->large + 1, count(nested->worse.n), plural(nested->worse.n),
-                    nested->small + 1);
-            show_examples_text(file, &nested->worse);
+                    "\nNo likelihood-ratio test of model %zu in model %zu for %llu dataset%s: a "
+                    "fit with shared parameters has others,\n  too, which are not compared; to "
+                    "test without these, fit both models without them\n    ",
+                    nested->small + 1, nested->large + 1, count(nested->cut.n),
+                    plural(nested->cut.n));
+            show_examples_text(file, &nested->cut);
         }
     }
 }
@@ -193,6 +206,9 @@ static void put_nested(struct json *json, const struct comparison *comparison)
         json_number(json, "p", compare_tail(nested->statistic, nested->freedom));
         json_object_begin(json, "worse");
         show_examples_json(json, "datasets", &nested->worse);
+        json_object_end(json);
+        json_object_begin(json, "not_tested");
+        show_examples_json(json, "datasets", &nested->cut);
         json_object_end(json);
         json_object_end(json);
     }

@@ -4,6 +4,7 @@
 
 #include "fit/distribution.h"
 #include "base/id_table.h"
+#include "use/compare_fits.h"
 #include "use/fit_columns.h"
 #include "use/row_filter.h"
 
@@ -22,6 +23,7 @@ static const double NO_INTEGER = 1e-3;
 struct compare_work {
     struct comparison comparison;
     struct result *result[COMPARE_MOST];
+    struct compare_fits fits[COMPARE_MOST];
     struct id_table ids;
     struct compare_cell *cell;
     uint64_t capacity;
@@ -136,14 +138,16 @@ static enum status take_row(struct compare_work *work, size_t r, const char *id,
 {
     const struct result_info *info = result_info(work->result[r]);
     struct compare_total *total = &work->comparison.total[r];
-    bool is_selected = !work->filter.is_open;
-    if (is_selected && (r == 0 ? !row_filter_takes(&work->filter, id, record)
-                               : id_table_find(&work->ids, id) == ID_NONE))
-        return STATUS_OK;
-    uint32_t n_before = work->ids.n, row = id_table_add(&work->ids, id);
-    if (row == ID_NO_MEMORY || !reserve(work, (uint64_t)row + 1) ||
-        (row == n_before && !take_own(work, r, row, record)))
+    bool is_selected = !work->filter.is_open,
+         is_out = is_selected && (r == 0 ? !row_filter_takes(&work->filter, id, record)
+                                         : id_table_find(&work->ids, id) == ID_NONE);
+    uint32_t n_before = work->ids.n, row = is_out ? ID_NONE : id_table_add(&work->ids, id);
+    if (row == ID_NO_MEMORY || !compare_fits_add(&work->fits[r], row, record) ||
+        (!is_out && !reserve(work, (uint64_t)row + 1)) ||
+        (!is_out && row == n_before && !take_own(work, r, row, record)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the fits of %s", info->path);
+    if (is_out)
+        return STATUS_OK;
     struct compare_cell *cell = &work->cell[row * work->comparison.n_result + r];
     *cell = cell_of(record, info);
     total->n_fit++;
@@ -190,7 +194,7 @@ static enum status open_all(struct compare_work *work, const char *const *path, 
         work->column[r] = calloc(first->n_parameter + 1, sizeof *work->column[r]);
         for (size_t j = 0; work->column[r] && j < first->n_parameter; j++)
             work->column[r][j] = find_name(info, first->parameter_name[j]);
-        if (!work->column[r])
+        if (!work->column[r] || !compare_fits_init(&work->fits[r], info))
             return error_set(error, STATUS_NO_MEMORY, "out of memory for %s", path[r]);
     }
     const struct result_info *info = result_info(work->result[0]);
@@ -331,47 +335,71 @@ double compare_tail(double statistic, double freedom)
     return fmax(1 - distribution_chi_square(fmax(statistic, 0), freedom), 1e-15);
 }
 
-static double statistic_of(const struct compare_cell *cell, const struct compare_nested *nested)
+/* Tests the sets of datasets in turn. False: out of memory. */
+static bool test_nested(const struct comparison *comparison, struct compare_nested *nested,
+                        const struct compare_sets *sets)
 {
-    return 2 * (cell[nested->large].log_likelihood - cell[nested->small].log_likelihood);
+    const struct components *set = &sets->set;
+    if (!(nested->p = malloc((comparison->n_id + 1) * sizeof *nested->p)))
+        return false;
+    for (uint32_t c = 0; c < set->n; c++) {
+        const uint32_t *member = components_members(set, c);
+        size_t n = components_size(set, c);
+        double statistic = 0, freedom = 0, p = NAN;
+        bool is_whole = true;
+        for (size_t i = 0; i < n; i++) {
+            const struct compare_cell *cell = cells_of(comparison, member[i]);
+            is_whole = is_whole && !sets->is_cut[c] && is_compared(comparison, member[i]);
+            if (sets->is_cut[c] && is_compared(comparison, member[i]))
+                digest_add_example(&nested->cut, comparison->id[member[i]]);
+            statistic += 2 * (cell[nested->large].log_likelihood -
+                              cell[nested->small].log_likelihood);
+            freedom += cell[nested->large].k - cell[nested->small].k;
+        }
+        freedom = round(freedom); /* a dataset's share of a fit is no whole number */
+        if (is_whole && freedom > 0) {
+            p = compare_tail(statistic, freedom);
+            nested->n++;
+            nested->n_significant += p < SIGNIFICANT;
+            nested->statistic += statistic;
+            nested->freedom += freedom;
+            if (statistic < -SAME_OPTIMUM)
+                digest_add_example(&nested->worse, comparison->id[member[0]]);
+        }
+        for (size_t i = 0; i < n; i++)
+            nested->p[member[i]] = p;
+    }
+    return true;
 }
 
-static bool has_more(const struct compare_cell *cell, const struct compare_nested *nested)
+/* Fits with random parameters have tests of their own (use/compare_population.h). */
+static enum status test_all_nested(struct compare_work *work, struct error *error)
 {
-    return cell[nested->large].k > cell[nested->small].k + 0.5;
-}
-
-double compare_p(const struct comparison *comparison, const struct compare_nested *nested,
-                 uint64_t id)
-{
-    const struct compare_cell *cell = cells_of(comparison, id);
-    if (!is_compared(comparison, id) || !has_more(cell, nested))
-        return NAN;
-    return compare_tail(statistic_of(cell, nested),
-                        round(cell[nested->large].k - cell[nested->small].k));
-}
-
-static void add_nested(struct comparison *comparison, struct compare_nested *nested, uint64_t id)
-{
-    const struct compare_cell *cell = cells_of(comparison, id);
-    if (!has_more(cell, nested))
-        return;
-    nested->n++;
-    nested->statistic += statistic_of(cell, nested);
-    nested->freedom += cell[nested->large].k - cell[nested->small].k;
-    nested->n_significant += compare_p(comparison, nested, id) < SIGNIFICANT;
-    if (statistic_of(cell, nested) < -SAME_OPTIMUM)
-        digest_add_example(&nested->worse, comparison->id[id]);
-}
-
-/* Every name of one model is a name of the other, which has more, or does not share any. */
-static bool is_nested(const struct result_info *small, const struct result_info *large)
-{
-    bool all = small->n_parameter < large->n_parameter ||
-               (small->n_parameter == large->n_parameter && small->is_shared && !large->is_shared);
-    for (size_t j = 0; j < small->n_parameter && all; j++)
-        all = find_name(large, small->parameter_name[j]) != SIZE_MAX;
-    return all;
+    struct comparison *comparison = &work->comparison;
+    uint32_t n_id = (uint32_t)comparison->n_id;
+    bool *is_in = calloc((size_t)n_id + 1, sizeof *is_in), is_good = is_in != NULL;
+    for (uint32_t id = 0; is_good && id < n_id; id++)
+        is_in[id] = is_compared(comparison, id);
+    for (size_t r = 0; is_good && r < comparison->n_result; r++)
+        is_good = compare_fits_end(&work->fits[r], n_id);
+    for (size_t i = 0; is_good && i < comparison->n_result * comparison->n_result; i++) {
+        size_t s = i / comparison->n_result, l = i % comparison->n_result;
+        const struct compare_fits *small = &work->fits[s], *large = &work->fits[l];
+        struct compare_sets sets;
+        if (comparison->population[s] || comparison->population[l] ||
+            !compare_fits_are_nested(small, large))
+            continue;
+        struct compare_nested *nested = &comparison->nested[comparison->n_nested++];
+        *nested = (struct compare_nested){.small = s, .large = l,
+                                          .is_joint = small->is_joint || large->is_joint};
+        is_good = compare_sets_init(&sets, small, large, is_in, n_id) &&
+                  test_nested(comparison, nested, &sets);
+        compare_sets_fini(&sets);
+    }
+    free(is_in);
+    return is_good ? STATUS_OK
+                   : error_set(error, STATUS_NO_MEMORY,
+                               "out of memory for the tests of %u datasets", (unsigned)n_id);
 }
 
 static void add_changes(struct comparison *comparison, uint64_t id)
@@ -412,16 +440,11 @@ void compare_weights(const struct comparison *comparison, uint64_t id, double we
     fill_weights(comparison, aic, weight);
 }
 
-static void summarise(struct compare_work *work)
+static enum status summarise(struct compare_work *work, struct error *error)
 {
     struct comparison *comparison = &work->comparison;
     size_t n_result = comparison->n_result, n_moved = 0;
     double aic[COMPARE_MOST], weight[COMPARE_MOST] = {0};
-    for (size_t s = 0; s < n_result; s++)
-        for (size_t l = 0; l < n_result; l++)
-            if (is_nested(result_info(work->result[s]), result_info(work->result[l])))
-                comparison->nested[comparison->n_nested++] =
-                    (struct compare_nested){.small = s, .large = l};
     make_comparable(work);
     for (uint64_t id = 0; id < comparison->n_id; id++) {
         bool compared = is_compared(comparison, id), have_criteria,
@@ -431,12 +454,7 @@ static void summarise(struct compare_work *work)
         add_changes(comparison, id);
         if (compared)
             add_totals(comparison, id);
-        for (size_t i = 0; compared && i < comparison->n_nested; i++)
-            add_nested(comparison, &comparison->nested[i], id);
     }
-    for (size_t i = 0; i < comparison->n_nested;
-         i++) /* a dataset's share of shared parameters is no whole number */
-        comparison->nested[i].freedom = round(comparison->nested[i].freedom);
     for (size_t r = 0; r < n_result; r++)
         aic[r] = comparison->total[r].aic;
     fill_weights(comparison, aic, weight);
@@ -446,6 +464,7 @@ static void summarise(struct compare_work *work)
         if (comparison->moved[i].fits.n)
             comparison->moved[n_moved++] = comparison->moved[i];
     comparison->n_moved = n_moved;
+    return test_all_nested(work, error);
 }
 
 enum status compare_read(struct compare_work **work, const char *const *path, size_t n,
@@ -471,9 +490,7 @@ enum status compare_read(struct compare_work **work, const char *const *path, si
     comparison->id = (*work)->ids.id;
     comparison->cell = (*work)->cell;
     comparison->own = (*work)->own;
-    if (!status)
-        summarise(*work);
-    return status;
+    return status ? status : summarise(*work, error);
 }
 
 const struct comparison *compare_get(const struct compare_work *work) { return &work->comparison; }
@@ -483,9 +500,12 @@ void compare_free(struct compare_work *work)
     if (!work)
         return;
     for (size_t r = 0; r < work->comparison.n_result; r++) {
+        compare_fits_fini(&work->fits[r]);
         result_close(work->result[r]);
         free(work->column[r]);
     }
+    for (size_t i = 0; i < work->comparison.n_nested; i++)
+        free(work->comparison.nested[i].p);
     free(work->comparison.nested);
     free(work->comparison.change);
     free(work->comparison.moved);
@@ -551,7 +571,7 @@ void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
                 csv_put_number(writer, cell[r].is_there ? number[i] : (double)NAN);
         }
         for (size_t i = 0; i < comparison->n_nested; i++)
-            csv_put_number(writer, compare_p(comparison, &comparison->nested[i], id));
+            csv_put_number(writer, comparison->nested[i].p[id]);
         csv_end_row(writer);
     }
 }

@@ -30,14 +30,21 @@ struct compare_total {
     uint64_t n_least_aic, n_least_bic; /* datasets for which this result has the least one */
 };
 
-/* A likelihood-ratio test: the parameters of `small` are some of those of `large`. */
+/* Likelihood-ratio tests of `small`, which is `large` with restrictions: one for each set of
+ * datasets that is whole fits in both results (use/compare_fits.h), without shared parameters one
+ * for each dataset. */
 struct compare_nested {
     size_t small, large;
-    /* datasets with more fitted parameters in `large`; of these, with p below 0.05 */
+    bool is_joint;             /* some fits may be of several datasets */
+    /* sets with more fitted parameters in `large`; of these, with p below 0.05 */
     uint64_t n, n_significant;
-    /* the larger model fits worse: it has not found its optimum, or they are not nested */
+    /* sets in which the larger model fits worse, each by its first dataset: it has not found its
+     * optimum, or they are not nested */
     struct digest_examples worse;
+    /* datasets that are compared, but whose fit has others that are not: they are not tested */
+    struct digest_examples cut;
     double statistic, freedom; /* summed */
+    double *p;                 /* of each id: of its set's test; NaN: there is none */
 };
 
 /* Datasets whose status differs from that in the first result. */
@@ -78,18 +85,15 @@ struct comparison {
 };
 
 struct compare_work;
-/* Reads 2 to COMPARE_MOST results; holds a cell of 64 bytes for each fit, and the first result's
- * parameters and columns, in memory. where: only datasets for whose row of the first result this
- * holds (use/row_filter.h); NULL: all. The comparison is valid until compare_free, which is legal
- * after a failure. */
+/* Reads 2 to COMPARE_MOST results; holds a cell of 64 bytes for each fit, 8 bytes for each dataset
+ * and test, and the first result's parameters and columns, in memory. where: only datasets for
+ * whose row of the first result this holds (use/row_filter.h); NULL: all. The comparison is valid
+ * until compare_free, which is legal after a failure. */
 enum status compare_read(struct compare_work **work, const char *const *path, size_t n,
                          const char *where, struct error *error);
 const struct comparison *compare_get(const struct compare_work *work);
 void compare_free(struct compare_work *work);
 
-/* p of the test for one dataset; NaN: it is not compared or has no more parameters. */
-double compare_p(const struct comparison *comparison, const struct compare_nested *nested,
-                 uint64_t id);
 /* P(X >= statistic), at least 1e-15 (what is left of 1 - P). */
 double compare_tail(double statistic, double freedom);
 /* Akaike weights of the results for one dataset; NaN if it is not compared. */
