@@ -190,9 +190,9 @@ void joint_groups_adapt(struct joint *joint)
             decrease += block->decrease;
             promise += block->promise;
         }
-        double ratio = has_failed ? -1 : promise > 0 ? decrease / promise : 1;
+        double ratio = has_failed ? -INFINITY : promise > 0 ? decrease / promise : 1;
         if (group->step > 0)
             trust_reach_adapt(&group->reach, group->step, group->is_restricted,
-                              group->is_limited ? TRUST_REACH_GROWTH_SHARED : 1, ratio, SHORTER, 2);
+                              group->is_limited ? TRUST_REACH_GROWTH_SHARED : 1, ratio, SHORTER);
     }
 }

@@ -72,7 +72,7 @@ void joint_take(struct joint *joint)
 
 static void free_reach(struct trust_reach *reach, double least_radius)
 {
-    reach->part = 1;
+    reach->part = reach->lost = 1;
     reach->radius = fmax(reach->radius, least_radius);
 }
 

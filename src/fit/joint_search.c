@@ -261,18 +261,8 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
     return ASKED_OK;
 }
 
-static void adapt_radius(struct joint *joint, double decrease)
-{
-    struct trust_model *model = &joint->search.model;
-    /* The promise is negative where blocks cannot follow the shared step. */
-    double ratio = model->promise > 0 ? decrease / model->promise : -1;
-    double part = trust_radius_part(joint_total(joint, slope_of), decrease);
-    double by = trust_model_is_limited(model) ? TRUST_REACH_GROWTH_SHARED : 1;
-    trust_reach_adapt(&model->reach, model->length, model->is_restricted, by, ratio, part, 2);
-}
-
 /* The trials of all blocks have been evaluated, or some could not be. */
-static enum asked judge_step(struct joint *joint)
+static enum asked judge_trial(struct joint *joint, struct fit_search_trial *trial)
 {
     enum { FAILED = 1, MOVED = 2 };
     struct fit_search *search = &joint->search;
@@ -282,26 +272,17 @@ static enum asked judge_step(struct joint *joint)
                      (joint_active(joint, i)->has_moved ? MOVED : 0);
     joint_agree(joint, &facts);
     bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
-    double decrease = -INFINITY;
     if (!has_failed && !has_moved)
         stopping_give_up(&search->stopping);
     search->model.promise = has_failed ? search->model.promise : joint_total(joint, promise_of);
-    if (!has_failed && find_decrease(joint, &decrease) == ASKED_END)
+    if (!has_failed && find_decrease(joint, &trial->decrease) == ASKED_END)
         return ASKED_END;
-    search->n_iteration++;
-    if (joint->has_kinks) {
-        joint_line_adapt(joint, decrease / search->model.promise);
-    } else {
-        adapt_radius(joint, decrease);
-        joint_groups_adapt(joint);
-    }
-    if (decrease > 0)
-        joint_take(joint);
-    stopping_note(&search->stopping, &search->model, &joint->point, decrease);
+    trial->slope = joint_total(joint, slope_of);
+    trial->keeps_reach = joint->has_kinks; /* joint_line.c damps its steps */
     return ASKED_OK;
 }
 
-static enum asked step(struct fit_search *search)
+static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct joint *joint = joint_of(search);
     if (joint->has_kinks) {
@@ -311,7 +292,22 @@ static enum asked step(struct fit_search *search)
         joint_groups_step(joint);
     }
     enum joint_went went = joint_run_pass(joint, JOINT_STEP);
-    return went == JOINT_COUNTS ? judge_step(joint) : judge(joint, went);
+    if (went == JOINT_COUNTS)
+        return judge_trial(joint, trial);
+    return judge(joint, went) == ASKED_END ? ASKED_END : ASKED_FAILED;
+}
+
+static void settle(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius)
+{
+    struct joint *joint = joint_of(search);
+    (void)radius;
+    if (joint->has_kinks)
+        joint_line_adapt(joint, trial->decrease / search->model.promise);
+    else
+        joint_groups_adapt(joint);
+    if (is_taken)
+        joint_take(joint);
 }
 
 static enum asked land(struct fit_search *search)
@@ -360,7 +356,9 @@ static enum asked leap(struct fit_search *search)
 }
 
 static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look,
-                                                .step = step, .land = land,
+                                                .try = try, .settle = settle,
+                                                .reach_growth = TRUST_REACH_GROWTH_SHARED,
+                                                .land = land,
                                                 .look_back = begin, .has_budget = has_budget,
                                                 .go_on = go_on};
 

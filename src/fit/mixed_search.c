@@ -177,34 +177,34 @@ static double find_decrease(struct mixed *mixed, double f)
     return stopping_by_gradient(&search->stopping, by_value, by_slopes, is_flatter);
 }
 
-static enum asked step(struct fit_search *search)
+static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct mixed *mixed = mixed_of(search);
     struct trust_model *model = &search->model;
     size_t m = mixed->m;
-    double decrease = -INFINITY, slope = 0;
     trust_model_target(model, &mixed->point, mixed->trial);
     enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
     if (asked == ASKED_END)
         return ASKED_END;
-    double f = mixed->sum[0];
     if (asked == ASKED_OK) {
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-        decrease = find_decrease(mixed, f);
+        trial->decrease = find_decrease(mixed, mixed->sum[0]);
         for (size_t k = 0; k < m; k++)
-            slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
-        if (decrease > -10 * model->promise)
+            trial->slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
+        if (trial->decrease > -10 * model->promise)
             improve_curvature(mixed);
     }
-    search->n_iteration++;
-    trust_reach_adapt(&model->reach, model->length, model->is_restricted,
-                      trust_model_is_limited(model) ? TRUST_REACH_GROWTH_SHARED : 1,
-                      decrease / model->promise,
-                      trust_radius_part(slope, decrease), 2);
-    if (decrease > 0)
-        take(mixed, f);
-    stopping_note(&search->stopping, model, &mixed->point, decrease);
     return ASKED_OK;
+}
+
+static void settle(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius)
+{
+    struct mixed *mixed = mixed_of(search);
+    (void)trial;
+    (void)radius;
+    if (is_taken)
+        take(mixed, mixed->sum[0]);
 }
 
 static bool has_budget(const struct fit_search *search)
@@ -220,7 +220,8 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
     return ASKED_FAILED;
 }
 
-static const struct fit_search_method method = {.look = look, .step = step,
+static const struct fit_search_method method = {.look = look, .try = try, .settle = settle,
+                                                .reach_growth = TRUST_REACH_GROWTH_SHARED,
                                                 .has_budget = has_budget, .go_on = go_on};
 
 /* Variances that are next to nothing become 0 if the likelihood does not tell. */

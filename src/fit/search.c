@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,32 @@ static bool has_loose_steps(const struct fit_search *search)
            requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
 }
 
+/* Tries the model's step, and adapts the trust region to what it gains. */
+static enum asked step(struct fit_search *search)
+{
+    const struct fit_search_method *method = search->method;
+    struct trust_model *model = &search->model;
+    struct fit_search_trial trial = {.decrease = -INFINITY};
+    enum trust_radius radius = TRUST_RADIUS_STAYS;
+    enum asked asked = method->try(search, &trial);
+    if (asked != ASKED_OK)
+        return asked;
+    search->n_iteration++;
+    if (!trial.keeps_reach) {
+        /* The promise of many datasets is negative where these cannot follow the shared step. */
+        double ratio = model->promise > 0    ? trial.decrease / model->promise
+                       : trial.decrease == -INFINITY ? -INFINITY
+                                                     : -1;
+        radius = trust_reach_adapt(&model->reach, model->length, model->is_restricted,
+                                   trust_model_is_limited(model) ? method->reach_growth : 1, ratio,
+                                   trust_radius_part(trial.slope, trial.decrease));
+    }
+    method->settle(search, &trial, trial.decrease > 0 && !trial.is_refused, radius);
+    if (!trial.is_refused)
+        stopping_note(&search->stopping, model, search->best, trial.decrease);
+    return ASKED_OK;
+}
+
 /* Steps at one stage's tolerances, until the predicted decrease is no larger than the
  * integrator's errors could be. */
 static enum asked run_stage(struct fit_search *search)
@@ -52,7 +79,7 @@ static enum asked run_stage(struct fit_search *search)
         if (search->model.promise <= stopping_noise_ceiling(stopping, search->best) ||
             !method->has_budget(search))
             break;
-        if (method->step(search) == ASKED_END)
+        if (step(search) == ASKED_END)
             return ASKED_END;
     }
     return ASKED_OK;
@@ -102,7 +129,7 @@ static enum outcome run_steps(struct fit_search *search)
         if (asked != ASKED_OK)
             return asker->outcome;
         enum outcome outcome = stopping_judge(&search->stopping, &search->model, search->best);
-        asked = outcome == OUTCOME_not_run ? method->step(search) : method->go_on(search, outcome);
+        asked = outcome == OUTCOME_not_run ? step(search) : method->go_on(search, outcome);
         if (asked == ASKED_END)
             return asker->outcome;
         if (asked == ASKED_FAILED && outcome != OUTCOME_not_run)

@@ -22,9 +22,17 @@ struct search_end {
 
 struct fit_search;
 
-/* The parts of a search that differ between a fit of one dataset (trust_region.c) and one of
- * many (joint_search.c). All may return ASKED_END: the fit must end, for the reason in
- * search->asker. */
+/* The end of the model's step, once it has been tried. */
+struct fit_search_trial {
+    double decrease;  /* of the objective; -infinity: it could not be evaluated */
+    double slope;     /* of the objective along the step, at the best point */
+    bool is_refused;  /* whatever it gains: the step was not valid, and the next one is shorter */
+    bool keeps_reach; /* it says nothing of the trust region: something else limits the steps */
+};
+
+/* The parts of a search that differ between a fit of one dataset (trust_region.c), one of many
+ * (joint_search.c), and the likelihood of random parameters (mixed_search.c). All may return
+ * ASKED_END: the fit must end, for the reason in search->asker. */
 struct fit_search_method {
     /* Evaluates the start, as a new search does; it becomes the best point. ASKED_FAILED: it
      * cannot be evaluated. */
@@ -34,8 +42,15 @@ struct fit_search_method {
     /* Sets the model at the best point, with its step and what that promises. ASKED_FAILED: it
      * is not finite, or what it needs cannot be evaluated. */
     enum asked (*look)(struct fit_search *search);
-    /* Tries the model's step. */
-    enum asked (*step)(struct fit_search *search);
+    /* Evaluates the end of the model's step. ASKED_FAILED: there is nothing to judge, and the next
+     * step is another one. */
+    enum asked (*try)(struct fit_search *search, struct fit_search_trial *trial);
+    /* The trial has been judged: it becomes the best point, or is left. `radius`: what the trust
+     * region's did. */
+    void (*settle)(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius);
+    /* The growth of the reach after a good step that it has limited: TRUST_REACH_GROWTH, say. */
+    double reach_growth;
     /* The accuracy has become higher: goes to the end of the model's step, which is of
      * evaluations at the former accuracy, or stays. ASKED_FAILED: neither can be evaluated. */
     enum asked (*land)(struct fit_search *search);

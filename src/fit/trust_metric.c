@@ -86,7 +86,7 @@ double trust_radius_part(double slope, double decrease)
 
 struct trust_reach trust_reach_begin(bool is_near)
 {
-    return (struct trust_reach){.radius = INFINITY, .part = is_near ? 1 : FIRST_PART};
+    return (struct trust_reach){.radius = INFINITY, .part = is_near ? 1 : FIRST_PART, .lost = 1};
 }
 
 void trust_reach_grow(struct trust_reach *reach, double by)
@@ -95,16 +95,19 @@ void trust_reach_grow(struct trust_reach *reach, double by)
 }
 
 enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted,
-                                    double by, double ratio, double part, double growth)
+                                    double by, double ratio, double part)
 {
+    static const double LOST_MOST = 1024;
     double *radius = &reach->radius;
     if (!(ratio >= TRUST_RATIO_POOR)) {
         *radius = part * fmin(*radius, length);
+        reach->lost = ratio == -INFINITY ? fmin(reach->lost / part, LOST_MOST) : 1;
         return TRUST_RADIUS_SHRINKS;
     }
     trust_reach_grow(reach, by);
     if (ratio <= TRUST_RATIO_GOOD && is_restricted)
         return TRUST_RADIUS_STAYS;
-    *radius = fmax(*radius, growth * length);
+    *radius = fmax(*radius, 2 * reach->lost * length);
+    reach->lost = 1;
     return TRUST_RADIUS_GROWS;
 }

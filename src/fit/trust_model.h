@@ -26,6 +26,7 @@ struct trust_singular {
 struct trust_reach {
     double radius; /* of the trust region in the metric of scale; infinite at first */
     double part;   /* of the longest valid step of each parameter */
+    double lost;   /* factor by which steps that cannot be evaluated have just shrunk the radius */
 };
 
 struct trust_model {
@@ -67,14 +68,15 @@ struct trust_model {
 struct trust_reach trust_reach_begin(bool is_near);
 
 /* More's (1978) choice of a radius after a step of that length, by the ratio of actual to
- * predicted decrease: after a poor step it shrinks to `part` of that; after a good one it grows
- * to at least `growth` times the length. The reach's part grows by `by`: 1 after steps that it has
- * not limited. */
+ * predicted decrease (-infinity: the step could not be evaluated): after a poor step it shrinks to
+ * `part` of the length; after a good one it grows to at least twice the length, times what failed
+ * steps have taken from it. The reach's part grows by `by`: 1 after steps that it has not
+ * limited. */
 #define TRUST_RATIO_POOR 0.25
 #define TRUST_RATIO_GOOD 0.75
 enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS };
 enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted,
-                                    double by, double ratio, double part, double growth);
+                                    double by, double ratio, double part);
 void trust_reach_grow(struct trust_reach *reach, double by);
 /* The part for a step along which the objective had that slope, and decreased by so much
  * (-infinity: it could not be evaluated): the minimum of the parabola through value, slope and

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double LOST_MOST = 1024;
 /* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1)
  * and changes its influence on the predictions by more than this factor: the model was wrong for
  * it, whatever the others gained. The influence of logarithms may grow. One on a linear scale
@@ -44,6 +43,7 @@ struct trust_region {
     const struct fit_point *lowest;
     /* the latest rejected trial; NULL: none since the tolerances changed */
     const struct fit_point *missed;
+    bool is_known;            /* the trial is `missed` once more */
     bool has_kinks;
     struct kinks kinks;
     struct trust_probe probe;
@@ -53,8 +53,6 @@ struct trust_region {
     int n_plain;
     const struct fit_point *looser; /* the one before the latest landing; NULL: none */
     double ratio;             /* of its tolerance to the one after it */
-    /* factor by which trials that could not be evaluated have just shrunk the radius */
-    double lost;
 };
 
 static struct trust_region *region_of(struct fit_search *search)
@@ -109,30 +107,6 @@ static void take_trial(struct trust_region *region, bool is_step)
 static void forget_values(struct trust_region *region)
 {
     region->lowest = region->missed = NULL;
-}
-
-/* Adapts the radius after a trial that gained `decrease` (-infinity: it failed). */
-static void adapt_radius(struct trust_region *region, double decrease)
-{
-    struct trust_model *model = &region->search.model;
-    double slope = 0, ratio = decrease / model->promise;
-    for (size_t j = 0; j < region->n; j++)
-        slope += region->search.best->gradient[j] * model->step[j];
-    double part = trust_radius_part(slope, decrease);
-    double by = trust_model_is_limited(model) ? TRUST_REACH_GROWTH : 1;
-    double growth = 2 * region->lost;
-    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, by, ratio,
-                              part, growth)) {
-    case TRUST_RADIUS_SHRINKS:
-        region->probe.is_needed = true;
-        region->lost = isfinite(decrease) ? 1 : fmin(region->lost / part, LOST_MOST);
-        break;
-    case TRUST_RADIUS_GROWS:
-        region->lost = 1;
-        break;
-    case TRUST_RADIUS_STAYS:
-        break;
-    }
 }
 
 /* Whether the step to the trial moves parameter j too far. */
@@ -203,50 +177,56 @@ static void learn(struct trust_region *region, bool is_better)
                              region->search.best, region->trial);
 }
 
-static enum asked step(struct fit_search *search)
+static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct trust_region *region = region_of(search);
     struct trust_model *model = &search->model;
     const struct fit_point *best = search->best;
-    double decrease = -INFINITY;
     if (!region->has_kinks &&
         trust_probe_step(&region->probe, model, best, region->trial) == ASKED_END)
         return ASKED_END;
     trust_model_target(model, best, region->trial->theta);
     if (fit_asker_is_same(search->asker, region->trial->theta, best->theta)) {
         stopping_give_up(&search->stopping);
-        return ASKED_OK;
+        return ASKED_FAILED;
     }
-    bool is_known = region->missed &&
-                    fit_asker_is_same(search->asker, region->trial->theta, region->missed->theta);
-    enum asked asked =
-        is_known ? ASKED_OK : fit_ask(search->asker, search->asker->accuracy, region->trial, true);
+    region->is_known = region->missed && fit_asker_is_same(search->asker, region->trial->theta,
+                                                           region->missed->theta);
+    enum asked asked = region->is_known ? ASKED_OK
+                                        : fit_ask(search->asker, search->asker->accuracy,
+                                                  region->trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_OK)
-        decrease = stopping_decrease(&search->stopping, model, best,
-                                     is_known ? region->missed : region->trial);
-    trust_probe_note(&region->probe, best, asked == ASKED_OK && !is_known ? region->trial : NULL);
-    search->n_iteration++;
-    bool is_back = decrease > 0 && !is_known && went_too_far(region);
-    if (!is_known && !region->has_kinks && asked == ASKED_OK)
-        learn(region, decrease > 0);
-    if (!is_back)
-        adapt_radius(region, decrease);
-    if (is_known) {
-        decrease = fmin(decrease, 0);
-    } else if (decrease > 0 && !is_back) {
+        trial->decrease = stopping_decrease(&search->stopping, model, best,
+                                            region->is_known ? region->missed : region->trial);
+    bool is_new = asked == ASKED_OK && !region->is_known;
+    trust_probe_note(&region->probe, best, is_new ? region->trial : NULL);
+    trial->is_refused = is_new && trial->decrease > 0 && went_too_far(region);
+    trial->keeps_reach = trial->is_refused;
+    if (is_new && !region->has_kinks)
+        learn(region, trial->decrease > 0);
+    if (region->is_known)
+        trial->decrease = fmin(trial->decrease, 0);
+    for (size_t j = 0; j < region->n; j++)
+        trial->slope += best->gradient[j] * model->step[j];
+    return ASKED_OK;
+}
+
+static void settle(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius)
+{
+    struct trust_region *region = region_of(search);
+    region->probe.is_needed |= radius == TRUST_RADIUS_SHRINKS;
+    if (is_taken) {
         relax_limits(region);
         take_trial(region, true);
-    } else if (asked == ASKED_OK) {
+    } else if (!region->is_known && trial->decrease > -INFINITY) {
         region->missed = region->trial;
         if (region->trial->f < region->lowest->f)
             region->lowest = region->trial;
         free_trial(region);
     }
-    if (!is_back)
-        stopping_note(&search->stopping, model, search->best, decrease);
-    return ASKED_OK;
 }
 
 static enum asked look(struct fit_search *search)
@@ -323,7 +303,6 @@ static enum asked begin(struct fit_search *search)
     region->looser = NULL;
     free_trial(region);
     region->probe.is_needed = false;
-    region->lost = 1;
     trust_model_forget(&search->model);
     stopping_init(&search->stopping, search->asker);
     return evaluate(region, region->start);
@@ -381,7 +360,9 @@ static enum asked look_back(struct fit_search *search)
 }
 
 static const struct fit_search_method method = {.begin = begin,
-                                                .leap = leap, .look = look, .step = step,
+                                                .leap = leap, .look = look,
+                                                .try = try, .settle = settle,
+                                                .reach_growth = TRUST_REACH_GROWTH,
                                                 .land = land, .look_back = look_back,
                                                 .has_budget = has_budget, .go_on = go_on};
 

@@ -278,11 +278,28 @@ static void test_reach(void **state)
     assert_true(trust_reach_begin(true).part * two == 2);
     for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
         assert_true(reach.part * two == longest[i]);
-        trust_reach_adapt(&reach, 1, true, TRUST_REACH_GROWTH, 0.2, 0.5, 2); /* a poor step */
-        trust_reach_adapt(&reach, 1, true, 1, 1, 0.5, 2); /* something else has limited it */
+        trust_reach_adapt(&reach, 1, true, TRUST_REACH_GROWTH, 0.2, 0.5); /* a poor step */
+        trust_reach_adapt(&reach, 1, true, 1, 1, 0.5); /* something else has limited it */
         assert_true(reach.part * two == longest[i]);
-        trust_reach_adapt(&reach, 1, true, TRUST_REACH_GROWTH, 0.5, 0.5, 2);
+        trust_reach_adapt(&reach, 1, true, TRUST_REACH_GROWTH, 0.5, 0.5);
     }
+}
+
+/* Steps that could not be evaluated say nothing of the model: after two of them, which have each taken three quarters of the
+ * radius, one good step gives back all and grows as usual. A poor step that was evaluated ends that. */
+static void test_reach_of_failed_steps(void **state)
+{
+    (void)state;
+    struct trust_reach reach = {.radius = 1, .part = 1, .lost = 1};
+    trust_reach_adapt(&reach, 1, true, 1, -INFINITY, 0.25);
+    trust_reach_adapt(&reach, 0.25, true, 1, -INFINITY, 0.25);
+    assert_true(reach.radius == 0.0625);
+    trust_reach_adapt(&reach, 0.0625, true, 1, 1, 0.5);
+    assert_true(reach.radius == 2);
+    trust_reach_adapt(&reach, 2, true, 1, -INFINITY, 0.25);
+    trust_reach_adapt(&reach, 0.5, true, 1, 0, 0.5);
+    trust_reach_adapt(&reach, 0.25, true, 1, 1, 0.5);
+    assert_true(reach.radius == 0.5);
 }
 
 static void test_not_finite(void **state)
@@ -326,7 +343,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_radius), cmocka_unit_test(test_radius), cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_reach), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
+        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_reach_of_failed_steps),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
