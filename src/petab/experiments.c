@@ -42,14 +42,6 @@ struct reading {
     struct petab_index made;            /* experiments by "dataset \t id" */
 };
 
-static size_t column_of(const struct petab_table *table, const char *name)
-{
-    for (size_t i = 0; name && i < table->n_column; i++)
-        if (!strcmp(table->column[i], name))
-            return i;
-    return SIZE_MAX;
-}
-
 /* A cell that says nothing: what is there stays. */
 static bool is_kept(const char *cell)
 {
@@ -314,6 +306,7 @@ static void take_measurements(struct reading *it)
     struct petab_problem *problem = it->problem;
     const struct petab_table *table = &it->measurements;
     struct petab_keys keys = {.n = 0};
+    struct petab_kinds kinds = petab_find_kinds(table);
     problem->measurement = petab_alloc(reader, table->n_row, sizeof *problem->measurement);
     problem->n_measurement = table->n_row;
     for (size_t i = 0; i < table->n_row; i++) {
@@ -323,8 +316,10 @@ static void take_measurements(struct reading *it)
                                           .number = i,
                                           .time = petab_number(reader, table, i, TIME, NAN),
                                           .value = petab_number(reader, table, i, MEASUREMENT, NAN),
+                                          .limit = NAN,
                                           .place = petab_cell_place(table, i, SIZE_MAX),
                                           .experiment = experiment_of(it, &keys, i)};
+        petab_read_kind(reader, problem, &kinds, i, row);
         if (isinf(row->value))
             petab_fault(reader, petab_cell_place(table, i, MEASUREMENT), "must be finite");
         if (isnan(row->time) || row->time == -INFINITY)
@@ -340,6 +335,22 @@ static void take_measurements(struct reading *it)
         petab_fault(reader,
                     (struct petab_place){problem->files.list[PETAB_MEASUREMENTS].path[0], 0, NULL},
                     "there are no measurements");
+}
+
+/* In version 1 all other columns of conditions are targets. */
+static void note_columns(struct reading *it)
+{
+    static const char *const of_measurements[] = {
+        "datasetId",       "replicateId",         "modelId",          "measurementType",
+        "censoringBounds", "measurementCategory", "noiseDistribution", "observableTransformation"};
+    static const char *const of_conditions[] = {"conditionName"};
+    static const char *const of_experiments[] = {"experimentName"};
+    const char *used = it->problem->dataset_column;
+    petab_table_note(it->reader, &it->measurements, of_measurements,
+                     sizeof of_measurements / sizeof *of_measurements, used);
+    petab_table_note(it->reader, &it->experiments, of_experiments, 1, used);
+    if (it->problem->files.version == 2)
+        petab_table_note(it->reader, &it->conditions, of_conditions, 1, used);
 }
 
 void petab_read_experiments(struct petab_reader *reader, struct petab_problem *problem)
@@ -359,7 +370,9 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
     const struct petab_table *const tables[] = {&it.measurements, &it.conditions, &it.experiments};
     bool there = !problem->dataset_column;
     for (int k = 0; k < 3; k++) {
-        it.dataset_of[k] = column_of(tables[k], problem->dataset_column);
+        it.dataset_of[k] = problem->dataset_column
+                               ? petab_column_of(tables[k], problem->dataset_column)
+                               : SIZE_MAX;
         there = there || it.dataset_of[k] != SIZE_MAX;
     }
     if (!there)
@@ -367,6 +380,7 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
                     "--dataset-column: no table of measurements, conditions or experiments has a "
                     "column '%.300s'",
                     problem->dataset_column);
+    note_columns(&it);
     const char **id = petab_alloc(reader, it.experiments.n_row, sizeof *id);
     for (size_t i = 0; i < it.experiments.n_row; i++)
         id[i] = it.experiments.row[i].cell[EXPERIMENT];

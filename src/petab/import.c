@@ -139,6 +139,8 @@ static void fill_row(struct writing *writing, size_t at, const struct petab_meas
     writing->measured.observable[at] = (uint32_t)it->variant_of[row - it->problem->measurement];
     writing->measured.line[at] = (uint32_t)row->place.line;
     writing->measured.sigma[at] = NAN;
+    writing->measured.censored[at] = row->censored;
+    writing->measured.limit[at] = row->limit;
     if (it->observable[row->observable].sigma_in_table) {
         double sigma =
             postfix_value(observable->noise, override_value, context) * observable->noise_factor;
@@ -154,7 +156,8 @@ static size_t *sort_rows(struct writing *writing)
     struct lowering *it = writing->it;
     size_t n = it->problem->n_measurement, *order = lower_rows(it, &writing->first_row);
     unsigned columns = MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value) | MEASUREMENT_BIT(sigma) |
-                       MEASUREMENT_BIT(observable) | MEASUREMENT_BIT(line);
+                       MEASUREMENT_BIT(observable) | MEASUREMENT_BIT(censored) |
+                       MEASUREMENT_BIT(limit) | MEASUREMENT_BIT(line);
     writing->measured =
         measurements_place(columns, n, petab_alloc(it->reader, measurements_bytes(columns, n), 1));
     for (size_t i = 0; i < n; i++)

@@ -36,6 +36,8 @@ static void read_distribution(struct petab_reader *reader, const struct petab_pr
     const char *transformation = is_1 ? table->row[row].cell[TRANSFORMATION] : "lin";
     name = *name ? name : "normal";
     transformation = *transformation ? transformation : "lin";
+    observable->distribution = name;
+    observable->transformation = transformation;
     for (size_t i = 0; i < sizeof distributions / sizeof *distributions; i++)
         if (!strcmp(name, distributions[i].name) &&
             !strcmp(transformation, distributions[i].transformation) &&
@@ -133,6 +135,7 @@ static void read_mapping(struct petab_reader *reader, struct petab_problem *prob
     static const char *const columns[] = {"petabEntityId", "modelEntityId", "name"};
     struct petab_table table;
     petab_table_read(reader, &table, &problem->files.list[PETAB_MAPPING], columns, 3, 2);
+    petab_table_note(reader, &table, NULL, 0, NULL);
     problem->mapped = petab_alloc(reader, table.n_row, sizeof *problem->mapped);
     for (size_t i = 0; i < table.n_row; i++)
         problem->mapped[i] = table.row[i].cell[1];
@@ -147,6 +150,8 @@ void petab_read_observables(struct petab_reader *reader, struct petab_problem *p
                      is_1 ? columns_1 : columns_2, is_1 ? N_COLUMN_1 : N_COLUMN_2, FORMULA + 1);
     petab_table_refuse(reader, &table, (is_1 ? columns_2 : columns_1) + TRANSFORMATION,
                        is_1 ? 2 : 1, is_1 ? 2 : 1);
+    static const char *const legal[] = {"observableName"};
+    petab_table_note(reader, &table, legal, 1, NULL);
     problem->n_observable = table.n_row;
     problem->observable = petab_alloc(reader, table.n_row, sizeof *problem->observable);
     for (size_t i = 0; i < table.n_row; i++)

@@ -244,6 +244,8 @@ void petab_read_parameters(struct petab_reader *reader, struct petab_problem *pr
     petab_table_read(reader, &table, &problem->files.list[PETAB_PARAMETERS],
                      is_1 ? columns_1 : columns_2, is_1 ? N_COLUMN_1 : N_COLUMN_2, NOMINAL);
     petab_table_refuse(reader, &table, (is_1 ? columns_2 : columns_1) + PRIOR, 2, is_1 ? 2 : 1);
+    static const char *const legal[] = {"parameterName"};
+    petab_table_note(reader, &table, legal, 1, NULL);
     problem->n_parameter = table.n_row;
     problem->parameter = petab_alloc(reader, table.n_row, sizeof *problem->parameter);
     for (size_t i = 0; i < table.n_row; i++)

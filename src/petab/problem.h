@@ -23,6 +23,7 @@ struct petab_observable {
     struct petab_place place;
     const struct postfix *formula, *noise;
     const char *error;             /* a word of error_kind.h */
+    const char *distribution, *transformation; /* in the table's words, with their defaults */
     /* the standard deviation is the noise formula times this: log 10 for decadic logarithms */
     double noise_factor;
     /* Placeholders of the formula, then those of the noise formula. */
@@ -58,6 +59,8 @@ struct petab_experiment {
 struct petab_measurement {
     size_t observable, experiment;
     double time, value;
+    int8_t censored;               /* as in base/measurements.h */
+    double limit;
     const struct postfix *const *override; /* one for each placeholder of its observable */
     struct petab_place place;
     uint64_t number; /* its row of the table of measurements, from 0, through all files */
@@ -88,6 +91,18 @@ void petab_problem_read(struct petab_reader *reader, struct petab_problem *probl
  * named by their files. */
 void petab_problems_read(struct petab_reader *reader, struct petab_problem *problem,
                          const char *const *yaml, size_t n, const char *model, bool outside);
+
+/* The columns of measurements that say what kind of data a row is, which are no part of PEtab. */
+struct petab_kinds {
+    const struct petab_table *table;
+    size_t type, bounds, category;             /* columns; SIZE_MAX: there is none */
+    size_t transformation, distribution;       /* these belong into the table of observables */
+    struct petab_keys refused;                 /* each reason is a fault once */
+};
+struct petab_kinds petab_find_kinds(const struct petab_table *table);
+/* Sets value, censored and limit of a row whose observable is known. */
+void petab_read_kind(struct petab_reader *reader, const struct petab_problem *problem,
+                     struct petab_kinds *kinds, size_t row, struct petab_measurement *measurement);
 
 /* Parts of it. */
 void petab_read_parameters(struct petab_reader *reader, struct petab_problem *problem);

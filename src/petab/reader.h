@@ -16,6 +16,12 @@ struct postfix_reader;
 
 enum { PETAB_MAX_FAULT = 100 };
 
+/* Different texts, numbered in the order in which they come; zero-initialise. */
+struct petab_keys {
+    size_t n, room_key, room, *slot; /* number + 1; 0: free */
+    const char **key;
+};
+
 /* Everything that is read lives in the arena. Faults of the problem are collected, so that one
  * call reports all of them; a fault that hides others, and lack of memory, jump to `out`. The
  * function that zero-initialises the reader must set `out` before it reads. */
@@ -30,6 +36,7 @@ struct petab_reader {
     const char *fault[PETAB_MAX_FAULT];
     size_t n_note;             /* what is assumed or ignored, for people */
     const char *note[PETAB_MAX_FAULT];
+    struct petab_keys noted;   /* columns that are not used, each with its table */
 };
 
 /* Where a fault is: a file, its line from 1 (0: none) and its column (NULL: none). */
@@ -87,11 +94,6 @@ size_t petab_find(const struct petab_index *index, const char *name); /* SIZE_MA
 const char *petab_hint(struct petab_reader *reader, const struct petab_index *index,
                        const char *name);
 
-/* Different texts, numbered in the order in which they come; zero-initialise. */
-struct petab_keys {
-    size_t n, room_key, room, *slot; /* number + 1; 0: free */
-    const char **key;
-};
 /* The number of a text, which is added if it is new. */
 size_t petab_key(struct petab_reader *reader, struct petab_keys *keys, const char *key,
                  bool *is_new);

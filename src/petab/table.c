@@ -23,28 +23,46 @@ static size_t find_column(const struct petab_table *table, const char *name)
     return i;
 }
 
-/* Columns of either version that some table does not read, and that are no misspellings of
- * others. */
-static const char *const legal[] = {"parameterName",
-                                    "parameterScale",
-                                    "objectivePriorType",
-                                    "objectivePriorParameters",
-                                    "initializationPriorType",
-                                    "initializationPriorParameters",
-                                    "priorDistribution",
-                                    "priorParameters",
-                                    "observableName",
-                                    "observableTransformation",
-                                    "observablePlaceholders",
-                                    "noisePlaceholders",
-                                    "conditionName",
-                                    "simulationConditionId",
-                                    "preequilibrationConditionId",
-                                    "experimentId",
-                                    "experimentName",
-                                    "modelId",
-                                    "datasetId",
-                                    "replicateId"};
+static void add_column(struct petab_reader *reader, struct petab_table *table, const char *name)
+{
+    petab_grow(reader, &table->column, table->n_column, &table->room_column, sizeof *table->column);
+    petab_grow(reader, &table->file, table->n_column, &table->room_file, sizeof *table->file);
+    table->column[table->n_column] = name;
+    table->file[table->n_column++] = NULL;
+}
+
+size_t petab_column_of(const struct petab_table *table, const char *name)
+{
+    size_t i = find_column(table, name);
+    return i < table->n_column ? i : SIZE_MAX;
+}
+
+/* Columns of either version, or of pyPESTO, that some table does not read, and that are no
+ * misspellings of others. */
+static const char *const unread[] = {"parameterName",
+                                     "parameterScale",
+                                     "objectivePriorType",
+                                     "objectivePriorParameters",
+                                     "initializationPriorType",
+                                     "initializationPriorParameters",
+                                     "priorDistribution",
+                                     "priorParameters",
+                                     "observableName",
+                                     "observableTransformation",
+                                     "observablePlaceholders",
+                                     "noisePlaceholders",
+                                     "conditionName",
+                                     "simulationConditionId",
+                                     "preequilibrationConditionId",
+                                     "experimentId",
+                                     "experimentName",
+                                     "modelId",
+                                     "datasetId",
+                                     "replicateId",
+                                     "measurementType",
+                                     "measurementCategory",
+                                     "censoringBounds",
+                                     "parameterType"};
 
 /* Where each column of the open file goes in the table. A column that is nearly a known one
  * would be ignored silently. */
@@ -55,11 +73,10 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
     bool *here = petab_alloc(reader, table->n_known, 1);
     for (size_t i = 0; i < n; i++) {
         const char *name = csv_column_name(reader->csv, i);
-        if ((to[i] = find_column(table, name)) == table->n_column) {
-            petab_grow(reader, &table->column, table->n_column, &table->room_column,
-                       sizeof *table->column);
-            table->column[table->n_column++] = petab_strdup(reader, name);
-        }
+        if ((to[i] = find_column(table, name)) == table->n_column)
+            add_column(reader, table, petab_strdup(reader, name));
+        if (!table->file[to[i]])
+            table->file[to[i]] = file;
         if (to[i] < table->n_known)
             here[to[i]] = table->has[to[i]] = true;
     }
@@ -70,7 +87,7 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
     for (size_t i = 0; i < n; i++) {
         const char *name = csv_column_name(reader->csv, i);
         bool is_free = to[i] >= table->n_known && strlen(name) < 64
-                       && words_find(name, legal, sizeof legal / sizeof *legal) < 0;
+                       && words_find(name, unread, sizeof unread / sizeof *unread) < 0;
         const char *near = is_free ? nearest_name(name, missing, table->n_known) : NULL;
         if (near)
             petab_fault(reader, place, "there is a column '%.300s'; did you mean '%s'?", name,
@@ -89,8 +106,8 @@ static void read_file(struct petab_reader *reader, struct petab_table *table, co
 {
     if (csv_open_ragged(&reader->csv, file, &reader->error))
         petab_leave_with(reader);
-    const size_t *to = place_columns(reader, table, file, n_required);
     const char *name = petab_strdup(reader, file);
+    const size_t *to = place_columns(reader, table, name, n_required);
     for (bool more = true; more;) {
         if (csv_next(reader->csv, &more, &reader->error))
             petab_leave_with(reader);
@@ -115,11 +132,8 @@ void petab_table_read(struct petab_reader *reader, struct petab_table *table,
                       size_t n_required)
 {
     *table = (struct petab_table){.n_known = n_known, .has = petab_alloc(reader, n_known, 1)};
-    for (size_t i = 0; i < n_known; i++) {
-        petab_grow(reader, &table->column, table->n_column, &table->room_column,
-                   sizeof *table->column);
-        table->column[table->n_column++] = known[i];
-    }
+    for (size_t i = 0; i < n_known; i++)
+        add_column(reader, table, known[i]);
     for (size_t i = 0; i < files->n; i++)
         read_file(reader, table, files->path[i], n_required);
     for (struct petab_row *row = table->row; row < table->row + table->n_row;
@@ -133,18 +147,41 @@ void petab_table_read(struct petab_reader *reader, struct petab_table *table,
         }
 }
 
+/* The first row with something in a column; n_row: it is empty. */
+static size_t first_row(const struct petab_table *table, size_t column)
+{
+    size_t row = 0;
+    while (row < table->n_row && !*table->row[row].cell[column])
+        row++;
+    return row;
+}
+
 void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table,
                         const char *const *names, size_t n, int version)
 {
     for (size_t k = table->n_known; k < table->n_column; k++) {
-        size_t row = 0;
-        while (row < table->n_row && !*table->row[row].cell[k])
-            row++;
+        size_t row = first_row(table, k);
         if (words_find(table->column[k], names, n) >= 0 && row < table->n_row)
             petab_fault(reader, petab_cell_place(table, row, k),
                         "this column belongs to version %d of PEtab, and the problem "
                         "is of version %d",
                         version, version == 1 ? 2 : 1);
+    }
+}
+
+void petab_table_note(struct petab_reader *reader, const struct petab_table *table,
+                      const char *const *legal, size_t n_legal, const char *used)
+{
+    for (size_t k = table->n_known; k < table->n_column; k++) {
+        const char *name = table->column[k];
+        bool is_new;
+        if (words_find(name, legal, n_legal) >= 0 || (used && !strcmp(name, used)) ||
+            first_row(table, k) == table->n_row)
+            continue;
+        petab_key(reader, &reader->noted, petab_format(reader, "%s %s", table->column[0], name),
+                  &is_new);
+        if (is_new)
+            petab_note(reader, "%s: column '%.300s' is not used", table->file[k], name);
     }
 }
 

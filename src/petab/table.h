@@ -14,8 +14,9 @@ struct petab_row {
 };
 
 struct petab_table {
-    size_t n_known, n_column, n_row, room_column, room_row;
+    size_t n_known, n_column, n_row, room_column, room_file, room_row;
     const char **column;   /* the known ones in the caller's order, then the others */
+    const char **file;     /* n_column: the first file that has it; NULL: none */
     bool *has;             /* n_known: some file has it */
     struct petab_row *row;
 };
@@ -27,6 +28,13 @@ void petab_table_read(struct petab_reader *reader, struct petab_table *table,
 /* Columns of the other version that would change the problem: faults, unless they are empty. */
 void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table,
                         const char *const *names, size_t n, int version);
+/* A note for each column that is not used and not empty: all but the known ones, those of this
+ * table's `legal` ones that describe it alone, and `used` (or NULL). A table's column is noted
+ * once, for the first of the files and problems that have it. */
+void petab_table_note(struct petab_reader *reader, const struct petab_table *table,
+                      const char *const *legal, size_t n_legal, const char *used);
+/* SIZE_MAX: it has no such column. */
+size_t petab_column_of(const struct petab_table *table, const char *name);
 struct petab_place petab_cell_place(const struct petab_table *table, size_t row, size_t column);
 /* A number, or a fault and NaN; `missing` where the cell is empty or NaN. */
 double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row,
