@@ -222,6 +222,7 @@ enum status fitted_open_given(struct fitted *fitted, const char *problem, struct
         status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (status)
         return status;
+    recipe_read(&fitted->recipe, NULL, ""); /* without a run: what a run without options has */
     fitted->engine = ENGINE_REFERENCE;
     fitted->errors.loss = campaign_losses(problem_errors(fitted->problem),
                                           fitted->model.abi.n_observable, fitted->recipe.tuning);

@@ -38,7 +38,7 @@ struct fitted_options {
 struct fitted {
     struct result *result;       /* NULL: the problem's starts take the place of best fits */
     struct fit_record given;     /* without a result: the dataset's */
-    struct recipe recipe;        /* of the run that made the result */
+    struct recipe recipe;        /* of the run that made the result; without one the default */
     struct problem *problem;
     struct model model;
     struct predictor predictor;

@@ -130,6 +130,24 @@ def test_noise_and_its_quantiles(tmp):
                                    np.quantile(values, [0.05, 0.5, 1]), rtol=1e-12)
 
 
+def test_noise_of_every_distribution(tmp):
+    """Student's 4 degrees of freedom and Huber's 1.345 are the defaults of a run; every form draws with them."""
+    k = 1.345
+    huber = scipy.integrate.quad(lambda x: np.exp(-x*x/2 if abs(x) < k else k*k/2 - k*abs(x)), -np.inf, np.inf)[0]
+    grid = np.linspace(-40, 40, 80001)
+    density = np.exp(np.where(np.abs(grid) < k, -grid**2/2, k*k/2 - k*np.abs(grid))) / huber
+    below = scipy.integrate.cumulative_trapezoid(density, grid, initial=0)
+    for kind, cdf in (("normal", scipy.stats.norm.cdf), ("laplace", scipy.stats.laplace.cdf), ("student", scipy.stats.t(4).cdf),
+                      ("huber", lambda x: np.interp(x, grid, below))):
+        (tmp / "m.ode").write_text(f"model m\nparameter A = 2\nobserve y = A {kind} sd 0.3\n")
+        (tmp / "p.csv").write_text("dataset,A\na,2\n")
+        for words in (("--times", 1, "--with-noise", "--replicates", 1000),
+                      ("--times", 1, "--with-noise", "--replicates", 1000, "-p", tmp / "p.csv"),
+                      ("--times", ",".join(map(str, range(1, 1001))), "--with-noise")):
+            z = (numbers(rows(simulate(tmp, *words).stdout), "value") - 2) / 0.3
+            assert len(z) == 1000 and scipy.stats.kstest(z, cdf).pvalue > 1e-4, (kind, words)  # the seed is fixed
+
+
 def test_parameters_from_priors(tmp):
     (tmp / "m.ode").write_text("""model priors
 parameter a = 0.2 in [0.001, 10] scale log   prior log-normal(log(0.2), 0.3)
