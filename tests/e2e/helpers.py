@@ -33,7 +33,7 @@ ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once
 # Which tests run: "quick" those without a mark (make check), "more" those marked so (make check-more), "slow" all, with SLOW
 # for their long forms (make check-all), and without a level all but the slow ones.
 LEVEL = os.environ.get("STIFFIT_LEVEL", "")
-SLOW = LEVEL == "slow"
+QUICK, SLOW = LEVEL == "quick", LEVEL == "slow"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
 QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE) and shutil.which("cc")
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
@@ -54,15 +54,37 @@ def more(test):
     return test
 
 
+def both(test):
+    """Marks a test that has a part in `make check` and another one in `make check-more`: by portion(), or by QUICK."""
+    test.level = "both"
+    return test
+
+
 def slow(test):
     """Marks a test of `make check-all` only."""
     test.level = "slow"
     return test
 
 
+def level_of(test):
+    return getattr(test, "level", "quick")
+
+
 def is_chosen(test):
-    level = getattr(test, "level", "quick")
-    return LEVEL in ("slow", level) or (not LEVEL and level != "slow")
+    level = level_of(test)
+    return level == "both" or LEVEL in ("slow", level) or (not LEVEL and level != "slow")
+
+
+RUNNING = []  # the test that runs
+
+
+def portion(cases, n):
+    """n of the cases in `make check`, the others in `make check-more`, else all."""
+    assert level_of(RUNNING[-1]) == "both", "a test that takes a portion is marked @both"
+    cases = list(cases)
+    assert 0 < n < len(cases), (n, len(cases))
+    quick = {i * len(cases) // n for i in range(n)}  # spread over them
+    return [case for i, case in enumerate(cases) if LEVEL not in ("quick", "more") or (i in quick) == QUICK]
 
 
 def model(name):
@@ -265,6 +287,7 @@ def main():
         n_run += 1
         tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-"))
         began, cpu_before = time.monotonic(), cpu_seconds()
+        RUNNING[:] = [test]
         try:
             test(tmp)
             print(f"ok {name}  {time.monotonic() - began:.1f} s, {cpu_seconds() - cpu_before:.1f} s of CPU")

@@ -37,6 +37,7 @@ def mixed_problem(path, n):
     return path
 
 
+@h.more
 def test_threads(tmp):
     mixed_problem(tmp / "p.h5", 12)
     found = {}
@@ -49,6 +50,7 @@ def test_threads(tmp):
     assert found[1][1]["bootstrap/parameters"]
 
 
+@h.more
 def test_killed_among_the_refits_and_resumed(tmp):
     n = 40
     mixed_problem(tmp / "p.h5", n)
@@ -128,10 +130,12 @@ def test_residual_bootstrap_is_numpys(tmp):
     check_against_numpy(tmp, False, None)
 
 
+@h.more
 def test_parametric_bootstrap_with_unknown_sigma_is_numpys(tmp):
     check_against_numpy(tmp, False, "parametric")
 
 
+@h.more
 def test_parametric_bootstrap_with_known_sigma_is_numpys(tmp):
     check_against_numpy(tmp, True, None)
 
@@ -235,6 +239,7 @@ def regression(tmp, noise, n_observable, seed, n_time=6):
     return t, np.linalg.inv(design.T @ design), squares / n_time
 
 
+@h.more
 def test_a_fitted_sigma_takes_no_degree_of_freedom(tmp):
     """Exact linear regression: both bootstraps have the standard errors of RSS / (n - p), where p counts the parameters of the
     lines alone, as without noise parameters. 2000 replicates: within 8 %; counting the noise would give 12 % or more too much

@@ -60,7 +60,7 @@ def make_test(name):
         compare(name)
     test.__name__ = "test_" + name.replace("-", "_")
     test.line = compare.__code__.co_firstlineno
-    return test
+    return h.more(test) if name == "ring-modulator" else test  # half a million steps
 
 
 for _name in PROBLEMS:

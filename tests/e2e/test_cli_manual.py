@@ -104,6 +104,7 @@ def test_r_example_of_the_file_page_runs(tmp):
     np.testing.assert_allclose(np.array(rows, float), fits["parameters"], rtol=1e-12)  # R writes 15 digits
 
 
+@helpers.more
 def test_shell_examples_run(tmp):
     """The command lines of the examples, in a folder that has the files that they name."""
     for name in ["decay", "robertson", "theophylline"]:

@@ -86,9 +86,10 @@ def assert_sick(fits, faults):
         assert reason_of(fits, dataset).startswith(expected), (word, reason_of(fits, dataset))
 
 
+@h.both
 def test_the_zoo_among_the_healthy(tmp):
     n = 1000 if h.SLOW else 200
-    for threads, hang in ((2, "loop"), (1, "sleep"), (8, "sleep")):
+    for threads, hang in h.portion(((2, "loop"), (1, "sleep"), (8, "sleep")), 1):
         sick_ones = {**ALL, 7: hang}
         healthy = h.run(problem(tmp / "healthy.h5", n, {}), "-q", "-j2", "--overwrite")
         sick = problem(tmp / "sick.h5", n, sick_ones)
@@ -164,6 +165,7 @@ def limited(limit_mib):
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_mib << 20, limit_mib << 20))
 
 
+@h.more
 def test_memory_taken_under_a_limit(tmp):
     """One dataset takes all address space there is and crashes, one keeps it: those who then get none are tried again."""
     if h.SANITIZE:

@@ -28,9 +28,10 @@ def fits(program, problem, output, *args):
     return test_same_bits.fits_bytes(output)
 
 
+@h.both
 def test_the_same_bits_with_four_lanes(tmp):
     test_same_bits.mixed_problem(tmp / "p.h5")
-    for way in WAYS:
+    for way in h.portion(WAYS, 1):
         want = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", "-j", 1, *way)
         for threads in (1, 3) if h.SLOW else (3,):
             got = fits(FOUR, tmp / "p.h5", tmp / "got.h5", "-j", threads, *way)
@@ -49,6 +50,7 @@ def test_one_fit_alone_by_several_workers(tmp):
         test_same_bits.assert_same(want, got, f"{program.name}: 1 and 4 threads")
 
 
+@h.more
 def test_failing_evaluations(tmp):
     """They are failed trials: every fit has its row, the same whatever runs beside it, and most converge nevertheless."""
     test_same_bits.mixed_problem(tmp / "p.h5")
@@ -67,6 +69,7 @@ def existing(script, *words):
     h.run_script(script, *words, program="tests/engine/stiffit-four")
 
 
+@h.more
 def test_threads_and_a_kill(tmp):
     existing("test_same_bits.py", "threads", "killed_and")
 

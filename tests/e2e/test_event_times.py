@@ -78,17 +78,19 @@ def test_a_window_alone(tmp):
         check(tmp, with_events(f"event e when {condition}: y = b"), lambda t: 1, [[20], [10, 20]])
 
 
+@h.both
 def test_a_threshold_reached_at_a_measurement(tmp):
     """Events come before the measurements of their time, or after them if they say so."""
     falls = [(f"x(0) = {a!r}; x' = -{s!r}", "0", t) for a, s, t in
              ((6, 2, 3), (1, 0.1, 10), (2.1, 0.7, 3), (1, 1/3, 3), (1e6, 2e5, 5), (1e-9, 1e-10, 10))]
     falls += [(f"x(0) = 1; x' = -{k!r}*x", repr(math.exp(-k*t)), t) for k, t in ((1, 1), (5, 0.7))]
-    for i, (states, level, at) in enumerate(falls):
+    for i, (states, level, at) in h.portion(enumerate(falls), 2):
         less = ("<", "<=")[i % 2]
         events = f"event e when x {less} {level}: y = y + 10*b\nevent f when x {less} {level} after measurements: y = y + b"
         check(tmp, with_events(events, states), lambda t: 11 if t > at else 10 if t == at else 0, around(at))
 
 
+@h.more
 def test_two_conditions_become_true_together(tmp):
     """The priorities decide, not which root rounding puts first: y is (0 + 1)*2 or 0*2 + 1."""
     for (a, s), (c, u), at in (((0.3, 0.1), (0.9, 0.3), 3), ((1, 0.2), (2.5, 0.5), 5)):
@@ -101,6 +103,7 @@ def test_two_conditions_become_true_together(tmp):
                       RTOLS)
 
 
+@h.more
 def test_after_measurements(tmp):
     """At given times, in the order of what happens, and with derivatives by the times."""
     for timing, at in (("at 1", 1), ("when t > 1", 1), ("at 1 delay 0.5", 1.5), ("when t > 0.5 and x > 0.2 delay 0.5", 1)):
@@ -144,6 +147,7 @@ LOOSE = {"time >= 1": 1, "not (time < 1)": 1, "time >= 1 and time < 2": 1, "x >=
          "time >= 1 and x > 0.2": 1, "time == 1 and time < 2": 1}
 
 
+@h.more
 def test_strict_triggers_of_sbml(tmp):
     """libRoadRunner 2.10 has these values, too, where time decides: a strict trigger is false at the time itself."""
     for conditions in (STRICT, LOOSE):

@@ -147,11 +147,12 @@ def check_against_scipy(fits, dosed):
         assert fits["degrees_of_freedom"][i] == values(i, dosed).size - 4
 
 
+@helpers.both
 def test_optimum_as_scipy_finds_it(tmp):
     """By sensitivities, in both engines, by differences and adjoints; with doses and without, with rows in another order."""
-    for dosed, options in ((True, ()), (True, ("--engine=cvodes",)), (True, ("--gradient=differences",)),
+    for dosed, options in helpers.portion(((True, ()), (True, ("--engine=cvodes",)), (True, ("--gradient=differences",)),
                            (False, ()), (False, ("--engine=cvodes",)), (False, ("--gradient=adjoint",)),
-                           (False, ("--optimizer=lbfgs", "--engine=cvodes"))):
+                           (False, ("--optimizer=lbfgs", "--engine=cvodes"))), 2):
         problem = write(tmp / "p.h5", dosed=dosed, shuffle=dosed)
         check_against_scipy(helpers.run(problem, *options, "--overwrite"), dosed)
 
@@ -169,6 +170,7 @@ def everything(path):
     return found
 
 
+@helpers.more
 def test_same_bits(tmp):
     """Any number of workers, shards, each engine's own."""
     problem = write(tmp / "p.h5", n=4)

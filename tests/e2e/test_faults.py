@@ -74,7 +74,7 @@ def places(n, most, rng):
 
 def every_call(tmp, calls, changes=None, most=None):
     changes = changes or {}
-    most = most or (1 << 30 if h.SLOW else RARE)
+    most = most or (1 << 30 if h.SLOW else 3 if h.QUICK else RARE)
     rng = random.Random(5)
     whole, n_call = undisturbed(tmp)
     if changes:
@@ -100,15 +100,18 @@ def every_call(tmp, calls, changes=None, most=None):
     assert met > tried * 0.9, (tried, met)
 
 
+@h.both
 def test_files(tmp):
     every_call(tmp, ("pwrite", "read", "pread", "fsync", "rename", "open", "fopen", "opendir", "mkdir", "unlink", "ftruncate",
                      "write"))
 
 
+@h.more
 def test_processes_and_threads(tmp):
     every_call(tmp, ("mmap", "pthread_create", "posix_spawn", "fork", "dlopen", "memfd_create"))
 
 
+@h.both
 def test_memory(tmp):
     every_call(tmp, ("malloc", "calloc", "realloc", "strdup"))
 

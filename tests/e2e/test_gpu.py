@@ -252,6 +252,7 @@ def test_evaluations_of_models(tmp):
         compare(build(tmp, name), MODELS[name], 1500 if h.SLOW else 150)
 
 
+@h.more
 def test_words_of_models(tmp):
     need_device(tmp)
     plugin = build(tmp, "words", WORDS)
@@ -259,6 +260,7 @@ def test_words_of_models(tmp):
     compare(plugin, (12, 0.1, 20, 0.4), 100, "predictions")
 
 
+@h.more
 def test_doses_and_inputs(tmp):
     """Their stops are the host's, between which the device goes on: where the method changes, and for predictions, too."""
     need_device(tmp)
@@ -272,6 +274,7 @@ def test_doses_and_inputs(tmp):
             compare(build(tmp, name), MODELS[name], 100, "doses")
 
 
+@h.more
 def test_noise(tmp):
     """The host answers rows from the device's states, also before and at doses, and where some ask for relative tolerances."""
     need_device(tmp)
@@ -284,6 +287,7 @@ def test_noise(tmp):
     assert re.search(r"and 1\d\d that had begun", told), told
 
 
+@h.more
 def test_what_goes_to_the_cpu(tmp):
     need_device(tmp)
     compare(build(tmp, "event", EVENT), (8, 0.1, 20, 0.4), 50, on_device=0)
@@ -303,6 +307,7 @@ def problem(tmp, name, times, n=30):
     return path
 
 
+@h.more
 def test_whole_runs(tmp):
     """Fits of several starts, with and without automatic tolerances, any number of workers: all of /fits but the seconds."""
     need_device(tmp)
@@ -355,6 +360,7 @@ def noisy_problem(path, errors, n=60):
     return words
 
 
+@h.more
 def test_runs_with_noise(tmp):
     """Errors that the model gives, for fits of each dataset, shared parameters and random effects; measurements that are
     censored or missing, have errors or parameters of their own. Nearly all evaluations are the device's."""
@@ -378,6 +384,7 @@ def test_runs_with_noise(tmp):
         assert n_done > 300 and n_few + n_left < 0.1 * n_done, done.stderr
 
 
+@h.more
 def test_shared_parameters(tmp):
     need_device(tmp)
     p = problem(tmp, "alpha-pinene", "1000:36000:9000", 12)
@@ -425,6 +432,7 @@ def shim(tmp):
     return {"LD_LIBRARY_PATH": str(tmp), "SHIM_REAL": found[0]}
 
 
+@h.more
 def test_lost_device(tmp):
     """The device fails at the beginning or in the middle: the CPU computes the rest, the run says so, and the bits are the
     same."""
@@ -440,6 +448,7 @@ def test_lost_device(tmp):
         test_same_bits.assert_same(lanes, gpu, f"{name} {after}")
 
 
+@h.more
 def test_little_memory(tmp):
     """By --device-memory, or because other programs have it: fewer evaluations at once, or, without memory for one group of
     evaluations, none. The run says so, and the bits are the same."""
@@ -467,6 +476,7 @@ def marked_problem(tmp, n, mark):
     return tmp / "marked.h5"
 
 
+@h.more
 def test_hanging_device(tmp):
     """A call of the driver that never returns: the worker's evaluations are suspects. Tried alone they are few, and end on the
     CPU; if the device has them again, the one that hangs there is found. All others keep their bits."""
@@ -510,6 +520,7 @@ def endless_problem(tmp):
     return ["--max-steps=1e12", "--max-total-steps=1e12"]
 
 
+@h.more
 def test_deadlines(tmp):
     """An evaluation on the device whose fit has used up its time ends, as in lanes, though it would take hours."""
     need_device(tmp)
@@ -520,6 +531,7 @@ def test_deadlines(tmp):
         assert list(fits["status"]) == ["timeout", "converged", "converged"], (fits["status"], says)
 
 
+@h.more
 def test_stop(tmp):
     """A run that is to stop does not wait for what is on the device; the same command goes on."""
     need_device(tmp)
@@ -549,6 +561,7 @@ def test_few_evaluations(tmp):
     test_same_bits.assert_same(lanes, gpu, "few")
 
 
+@h.more
 def test_several_devices(tmp):
     """Chosen by number or name, or one of them lost. pocl makes two of a CPU."""
     need_device(tmp)

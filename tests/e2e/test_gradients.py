@@ -52,6 +52,7 @@ def chosen(tmp, states, parameters, n_time, *args):
     return fits["optimizer"][0], fits["gradient"][0]
 
 
+@h.more
 def test_auto_chooses_by_sizes(tmp):
     # `make bench` (adjoint) measures that these choices are the faster ones.
     assert chosen(tmp, 50, 300, 12) == ("lbfgs", "adjoint")

@@ -206,6 +206,7 @@ def size_of(folder):
     return total
 
 
+@helpers.more
 def test_same_bits(tmp):
     """Any number of workers, shards, killed and resumed."""
     write(tmp, n=4)

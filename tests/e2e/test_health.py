@@ -121,6 +121,7 @@ def fit_noise(tmp, kind, y, *options, t=T, unit=1.0):
     return h.read_fits(tmp / "n.result.h5"), json.loads(done.stdout), done.stderr
 
 
+@h.more
 def test_noise_ranks_worst_where_sigma_is_unknown_or_fitted(tmp):
     """A well of noise among decays: chi-square is about the same in all of them, R squared is not."""
     y = decays(30)

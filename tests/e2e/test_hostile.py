@@ -152,6 +152,7 @@ def test_file_that_sends_hdf5_round_in_circles(tmp):
     assert sorted(path.name for path in tmp.iterdir()) == ["p.h5"]
 
 
+@h.both
 def test_models_that_loop_in_commands(tmp):
     """A function of the model that never returns ends a command with a reason; many that return do not, however long they take
     in all."""
@@ -162,13 +163,15 @@ def test_models_that_loop_in_commands(tmp):
     h.stiffit("run", problem, "--trust", "-q", "--only", "d0", "-o", result)
     with h5py.File(result, "r+") as f:
         f["fits/parameters"][0, 1] = 3  # where it loops
-    for words in (("model", "check", h.zoo("loops_forever")),
-                  ("simulate", "-m", h.zoo("loops_some_parameters"), "--set", "A=3", *times),
-                  ("export", result, "--what", "predictions", "--trust"),
-                  ("report", result, "--trust", "-o", tmp / "r.html"))[:4 if h.SLOW else 2]:
+    for words in h.portion((("model", "check", h.zoo("loops_forever")),
+                            ("simulate", "-m", h.zoo("loops_some_parameters"), "--set", "A=3", *times),
+                            ("export", result, "--what", "predictions", "--trust"),
+                            ("report", result, "--trust", "-o", tmp / "r.html")), 1):
         done = h.stiffit(*words, env=env, code=3, timeout=60)
         assert "the model's code hung (one of its functions computed for" in done.stderr, (words, done.stderr)
     assert not list(tmp.glob("s.h5")) and not list(tmp.glob("*.html")) and not list(tmp.glob(".*"))
+    if h.QUICK:
+        return
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     h.stiffit("simulate", "-m", h.zoo("slow"), *times, "--datasets", 500, "--rtol", "1e-12", env=env)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 1 or h.SANITIZE
@@ -199,6 +202,7 @@ def test_twins(tmp):
     assert not list(tmp.glob("*.journal"))
 
 
+@h.more
 def test_journal_taken_away(tmp):
     problem = zoo_problem(tmp / "p.h5", "slow", 150)
     whole = h.run(problem, "-o", tmp / "whole.h5")
@@ -248,6 +252,7 @@ def test_kills_lose_nothing(tmp):
     assert not list(tmp.glob("*.journal")) and not list(tmp.glob(".*"))
 
 
+@h.more
 def test_hung_fit_does_not_outlive_a_stop(tmp):
     problem = zoo_problem(tmp / "p.h5", "loops_some_parameters", 100)
     process = start(problem, "-j", 2)

@@ -301,6 +301,7 @@ def left(tmp):
     return sorted(path.name for path in tmp.iterdir() if "tmp" in path.name)
 
 
+@h.more
 def test_text_files_of_stopped_commands(tmp):
     """Nothing is left where files can be made without a name; elsewhere the next command removes what is."""
     h.decay_problem(tmp / "p.h5", 4000)
@@ -396,6 +397,7 @@ def test_ids_cannot_steer_a_terminal(tmp):
     assert json.loads(stiffit("export", "r.h5", "--json", cwd=tmp).stdout)[0]["id"] == name
 
 
+@h.more
 def test_heads_of_tables_are_read_in_linear_time(tmp):
     """By instructions, since a clock says little: twice the columns may cost little more than twice as much."""
     if not shutil.which("valgrind") or h.SANITIZE:

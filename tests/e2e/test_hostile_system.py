@@ -93,6 +93,7 @@ def test_mode_of_a_problem_file_that_is_replaced(tmp):
     assert os.stat(tmp / "p.h5").st_mode & 0o777 == 0o440
 
 
+@h.more
 def test_problem_that_vanishes_or_changes(tmp):
     zoo_problem(tmp / "p.h5", "slow", 150)
     whole = h.run(tmp / "p.h5", "-o", tmp / "whole.h5")

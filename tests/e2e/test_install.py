@@ -88,6 +88,7 @@ def test_install_use_uninstall(tmp):
     assert not (base / "include/stiffit").exists() and not (base / "share/doc/stiffit").exists()
 
 
+@h.more
 def test_c_program_of_an_installed_library(tmp):
     need_plain_build()
     need("pkg-config", "make", "cc")
@@ -148,6 +149,7 @@ def unpack_sources(tmp):
     return tmp / f"stiffit-{VERSION}", tarball
 
 
+@h.more
 def test_tarball_of_sources(tmp):
     folder, tarball = unpack_sources(tmp)
     for name in ("Makefile", "src/cli/main.c", "tests/run", "scripts/install-deps", "man/stiffit.1", "LICENSE", ".ci/run"):

@@ -122,6 +122,7 @@ def killed_at_random(tmp, n_fit, n_kill):
     assert not list(tmp.glob("*.journal")) and not list(tmp.glob(".*")), list(tmp.iterdir())
 
 
+@h.more
 def test_killed_at_random(tmp):
     killed_at_random(tmp, 300, 10 if h.SLOW and not h.SANITIZE else 4)
 
@@ -131,6 +132,7 @@ def test_killed_at_random_often(tmp):
     killed_at_random(tmp, 2000, 200)
 
 
+@h.both
 def test_killed_at_every_call(tmp):
     """In the middle of an append to the journal, before and after each rename, fsync, ..., in each of the processes."""
     path = problem(tmp / "p.h5", 6)
@@ -142,29 +144,29 @@ def test_killed_at_every_call(tmp):
     calls = {(process, call): n for (process, call), n in faults.counts(tmp).items()
              if call in ("write", "fsync", "rename", "unlink", "mkdir", "posix_spawn")}
     tried = resumed = 0
-    for (process, call), n in calls.items():
-        for k in range(1, n + 1):
-            for how in ("kill", "half", "after") if call == "write" else ("kill", "after"):
-                fault = (process, call, k, how)
-                killed = subprocess.Popen(command, cwd=tmp, env=faults.environment(tmp, fault), text=True,
-                                          start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-                err = killed.communicate(timeout=100)[1]
-                wait_until_gone(killed)
-                codes = (-9,) if process == "run" else (0, 1, 3, 4)
-                assert killed.returncode in codes, (fault, killed.returncode, err)
-                found, complete = check_journal(journal, set()), result.exists()
-                done = h.stiffit("run", path, "--trust", "-j", "1", code=0)
-                if found and not complete:
-                    assert f"resuming: {len(found)} of 6" in done.stderr, (fault, done.stderr)
-                    resumed += 1
-                faults.same_fits(whole, h.read_fits(result))
-                assert {entry.name for entry in tmp.iterdir()} <= ALLOWED, (fault, list(tmp.iterdir()))
-                assert not journal.exists() or process == "__finish", (fault, err)
-                result.unlink()
-                subprocess.run(["rm", "-rf", str(journal)], check=True)
-                tried += 1
+    faulty = [(process, call, k, how) for (process, call), n in calls.items() for k in range(1, n + 1)
+              for how in (("kill", "half", "after") if call == "write" else ("kill", "after"))]
+    for fault in h.portion(faulty, 12):
+        process = fault[0]
+        killed = subprocess.Popen(command, cwd=tmp, env=faults.environment(tmp, fault), text=True,
+                                  start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        err = killed.communicate(timeout=100)[1]
+        wait_until_gone(killed)
+        codes = (-9,) if process == "run" else (0, 1, 3, 4)
+        assert killed.returncode in codes, (fault, killed.returncode, err)
+        found, complete = check_journal(journal, set()), result.exists()
+        done = h.stiffit("run", path, "--trust", "-j", "1", code=0)
+        if found and not complete:
+            assert f"resuming: {len(found)} of 6" in done.stderr, (fault, done.stderr)
+            resumed += 1
+        faults.same_fits(whole, h.read_fits(result))
+        assert {entry.name for entry in tmp.iterdir()} <= ALLOWED, (fault, list(tmp.iterdir()))
+        assert not journal.exists() or process == "__finish", (fault, err)
+        result.unlink()
+        subprocess.run(["rm", "-rf", str(journal)], check=True)
+        tried += 1
     print(f"killed at {tried} calls, {resumed} times resumed")
-    assert tried > 20 and resumed > 2, (tried, resumed)  # most go on by themselves
+    assert tried >= 12 and resumed > 0, (tried, resumed)  # most go on by themselves
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ def test_what_cvodes_began_goes_on(tmp):
     assert "engine=lanes" in run(LANES, tmp / "p.h5", tmp / "r.h5", "--engine=cvodes", code=4).stderr
 
 
+@h.more
 def test_a_killed_run_goes_on(tmp):
     """An unfinished run keeps its engine."""
     robertson_problem(tmp / "p.h5", 400 if not h.SANITIZE else 30)
@@ -122,10 +123,11 @@ def test_a_killed_run_goes_on(tmp):
         os.remove(tmp / "r.h5")
 
 
+@h.both
 def test_lanes_that_are_cvodes_give_its_bits(tmp):
     """All paths through the two engines. Only the evaluations of the check by CVODES, of one fit in 64, come on top."""
     problem_of(tmp / "p.h5")
-    for way in WAYS:
+    for way in h.portion(WAYS, 1):
         want, values = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", *way)
         first = None
         for threads in (1, 7):
@@ -171,6 +173,7 @@ def test_fits_whose_lanes_stall(tmp):
     np.testing.assert_allclose(noisy["parameters"][changed], cvodes["parameters"][changed], rtol=1e-3)
 
 
+@h.more
 def test_fits_whose_lanes_fail(tmp):
     """They go on with CVODES and end where it does: the certificate's limits are 0.02 of a standard error for a parameter and
     0.001 of the variance for the objective, and both engines' optima have them."""
@@ -260,6 +263,7 @@ def test_the_use_of_lanes_is_told(tmp):
         assert engines.count(engine_name) >= len(engines) - 1 > 2, engines  # a certificate may be CVODES'
 
 
+@h.more
 def test_killed_in_lanes(tmp):
     synthetic("robertson", tmp / "p.h5", "--times", "1:40:1", "--datasets", 3000 if not h.SANITIZE else 300)
     want, _ = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5")
@@ -299,6 +303,7 @@ def existing(script, *words):
     h.run_script(script, *words, program="tests/engine/stiffit-lanes")
 
 
+@h.more
 def test_crashes_and_replay(tmp):
     existing("test_crash.py", *(() if h.SLOW else ("bits", "anew", "starts_that")))
     existing("test_replay.py", "two_processes")

@@ -52,6 +52,7 @@ def run(problem, output, *words, kernel=None):
     return test_same_bits.fits_bytes(output), h.read_fits(output)
 
 
+@h.both
 def test_widths(tmp):
     """SSE2, AVX2 and AVX-512, as far as this CPU has them: all of /fits but the seconds."""
     (tmp / "calls.ode").write_text(CALLS)
@@ -63,7 +64,7 @@ def test_widths(tmp):
     if h.SLOW:
         models += [(h.ROOT / "models/alpha-pinene/alpha-pinene.ode", "1000:36000:5000"),
                    (h.ROOT / "models/van-der-pol/van-der-pol.ode", "0.5:10:0.5")]
-    for text, times in models:
+    for text, times in h.portion(models, 1):
         p = tmp / f"{text.stem}.h5"
         h.stiffit("simulate", "-m", text, "--times", times, "--datasets", 24, "--noise", 0.02, "-o", p)
         first, libraries = None, set()
@@ -94,6 +95,7 @@ def test_unknown_kernel(tmp):
     h.stiffit("run", p, "--trust", "--engine=lanes", "-o", tmp / "r.h5", env=h.environment(STIFFIT_LANES_KERNEL=""))
 
 
+@h.more
 def test_code_and_lists(tmp):
     """A model's own code for the stages of a step does what the kernel does by its lists for models without such code: all
     stages at once for small models, one after the other for larger ones; with time, inputs and infusions in them; and with one
@@ -133,6 +135,7 @@ def assert_rows_same(a, b, rows, what):
             assert mine.tobytes() == other.tobytes(), (what, name, a["id"][i], mine, other)
 
 
+@h.more
 def test_hostile_neighbours(tmp):
     """A sixth of the datasets goes wrong, each in one of seven ways. The others are fitted as if they were not there, in any
     order."""

@@ -75,6 +75,7 @@ def test_only_public_names_are_visible(tmp):
         assert visible - {"stiffit_switch_stack", "stiffit_enter_stack"} == public, visible ^ public
 
 
+@h.more
 def test_c_program_under_valgrind(tmp):
     need("cc", "valgrind")
     run(

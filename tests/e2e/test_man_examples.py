@@ -138,6 +138,7 @@ def kitchen(folder):
     return folder
 
 
+@h.more
 def test_no_command_is_a_mistake(tmp):
     """Each command is one that the program takes: it succeeds, or it lacks a file, or what SLURM or a plugin would bring."""
     first, folders, done, missing = kitchen(tmp / "first"), {}, [], []

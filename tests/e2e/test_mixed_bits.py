@@ -27,6 +27,7 @@ def test_workers(tmp):
             mixed.same_bits(first, again, (how, workers))
 
 
+@h.more
 def test_ranks(tmp):
     problem = linear.Data(70, 4, seed=22).write(tmp / "p.h5", linear.EQUATIONS)
     first = mixed.run(problem, *WORDS)
@@ -35,6 +36,7 @@ def test_ranks(tmp):
         mixed.same_bits(first, mixed.read(h.result_path(problem[0])), n)
 
 
+@h.more
 def test_zero_variance(tmp):
     """A's variance is 0 in the end: its random effects leave the integral, and datasets choose their levels anew."""
     rng, n, times = np.random.default_rng(6), 60, [0.5, 2, 5, 9]
@@ -50,6 +52,7 @@ def test_zero_variance(tmp):
     mixed.same_bits(first, mixed.read(h.result_path(problem[0])), "ranks")
 
 
+@h.more
 def test_killed(tmp):
     """A run that is killed at any moment, in any of its processes, goes on to the bits of one that was not."""
     n, n_kill = (3000, 12) if h.SLOW and not h.SANITIZE else (400, 4)

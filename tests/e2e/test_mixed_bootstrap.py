@@ -57,6 +57,7 @@ class Balanced:
             + 2 * np.sum(self.z)
 
 
+@h.more
 def test_bootstrap(tmp):
     """Against replicates in Python with draws of its own: the deviation of 40 replicates is off by 11 %, a percentile by 0.45
     deviations, each one standard error; four of them are allowed."""
@@ -126,11 +127,12 @@ def limits(data, k):
     return [brentq(rise, best[k], best[k] + side * 0.3, xtol=1e-6) for side in (-1, 1)]
 
 
+@h.both
 def test_profile(tmp):
     """Limits of a typical value and of a shared parameter."""
     data = Balanced(10, 4)
     problem = data.write(tmp / "p.h5")
-    for how in ("laplace", "exact"):
+    for how in h.portion(("laplace", "exact"), 1):
         names = "A,sigma" if how == "laplace" else "A"
         fits = mixed.run(problem, *WORDS, "--profile", names, "--likelihood", how, "--overwrite")["fits"]
         for k, column in ((1, 1), (5, 2))[:len(names.split(","))]:

@@ -178,6 +178,7 @@ def test_left_out(tmp):
     assert abs(found["minus_2_log_likelihood"] - rest["minus_2_log_likelihood"]) < 1e-3
 
 
+@h.more
 def test_crash(tmp):
     """A dataset whose model crashes or hangs is left out; the estimates are those without it."""
     h.let_models_crash()

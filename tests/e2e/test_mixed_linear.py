@@ -182,6 +182,7 @@ def polynomial(tmp, r, n, blocks, words, seed):
     return problem, reference, ("--random", ",".join(names), "--share", "s", *words)
 
 
+@h.more
 def test_blocks(tmp):
     """Three random parameters, two of which are correlated."""
     problem, reference, words = polynomial(tmp, 3, 40, [[0, 2], [1]], ("--random-covariance", "a0.a2,a1"), 12)
@@ -189,6 +190,7 @@ def test_blocks(tmp):
                                             "s"])
 
 
+@h.more
 def test_five_random(tmp):
     """More than products of nodes can integrate: points of a lattice, whose errors are below what the tests ask of
     quadrature."""

@@ -52,6 +52,7 @@ FULL, BLOCK, DIAGONAL = ("full",), ("ka.k,V",), ("diagonal",)
 WITHOUT = [("diagonal", (name,)) for name in NAMES]
 
 
+@h.more
 def test_few_datasets(tmp):
     """The exact likelihood of a block was 0.12 above that of the diagonal, whose Laplace's was 1.04 above one without ka's
     variance."""
@@ -60,11 +61,13 @@ def test_few_datasets(tmp):
     check(problem, [(DIAGONAL, WITHOUT[0]), (FULL, DIAGONAL)], "laplace")
 
 
+@h.more
 def test_modes_far_away(tmp):
     """Early estimates led a dataset to a mode 13 deviations away, which Laplace's likelihood kept: 656 above the block's."""
     check(write(tmp / "p.h5", 14), [(FULL, BLOCK)], "laplace")
 
 
+@h.more
 def test_better_than_before(tmp):
     """A full covariance whose search from guessed deviations ends 0.7 higher, and one, singular, whose steps were so short
     that it ended 0.74 higher."""
@@ -104,6 +107,7 @@ def two_effects(problem, ka, v, k, s, n=700, far=9):
     return total
 
 
+@h.more
 def test_long_tails(tmp):
     """Two measurements do not bound ka: the integrands have long tails. The likelihood was off by 0.81, 0.45 and 0.06, 6, 4
     and 3 times as much as was said. What is said estimates the rest of a series from two of its terms: it may be half again

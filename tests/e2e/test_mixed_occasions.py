@@ -100,11 +100,12 @@ def table(*words):
     return list(csv.DictReader(io.StringIO(h.stiffit(*words).stdout)))
 
 
+@h.both
 def test_closed_form(tmp):
     data = Data(20, 5)
     theta, value, error = data.maximum()
     problem = data.write(tmp / "p.h5")
-    for how in ("laplace", "exact"):
+    for how in h.portion(("exact", "laplace"), 1):
         found = mixed.run(problem, *WORDS, "--likelihood", how, "--overwrite")
         assert list(found["estimate_name"]) == NAMES, found["estimate_name"]
         assert abs(found["minus_2_log_likelihood"] - value) < mixed.LIKELY, (how, found["minus_2_log_likelihood"], value)
@@ -147,6 +148,7 @@ def test_predictions(tmp):
         np.testing.assert_allclose(a + (b - a) * data.t[i] / 5, predicted[i], rtol=0, atol=off)
 
 
+@h.more
 def test_none(tmp):
     """Experiments that do not differ: the variance ends at 0, or near it, and the rest is that of a model without."""
     data = Data(30, 7, by_experiment=0)

@@ -81,6 +81,7 @@ def curve_model(n=5, seed=1):
     return loglik, n
 
 
+@h.more
 def test_quadrature(tmp):
     """Against sums over a fine grid; scores against differences."""
     loglik, n = curve_model()

@@ -59,11 +59,12 @@ def write(data, path):
     return problem
 
 
+@h.both
 def test_closed_form(tmp):
     data = Data(20, 5, by_experiment=0)
     theta, error = maximum(data)
     problem = write(data, tmp / "p.h5")
-    for how in ("laplace", "exact"):
+    for how in h.portion(("exact", "laplace"), 1):
         found = mixed.run(problem, *WORDS, "--likelihood", how, "--overwrite")
         off = np.abs(found["estimate"] - theta) / error
         assert np.max(off) < 3e-3, (how, off)  # the reference's derivatives are differences: three digits
@@ -93,6 +94,7 @@ def test_evaluation(tmp):
     np.testing.assert_allclose(found["log_prior"], log_prior(theta), rtol=1e-9)
 
 
+@h.more
 def test_many_datasets(tmp):
     """With ten datasets for each estimate the curvature is that of outer products: the optimum is the same."""
     data = Data(55, 8, by_experiment=0)

@@ -146,12 +146,14 @@ def test_theophylline_one(tmp):
     theophylline(["Ka"]).check(tmp / "p.h5")
 
 
+@h.more
 def test_theophylline_two(tmp):
     found, _ = theophylline(["Ka", "Cl"]).check(tmp / "p.h5")
     shrinkage = 1 - np.var(found["fits"]["random_mean"][:, [1, 2]], axis=0) / np.diag(found["covariance"])
     np.testing.assert_allclose(found["shrinkage"], shrinkage, atol=0.1)  # with n or n - 1
 
 
+@h.more
 def test_theophylline_three(tmp):
     """A full covariance of all three: its maximum is singular, with clearance proportional to the rate of elimination (nlme
     says so, too: a correlation of 0.995 in theophylline-nlme.csv)."""
@@ -169,6 +171,7 @@ def test_theophylline_three(tmp):
     assert np.max(np.abs(slope)) < 0.05, slope  # nothing is gained by other means and sigma
 
 
+@h.more
 def test_units(tmp):
     """Other units of amounts and concentrations, by factors of a million: the estimates stay, and -2 log L changes by the
     Jacobian."""
@@ -229,6 +232,7 @@ def oral(phi, shared, t, c):
     return f, np.sqrt(np.exp(2 * shared[1]) + np.exp(2 * shared[2]) * f**2)
 
 
+@h.more
 def test_oral(tmp):
     """Two correlated random parameters, combined error, unbalanced."""
     rng = np.random.default_rng(7)
@@ -245,6 +249,7 @@ def omega(z):
     return w + 1j * w / (1 + w) * z.imag if np.iscomplexobj(z) else w
 
 
+@h.more
 def test_michaelis_menten(tmp):
     """Saturated elimination; random parameters on a linear and a decadic scale; sigma on a linear one."""
     text = """parameter Vmax = 1.5
@@ -267,6 +272,7 @@ observe c sd sigma
     case.check(tmp / "p.h5")
 
 
+@h.more
 def test_censored(tmp):
     """A third of the measurements is below the limit of detection, of some not below 0.5, and of others only the whole numbers
     around them are known."""

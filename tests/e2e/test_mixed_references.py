@@ -109,6 +109,7 @@ class Phenobarbital(quadrature.Case):
         return path, "--model", model
 
 
+@h.more
 def test_phenobarbital(tmp):
     """Dosing and sparse data, as a NONMEM-style table, against quadrature; beside nlme."""
     found, _ = Phenobarbital().check(tmp / "p.h5")
@@ -148,12 +149,14 @@ def beside(tmp, study, case, random, table):
                 assert abs(float(cell) - column[k]) < 0.52 * unit, (study, row, k, column[k])  # rounded, and a little noise
 
 
+@h.more
 def test_manual_has_theophylline(tmp):
     table = stored()["nlme theophylline Ka Cl"]
     beside(tmp, "theophylline", quadrature.theophylline(["Ka", "Cl"]), ["Ka", "Cl"],
            [table[name] for name in ("lKa", "lCl", "lKe", "sd_lKa", "sd_lCl", "sigma", "minus_2_log_likelihood")])
 
 
+@h.more
 def test_manual_has_phenobarbital(tmp):
     table = stored()["nlme phenobarbital"]
     beside(tmp, "phenobarbital", Phenobarbital(), ["lCl", "lV"],

@@ -94,6 +94,7 @@ def many(tmp, kind, n, n_replicate):
     return (*(np.array([row[k] for row in rows]) for k in (0, 1)), *rows[0][2:4], np.array([row[4] for row in rows]))
 
 
+@h.more
 def test_few(tmp):
     """A population of each kind but the one that takes seconds. No estimate is more than 5 standard errors from the truth:
     chance does that once in 20,000 checks with errors from 40 datasets (Student's t), and there are 30. Their squares, in

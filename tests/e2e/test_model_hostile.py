@@ -16,10 +16,10 @@ import subprocess
 import helpers as h
 
 FUZZ = h.BUILD / "tests" / "fuzz" / "fuzz_text"
-N_MUTANT = 20_000 if h.SLOW else 800
+N_MUTANT = 20_000 if h.SLOW else 200 if h.QUICK else 800
 MEMORY = 2 << 30  # a model of a megabyte needs a few hundred
 SECONDS = 60 * h.SANITIZER_SPEED  # all of them take below 5 on an idle machine
-MILLION = 1_000_000 if h.SLOW else 100_000
+MILLION = 1_000_000 if h.SLOW else 20_000 if h.QUICK else 100_000
 
 
 def model(expression, before=""):
@@ -63,6 +63,7 @@ def expect_bad(tmp, text, *words):
 
 
 # --- too much of something ---
+@h.both
 def test_a_megabyte_of_one_expression(tmp):
     n = MILLION // 2 if h.SLOW else MILLION // 5
     for sign in "+-*":
@@ -80,6 +81,7 @@ def test_a_megabyte_of_one_expression(tmp):
     expect_bad(tmp, model("k") + "1\n" * MILLION)
 
 
+@h.more
 def test_nesting(tmp):
     for n in (10_000, MILLION) if h.SLOW else (150_000,):  # a recursion of so many frames has no room on a stack of 8 MiB
         deep = "deep"
@@ -104,12 +106,13 @@ def test_nesting(tmp):
     expect_good(tmp, model("sin(" * 900 + "x" + ")" * 900))
 
 
+@h.both
 def test_functions_that_grow(tmp):
     def doubling(body, n=60):
         lines = [f"f{i}(a) = {body.replace('F', f'f{i - 1}')}" for i in range(1, n)]
         return "f0(a) = a*x + k\n" + "\n".join(lines) + "\n"
     for i, body in enumerate(("F(a) + F(a)", "F(a)*F(a + 1)", "F(F(a))", "F(a*a) - F(-a)", "if a > 1 then F(a) else F(1/a)")):
-        for n in (12, 60, 2000) if h.SLOW else (12,) if h.SANITIZE or i % 2 else (12, 60 if i else 2000):
+        for n in (12, 60, 2000) if h.SLOW else (12,) if h.SANITIZE or h.QUICK or i % 2 else (12, 60 if i else 2000):
             expect(tmp, model(f"f{n - 1}(x)", doubling(body, n)), (0, 3))
     expect_bad(tmp, model("f(x)", "f(a) = f(a)\n"), "f")
     expect_bad(tmp, model("f(x)", "f(a) = g(a)\ng(a) = f(a)\n"), "f", "g")
@@ -118,10 +121,11 @@ def test_functions_that_grow(tmp):
     expect_good(tmp, model("a299", f"a0 = x*k\n{chain}\n"))
 
 
+@h.both
 def test_many_names(tmp):
     n = 99_999
     expect_good(tmp, model("k", "".join(f"par p{i} = {i}\n" for i in range(n))))
-    n = n if h.SLOW else 25_000
+    n = n if h.SLOW else 5_000 if h.QUICK else 25_000
     expect_good(tmp, model(f"a{n - 1}", "a0 = k\n" + "".join(f"a{i} = a{i - 1} + 1\n" for i in range(1, n))))
     expect(tmp, model("a0", "".join(f"a{i} = sin(a{i + 1})\n" for i in range(n)) + f"a{n} = x\n"), (0, 3))
     expect_good(tmp, model("c1", "".join(f"const c{i} = c{i + 1}\n" for i in range(n)) + f"const c{n} = 1\n"))
@@ -157,6 +161,7 @@ def test_bytes_that_are_no_text(tmp):
     expect_bad(tmp, random.Random(1).randbytes(MILLION))
 
 
+@h.both
 def test_numbers_and_ends(tmp):
     for number in ("1e999", "-1e400", "1e99999999999999999999", "9" * MILLION, "1" + "0" * 309, "0x10", "1e", "1e+",
                    "1.2.3", "1..2", ".", "1_000", "1,5", "1d0", "0b1", "inf", "nan", "1e308*10", "1/0", "1e-999", "0."
@@ -164,19 +169,19 @@ def test_numbers_and_ends(tmp):
         expect(tmp, model(number), (0, 3) if number in ("1/0", "1e308*10") else (3,))
     for number in ("0" * MILLION + "1", "0." + "3" * MILLION, "0e-999", "5e-324", "1E5", ".5"):
         expect_good(tmp, model(number))
-    for end in ("k +", "(k", "k)", "sin(", "sin", "max(k", "max(k,", "if", "if k", "if k then", "if k then 1",
+    for end in h.portion(("k +", "(k", "k)", "sin(", "sin", "max(k", "max(k,", "if", "if k", "if k then", "if k then 1",
                 "if k then 1 else", "k ^", "not", "piecewise(k)", "piecewise(1, k)", "atan2(k)", "exp()", "exp(1, 2)",
                 "\\", "k '", "x(0)", "\"k", "k \"", "k[1]", "k = 1", "k := 1", "k == ", "k, 1", "", "k k", "2k", "k 2",
-                "k & k", "k | k", "k ? 1 : 2"):
+                "k & k", "k | k", "k ? 1 : 2"), 12):
         expect_bad(tmp, model(end))
         expect_bad(tmp, "parameter k = 1\nx(0) = 1\nobserve x\nx' = " + end)
-    for end in ('par z = 1 unit "', "par z = 1 in [0", "par z = 1 in [0,", "par z = 1 in", "par", "par z", "par z =",
+    for end in h.portion(('par z = 1 unit "', "par z = 1 in [0", "par z = 1 in [0,", "par z = 1 in", "par", "par z", "par z =",
                 "par z = 1,", "par z = 1 scale", "par z = 1 scale log2", "par z = 1 in [2, 1]",
                 "par z = -1 scale log", "observe", "observe q =", "observe x sd", "observe nothing", "function f(",
                 "f(a) =", "f(a, a) = a", "f() = 1", "sin(x) = 1", "x' = 1", "x(0) = 2", "y' = 1", "y(0) = 1",
                 "y(1) = 1", "time from x", "model", "model 3", "const c = x", "const c = k", "d/dt(", "d/dt(x)",
                 "dx/dt", "dx/dt =", "q = q", "t = 1", "pi = 3", "if = 1", "exp = 1", "init x", "init x = x",
-                "covariate", "covariate x", "covariate 1", "'", "=", "= 1", "1 = 1", "(", "(x)' = 1", "x'' = 1"):
+                "covariate", "covariate x", "covariate 1", "'", "=", "= 1", "1 = 1", "(", "(x)' = 1", "x'' = 1"), 16):
         expect_bad(tmp, model("k") + end)
     for nothing in ("", "\n", "# nothing", "\\", "\ufeff", ";"):
         expect(tmp, nothing, (3,), "parameter", place="")
@@ -227,6 +232,7 @@ def seed_texts():
     return [path.read_bytes() for path in files]
 
 
+@h.both
 def test_mutants(tmp):
     """Every mutant is a model or has errors with places; the fuzz target looks at what comes back."""
     rng, seeds = random.Random(20261121), seed_texts()
@@ -289,8 +295,9 @@ FILE_NAMES = ["a b.ode", "it's.ode", 'say "x".ode', "new\nline.ode", "$(touch pw
               "1.ode", "int.ode", "*.ode*/.ode"[:5] + "x.ode"]
 
 
+@h.both
 def test_names_of_files(tmp):
-    for name in FILE_NAMES:
+    for name in h.portion(FILE_NAMES, 6):
         folder = tmp / "here"
         folder.mkdir()
         (folder / name).write_text(model("k"))
@@ -311,6 +318,7 @@ def script(path, text):
     return path
 
 
+@h.both
 def test_compilers_that_are_none(tmp):
     (tmp / "m.ode").write_text(model("k"))
     output = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done\n'
@@ -322,7 +330,7 @@ def test_compilers_that_are_none(tmp):
                                                                     "yes no | head -c 3000000 >&2\nexit 1\n"),
                  script(tmp / "folder", output + 'mkdir "$out"\n'), script(tmp / "link", output
                                                                            + 'ln -sf /etc/passwd "$out"\n')]
-    for compiler in compilers:
+    for compiler in h.portion(compilers, 7):
         done = h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, code=None, timeout=SECONDS,
                          env=h.environment(CC=compiler, TMPDIR=tmp))
         assert done.returncode in (3, 4), f"{compiler}: {done.returncode} {done.stderr}"

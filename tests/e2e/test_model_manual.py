@@ -56,10 +56,11 @@ def test_every_example_is_a_model(tmp):
         assert done.returncode == 0, f"{text}\n{done.stderr}"
 
 
+@h.both
 def test_whole_examples_build_and_pass_the_check(tmp):
     whole = [text for text in of_kind("example") if "parameter" in text and "observe" in text]
     assert len(whole) >= 4
-    for i, text in enumerate(whole):
+    for i, text in h.portion(enumerate(whole), 2):
         path = write_model(tmp, text, f"whole{i}.ode")
         h.stiffit("model", "build", path, "--portable")
         h.stiffit("model", "check", path.with_suffix(".so"))
@@ -135,6 +136,7 @@ class Sentences:
         return self.choose(self.alternatives(list(self.rules[rule])), depth - 1)
 
 
+@h.both
 def test_sentences_of_the_grammar_are_read(tmp):
     """300 random expressions and 240 other statements. They may be nonsense (a name that is there already, a parameter
     outside its bounds), but nothing in them is unexpected."""
@@ -150,13 +152,14 @@ def test_sentences_of_the_grammar_are_read(tmp):
     errors = [line for line in done.stderr.splitlines() if ": error: " in line]
     assert all("finite" in line for line in errors), errors[:3]
     seen = set()
-    for _ in range(240):
+    for _ in range(40 if h.QUICK else 240):
         statement = re.sub(r"^d (\w+) / dt =", r"d\1/dt =", sentences.of("statement", 9))
         seen.add(statement.split()[0])
         done = h.stiffit("model", "show", write_model(tmp, head + statement + "\nobserve y\n"), "--json", code=(0, 3))
         for word in ("expected", "begins no statement", "does not belong"):
             assert word not in done.stderr, (statement, done.stderr)
-    assert seen >= {"model", "time", "parameter", "par", "constant", "covariate", "init", "function", "observe", "d", "y"}
+    kinds = {"model", "time", "parameter", "par", "constant", "covariate", "init", "function", "observe", "d", "y"}
+    assert h.QUICK or seen >= kinds
 
 
 def words_of_the_program():

@@ -58,6 +58,7 @@ def test_everything_permuted_and_on_bounds_as_scipy_has_it(tmp):
     assert n_bound >= 5
 
 
+@h.more
 def test_wrong_slopes_are_not_taken_for_noise(tmp):
     """Behind a relaxation jump the sensitivities are 1000 times too large. No step along them gains anything, yet a percent
     away lies a far better fit: that must not be called converged, however numbers happen to be rounded."""

@@ -84,6 +84,7 @@ def kind_of(problem):
         return tuple(text.decode() if isinstance(text, bytes) else text for text in attributes)
 
 
+@h.more
 def test_losses_against_scipy(tmp):
     y = outlying()
     kinds = {"normal": "half_sum_of_squares", "log-normal": "half_sum_of_squares", "laplace": "laplace_loss",
@@ -104,6 +105,7 @@ def test_losses_against_scipy(tmp):
                 np.testing.assert_allclose(best, np.exp(scipy.x), rtol=2e-3)
 
 
+@h.more
 def test_modelled_scale_against_scipy(tmp):
     """With the scale as a parameter every loss is a likelihood, so their values compare: SciPy's densities."""
     y = outlying()
@@ -209,11 +211,12 @@ def censor(y, low, high):
     return np.clip(y, low, high), np.where(y < low, 1, np.where(y > high, -1, 0))
 
 
+@h.both
 def test_censored_against_scipy(tmp):
     rng = np.random.default_rng(5)
     exact = 2 * np.exp(-0.4 * T)
     (tmp / "noisy.ode").write_text(NOISY)
-    for error, noise in (("normal", 0.1), ("log-normal", 0.15)):
+    for error, noise in h.portion((("normal", 0.1), ("log-normal", 0.15)), 1):
         wild = rng.standard_normal((4, len(T))) * noise
         y = exact * np.exp(wild) if error == "log-normal" else exact + wild
         y, side = censor(y, 0.25, 1.4)
@@ -241,13 +244,14 @@ def interval(a, b):
     return stats.norm.logcdf(b) + np.log(-np.expm1(stats.norm.logcdf(a) - stats.norm.logcdf(b)))
 
 
+@h.both
 def test_intervals_against_scipy(tmp):
     """Values that are only known to lie between `value` and `limit`, from a table: SciPy's minima, of known and fitted sigma,
     one limit infinite and some zero, also of logarithms; columns of their own in residuals."""
     rng = np.random.default_rng(6)
     exact = 2 * np.exp(-0.4 * T)
     (tmp / "noisy.ode").write_text(NOISY)
-    for error, noise in (("normal", 0.1), ("log-normal", 0.15)):
+    for error, noise in h.portion((("normal", 0.1), ("log-normal", 0.15)), 1):
         wild = rng.standard_normal((3, len(T))) * noise
         y = exact * np.exp(wild) if error == "log-normal" else exact + wild
         low, high = 0.25 * np.floor(y / 0.25), 0.25 * np.floor(y / 0.25) + 0.25

@@ -215,6 +215,7 @@ BOXES = {"one": {0: (None, 5e-5)}, "two": {1: (4e-5, None), 3: (None, 2e-4)},
          "all": {0: (None, 4e-5), 1: (4e-5, None), 2: (None, 2e-5), 3: (None, 1.5e-4), 4: (None, 2e-5)}}
 
 
+@h.more
 def test_optimum_on_bounds(tmp):
     rows = np.array([[0, t, i, o.PINENE_Y[i, k], np.nan] for k, t in enumerate(o.PINENE_T) for i in range(5)])
     for what, box in BOXES.items():

@@ -320,6 +320,7 @@ def write_washed(path, *, infusion, k_changes, F_changes):
     return path
 
 
+@helpers.more
 def test_doses_across_periods(tmp):
     """Events that the data call, doses and infusions, in both engines: derivatives are those of differences. An infusion goes
     on as it began; what is left of its derivatives then is left to differences, with a note."""

@@ -114,6 +114,7 @@ def test_conditions_before_events(tmp):
         assert np.allclose(predictions(problem)[1:], want, rtol=1e-9), (i, predictions(problem), want)
 
 
+@helpers.both
 def test_gradients_of_conditions_before_events(tmp):
     """Against differences, in both engines; a single parameter, so that the norm of the gradient is the derivative."""
     def evaluate(k, trigger, engine, **more):
@@ -126,7 +127,7 @@ def test_gradients_of_conditions_before_events(tmp):
                         "--gradient", "forward", "--rtol", "1e-10", "--engine", engine, code=None)
         with h5py.File(problem.parent / "p.petab.result.h5") as f:
             return f["fits/objective"][0], f["fits/gradient_norm"][0]
-    for engine in ("cvodes", "lanes"):
+    for engine in helpers.portion(("lanes", "cvodes"), 1):
         for trigger, more in (("time >= 1", {}), ("time >= 1 and p > 2", {"early": False}), ("A > 3", {}),
                               ("time >= 0.5", {"delay": "0.5"})):
             above, below = (evaluate(0.5 + h, trigger, engine, **more)[0] for h in (1e-4, -1e-4))

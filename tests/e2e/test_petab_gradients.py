@@ -3,6 +3,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import itertools
 import math
 
 import h5py
@@ -82,12 +83,12 @@ def check_gradient(case, engine, tmp):
     assert set(fits["gradient"]) == {"forward"} and np.allclose(norm, slope, rtol=1e-6, atol=1e-9), (name, engine, norm, slope)
 
 
+@helpers.both
 def test_gradients(tmp):
     cases = [case for version in ("v1.0.0", "v2.0.0") for case in sorted((SUITE / version / "sbml").iterdir()) if case.is_dir()]
     assert len(cases) == 51
-    for case in cases:
-        for engine in ("cvodes", "lanes"):
-            check_gradient(case, engine, tmp)
+    for case, engine in helpers.portion(itertools.product(cases, ("cvodes", "lanes")), 8):
+        check_gradient(case, engine, tmp)
 
 
 if __name__ == "__main__":

@@ -72,9 +72,10 @@ def rounded_density(case, x):
     return log_density(case, x) + np.abs(r) - np.sqrt(r**2 + 1e-4)
 
 
+@helpers.both
 def test_density(tmp):
     """log_prior and its slope on the optimiser's scale, one distribution at a time, at three points each."""
-    for case in CASES:
+    for case in helpers.portion(CASES, 6):
         name, _, _, like, bounds = case
         _, _, first, last = ends(like, bounds)
         problem = tmp / f"{name}.h5"
@@ -118,14 +119,15 @@ def test_draws(tmp):
         assert wrong > 1/n or name == "uniform_1", (name, wrong)
 
 
+@helpers.both
 def test_bounds_in_a_tail(tmp):
     """The probability between bounds that are far from where a prior is: against quadrature of its density."""
-    for i, (word, numbers, like, (low, high), x) in enumerate((
+    for i, (word, numbers, like, (low, high), x) in helpers.portion(enumerate((
             ("normal", "0;1", stats.norm(0, 1), (9, 20), 10), ("normal", "50;1", stats.norm(50, 1), (0.1, 5), 3),
             ("laplace", "0;1", stats.laplace(0, 1), (38, 100), 40), ("exponential", "1", stats.expon(), (40, 100), 41),
             ("rayleigh", "1", stats.rayleigh(), (10, 20), 11), ("cauchy", "0;1", stats.cauchy(), (1e6, 1e7), 2e6),
             ("log-normal", "0;1", stats.lognorm(1), (1e4, 1e6), 2e4),
-            ("log-laplace", "0;0.5", stats.loglaplace(2), (1e-6, 1e-3), 1e-4))):
+            ("log-laplace", "0;0.5", stats.loglaplace(2), (1e-6, 1e-3), 1e-4))), 2):
         problem = write(tmp / str(i), [("k", word, numbers, like, (low, high))], [x])
         helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", "--optimizer", "lbfgs", "--gradient",
                         "forward", code=None)

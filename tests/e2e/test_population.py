@@ -285,7 +285,7 @@ def check_simulated(n_set, coverage):
 
 
 # 99.9 % of Binomial(40, 0.95); for 1,000 sets 0.95 +- 4 standard deviations, and 1.5 % less for the bias.
-test_simulated_truths = check_simulated(40, (0.825, 1))
+test_simulated_truths = h.more(check_simulated(40, (0.825, 1)))
 test_thousand_simulated_truths = h.slow(check_simulated(1000, (0.91, 0.975)))
 
 

@@ -143,6 +143,7 @@ def test_one_side_without_a_limit(tmp):
         assert list(fits["profile_lower_status"][0])[1] == "none" and np.isnan(fits["profile_lower"][0, 1])
 
 
+@h.more
 def test_far_bounds_are_reached_and_far_crossings_found(tmp):
     """x' = k (1 - x) is at rest for all large k: the limit is the bound, 5 or 60 decades away, or, with y = x + c k, where the
     second term is too large, 2 to 8 decades away, on either scale. Judged by SciPy's root of the closed form."""
@@ -357,6 +358,7 @@ def lowest_of_two_exponentials(t, y, i, value):
     return 0.5 * np.min(np.sum(left**2, axis=1))
 
 
+@h.more
 def test_limits_stand_when_the_others_begin_at_the_best_fit(tmp):
     """At every limit that is found SciPy, which begins at the best fit's values of the other parameters, comes to no lower
     objective: 0.98 of the rise, where one per cent is what two optimisers' stopping tests are far below."""

@@ -90,6 +90,7 @@ def test_nonlinear(tmp):
     assert np.array_equal(one["npde"], found["npde"][2 * len(T):3 * len(T)])
 
 
+@h.more
 def test_linear_closed_form_with_occasions(tmp):
     """log y is linear: CWRES are those of the normal distribution of log y, whatever the mode; experiments differ, too."""
     data = Data(12, 5, by_experiment=0.3)

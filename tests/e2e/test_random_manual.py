@@ -30,6 +30,7 @@ def brief(text):
     return "\n".join(line for line in lines if "--vpc" not in line or shutil.which("gnuplot"))
 
 
+@h.more
 def test_page(tmp):
     displays = [(kind, text) for kind, text, _ in test_model_manual.displays(PAGE, "sh|output|shown")]
     write_nonmem(tmp / "theo.csv")

@@ -137,6 +137,7 @@ def test_other_commands(tmp):
     assert "nan ... nan" not in done.stdout, done.stdout
 
 
+@h.more
 def test_python(tmp):
     try:
         import pandas  # noqa: F401

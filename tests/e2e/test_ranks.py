@@ -83,6 +83,7 @@ def test_same_bits(tmp):
         assert np.all(found["status"] == 1)
 
 
+@h.more
 def test_few_datasets(tmp):
     """Ranks with one dataset or none."""
     for n, number in ((1, 2), (2, 4), (3, 4), (5, 2)):
@@ -90,6 +91,7 @@ def test_few_datasets(tmp):
         compare(path, "--model", model, "--share", "ka", numbers=(2, 4) if h.SLOW else (number,))
 
 
+@h.more
 def test_options(tmp):
     """Bounds, priors, pilots and datasets that are left out."""
     y = sample(30, seed=4)
@@ -158,6 +160,7 @@ def wait_for(condition, seconds=60):
         time.sleep(0.01)
 
 
+@h.more
 def test_kills(tmp):
     """A rank that is killed ends the job, with a code of its own; the same command resumes with another number of ranks, to the
     same bits. A signal to all of them stops them."""
@@ -187,6 +190,7 @@ def test_kills(tmp):
     assert all(resumed), resumed
 
 
+@h.more
 def test_computing_process_dies(tmp):
     """Killed from outside, also on the rank that keeps the journal: all ranks go on from the latest step that was kept."""
     path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
@@ -205,6 +209,7 @@ def test_computing_process_dies(tmp):
         faults.same_fits(read(path), first, victim)
 
 
+@h.more
 def test_one_rank_is_stopped(tmp):
     """A stop of one rank stops all: within a pass, or at its end at most some seconds later, and the job resumes."""
     path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))

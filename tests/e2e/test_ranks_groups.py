@@ -24,6 +24,7 @@ def grouped(path, text, n, share):
     return path, "--model", model, "--share", share
 
 
+@h.more
 def test_groups(tmp):
     """Whole and divided groups on a rank; a column that is eliminated and one that counts as shared; ranks without datasets."""
     cases = ((FORMULA, 33, "ka,b@plate", (1, 2, 3, 4) if h.SLOW else (2, 3)), (EQUATIONS, 20, "ka@operator,b@plate", (3,)),
@@ -33,6 +34,7 @@ def test_groups(tmp):
         assert np.all(found["status"] == 1)
 
 
+@h.more
 def test_lbfgs(tmp):
     """With and without groups."""
     path, model = write(tmp / "a.h5", EQUATIONS, sample(13, seed=3), 0.05)
@@ -40,6 +42,7 @@ def test_lbfgs(tmp):
     compare(*grouped(tmp / "b.h5", FORMULA, 12, "ka,b@plate"), "--optimizer", "lbfgs", numbers=(2, 4) if h.SLOW else (4,))
 
 
+@h.more
 def test_refits(tmp):
     """Starts, profiles and bootstrap replicates; datasets that are left out, all of the first rank among them."""
     few = ("--optimizer", "lbfgs", "--starts", 2, "--bootstrap", 2, "--keep-starts", "--keep-bootstrap")
@@ -68,6 +71,7 @@ def test_crash(tmp):
         faults.same_fits(fit(3, *words, "--restart", code=1), first, words)
 
 
+@h.more
 def test_killed(tmp):
     """The computing process of a rank, and a rank; the search goes on from the latest step that was kept, to the same bits."""
     n = 600 if h.SLOW else 360

@@ -26,6 +26,7 @@ def tables(path):
                 for name, data in f[group].items()}
 
 
+@h.more
 def test_same_bits(tmp):
     """With an equal part for each rank, with one dataset, and with none."""
     for i, (text, n, numbers) in enumerate(((EQUATIONS, 40, (1, 3, 4) if h.SLOW else (3,)),
@@ -41,6 +42,7 @@ def test_same_bits(tmp):
             assert tables(path) == kept, count
 
 
+@h.more
 def test_reviews(tmp):
     """Every rank learns where the other profiles ended."""
     path, model = straight(tmp, "a,b")
@@ -48,6 +50,7 @@ def test_reviews(tmp):
     assert np.all(found["profile_upper_status"][:, 0] == INFINITE), found["profile_upper_status"]
 
 
+@h.more
 def test_first_rank_has_nothing_left(tmp):
     """All datasets of the first rank are left out, so that another one tells what is common."""
     y = sample(8, seed=4)
@@ -69,6 +72,7 @@ def test_crash(tmp):
     assert found["status"][7] == 7 and found["profile_lower_status"][0, 0] == 1, found["profile_lower_status"]
 
 
+@h.more
 def test_killed(tmp):
     """A rank that is killed at any moment; the same command resumes with another number of ranks, to the same bits."""
     path, model = write(tmp / "p.h5", EQUATIONS, sample(120, seed=6), 0.05)

@@ -56,6 +56,7 @@ def test_writing_a_model(tmp):
     assert follow(tmp, "Writing a model") >= 1
 
 
+@h.more
 def test_ways_to_install(tmp):
     """make knows them; test_install.py goes them."""
     text = (h.ROOT / "README.md").read_text(encoding="utf-8")

@@ -135,6 +135,7 @@ def test_small_page_against_the_closed_form(tmp):
     assert np.allclose(quantiles[:, 1], np.quantile(residuals, share, method="hazen"), atol=1e-4)
 
 
+@h.more
 def test_many_fits_are_binned(tmp):
     n = 5000
     h.decay_problem(tmp / "p.h5", n, known_sigma=True, noise=0.05, n_time=4)
@@ -224,6 +225,7 @@ def test_kept_tables_and_no_model(tmp):
     assert not (tmp / "x.html").exists()
 
 
+@h.more
 def test_a_hundred_thousand_fits(tmp):
     """A result of 1000 fits, a hundred times over: without its problem, which does not grow the page but by the gallery."""
     h.decay_problem(tmp / "p.h5", 1000, known_sigma=True)

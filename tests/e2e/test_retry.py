@@ -130,6 +130,7 @@ def test_what_may_not_differ(tmp):
     assert not os.path.exists(str(h.result_path(tmp / "p.h5")) + ".journal")
 
 
+@h.more
 def test_refits_and_starts(tmp):
     bad_and_good(tmp / "p.h5", 10)
     more = ("--starts", 3, "--keep-starts", "--bootstrap", 40, "--keep-bootstrap", "--profile", "p1", "--keep-profile")
@@ -218,6 +219,7 @@ def test_killed_and_resumed(tmp):
     expect(result, tmp / "before.h5", tmp / "fresh.h5", failed, "resumed")
 
 
+@h.more
 def test_a_journal_that_was_left_behind(tmp):
     """Killed between the rename and the removal of the journal: it must not be in the way of a retry."""
     bad_and_good(tmp / "p.h5")

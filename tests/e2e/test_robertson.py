@@ -8,8 +8,8 @@ import numpy as np
 import helpers as h
 import oracles as o
 
-N = 1000 if h.SLOW else 100 if not h.SANITIZE else 12
-N_SCIPY = 20 if not h.SANITIZE else 2
+N = 1000 if h.SLOW else 12 if h.SANITIZE else 25 if h.QUICK else 100
+N_SCIPY = 2 if h.SANITIZE else 4 if h.QUICK else 20
 
 
 def robertson_problem(path, n, **keywords):
@@ -26,6 +26,7 @@ def robertson_problem(path, n, **keywords):
     return true, value, sigma
 
 
+@h.both
 def test_every_fit_converges_and_none_is_worse_than_scipy(tmp):
     _, value, sigma = robertson_problem(tmp / "p.h5", N)
     fits = h.run(tmp / "p.h5")

@@ -145,6 +145,7 @@ def test_lower_start_outside_the_bounds_is_moved_and_noted(tmp):
     assert np.all(fits["parameters"][:, 0] < 5.0)
 
 
+@h.more
 def test_one_rule_for_starts_outside_the_bounds(tmp):
     """In text, in a plugin, in a file for all datasets or for each: moved onto the bound and noted, also 0 on a log scale;
     where no bound is above 0, that is an error. The oracle is the start on the bound itself, to the bit."""
@@ -194,6 +195,7 @@ def test_starts_of_unbounded_parameters_are_said(tmp):
     assert "bounded" not in h.run(tmp / "p.h5", "--starts", 2, "--overwrite")["stderr"]
 
 
+@h.more
 def test_active_bounds_against_scipy(tmp):
     """Upper bounds that cut the optimum off: the answer lies on them, to the bit, and is what L-BFGS-B finds."""
     n = 4 if h.SLOW and not h.SANITIZE else 2

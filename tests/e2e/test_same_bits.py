@@ -137,6 +137,7 @@ def many_experiments(path, n_dataset, n_each):
         f["inputs/value"] = np.tile([1.0, 1.1], n)
 
 
+@h.more
 def test_many_experiments(tmp):
     """Their evaluations go to any worker, in any lane, and finish in any order."""
     n, n_each = (40, 12) if not h.SANITIZE else (6, 12)
@@ -174,6 +175,7 @@ observe x, u
 """
 
 
+@h.more
 def test_methods_that_change(tmp):
     """Whatever else is in the lanes when an evaluation changes its method: workers, kernels, shards, resume."""
     (tmp / "m.ode").write_text(TURNS)
@@ -202,6 +204,7 @@ def test_methods_that_change(tmp):
     assert_same(straight, bits("-j", 7, output=killed), "straight and killed")
 
 
+@h.more
 def test_journal_of_other_options_is_refused(tmp):
     robertson_problem(tmp / "p.h5", 500 if not h.SANITIZE else 60)
     assert kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)

@@ -13,6 +13,7 @@ def late(before, after, at=1):
     return lambda t: before if t < at else after
 
 
+@h.more
 def test_a_concentration_set_after_its_volume(tmp):
     """The event that comes first changes the volume, the second one, whose values are of before, sets a concentration."""
     for early in (True, False):

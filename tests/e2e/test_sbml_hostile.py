@@ -167,6 +167,7 @@ def processor_seconds(*words):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@h.more
 def test_a_large_model(tmp):
     """500 species, 800 reactions: text in 2 s of a processor, a plugin in 10 s (measured: 0.8 s and 4 s)."""
     needs_sbml()

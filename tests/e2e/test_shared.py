@@ -160,9 +160,10 @@ def compare(found, p, errors, objective, tolerance=1e-8):
 LOWER, UPPER = [1e-3, 1e-3, 1e-4, -10], [1e3, 1e4, 10, 10]
 
 
+@h.both
 def test_scipy(tmp):
     """Closed form, 10 and 50 datasets, one and two shared parameters, sigma unknown and known."""
-    for n, shared, sigma in ((10, [0], np.nan), (50, [0], 0.05), (20, [0, 3], np.nan)):
+    for n, shared, sigma in h.portion(((10, [0], np.nan), (50, [0], 0.05), (20, [0, 3], np.nan)), 1):
         y = sample(n, seed=n)
         path, model = write(tmp / f"p{n}.h5", FORMULA, y, sigma)
         found = run(path, model, "--share", ",".join(NAMES[j] for j in shared), *EXACT)
@@ -371,6 +372,7 @@ def test_without_influence(tmp):
     assert np.all(found["error_missing"][:, :2] == 3) and np.all(found["error_missing"][:, 2:] == 0), found["error_missing"]
 
 
+@h.more
 def test_large_dataset(tmp):
     """One dataset with very many measurements among small ones: SciPy finds nothing lower from there."""
     m = 20000

@@ -93,6 +93,7 @@ def test_same_bits(tmp):
     assert len(np.unique(kept[0][1][:, 0])) == 20
 
 
+@h.more
 def test_killed(tmp):
     killed_often(tmp, 300, 6, 4, "--bootstrap", 30)
 

@@ -109,8 +109,9 @@ def check(tmp, what, text, sigma, words, n_row=len(T), tolerance=2e-5, censored=
         same(single, read(h.result_path(path)), f"{what}, --evaluate --share {share}", 1e-12, {"seconds"})
 
 
+@h.both
 def test_all_columns_of_one_dataset(tmp):
-    for what, case in CASES.items():
+    for what, case in h.portion(CASES.items(), 4):
         check(tmp, what, *case)
 
 

@@ -88,6 +88,7 @@ def test_laplace(tmp):
     assert "no measurement has a sigma" in found["stderr"], found["stderr"]
 
 
+@h.more
 def test_killed(tmp):
     """The curvature that the corners of each dataset have at its best point is part of the state."""
     path, model = write(tmp / "p.h5", EQUATIONS, sample(300 if h.SLOW else 120, seed=5), 0.05)

@@ -178,6 +178,7 @@ def kill_often(path, model, n_kill, seed, *words):
     return [int(step) for step in said]
 
 
+@h.more
 def test_killed(tmp):
     """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of
     workers, to the bits of one that was not."""

@@ -86,6 +86,7 @@ def interleaved(data, order):
     return tuple(column[order] for column in data)
 
 
+@h.more
 def test_each_alone(tmp):
     """Every column has the bits of a fit of the plate alone, for each number of workers, wherever the
     plates' rows are; a plate of one dataset, too."""
@@ -108,6 +109,7 @@ def test_each_alone(tmp):
                 faults.same_fits(rows(alone, slice(None)), rows(whole, which), (p, words))
 
 
+@h.more
 def test_scipys_optimum(tmp):
     """A plate with wells whose residuals stay large, which crawl in a search that takes Gauss and
     Newton's second derivatives for theirs: there were up to 1300 iterations, and all evaluations were
@@ -253,6 +255,7 @@ def test_none_waits(tmp):
         assert f["fits/status"][()].tolist() == [1, 1, 1, 1, 10, 4, 10, 10, 1, 1, 1, 1]
 
 
+@h.more
 def test_progress(tmp):
     """It says how far the fits have come, and forecasts nothing; nothing is done before it is."""
     y, plate, inhibitor = sample(3, 80, seed=10, spoilt=[(1, 7)])

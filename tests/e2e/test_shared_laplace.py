@@ -143,8 +143,9 @@ def check(tmp, seeds):
     assert n_converged >= 0.95 * len(seeds), n_converged
 
 
+@h.both
 def test_random_fits(tmp):
-    check(tmp, range(20, 40))
+    check(tmp, h.portion(range(20, 40), 4))
 
 
 @h.slow

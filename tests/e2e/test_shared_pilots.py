@@ -44,6 +44,7 @@ def problem(path, n, seed):
     return model, 0.5 * np.sum(noise ** 2)
 
 
+@h.more
 def test_far_away(tmp):
     """The optimum is below the objective at the truth, by half a unit a parameter: no local one is."""
     ends = []
@@ -74,6 +75,7 @@ def test_near(tmp):
     assert found["parameters"].tobytes() == plain["parameters"].tobytes()
 
 
+@h.more
 def test_same_bits(tmp):
     """With any number of workers, and when a pilot cannot be fitted."""
     path = tmp / "p.h5"

@@ -66,6 +66,7 @@ def test_scipys_limits(tmp):
                 close(np.log(ours) if j == 0 else ours, expected, best[j])
 
 
+@h.more
 def test_like_one_dataset(tmp):
     """If all parameters are shared, the fit is that of one dataset with all measurements, and so is its profile."""
     rng = np.random.default_rng(5)
@@ -150,6 +151,7 @@ def test_same_bits(tmp):
         assert points.tobytes() == kept[0][1].tobytes()
 
 
+@h.more
 def test_killed(tmp):
     killed_often(tmp, 200, 6, 4, "--profile", "ka")
     kill_often(*straight(tmp, "a,b"), 6, 5, "--share", "a,b", "--profile", "all", "--overwrite")

@@ -72,6 +72,7 @@ def test_same_bits(tmp):
     assert np.any(ends[0] != ends[1])
 
 
+@h.more
 def test_killed(tmp):
     killed_often(tmp, 500, 6, 3, "--starts", 3)
 
@@ -145,6 +146,7 @@ def test_no_success(tmp):
     assert found["objective"].sum() == objective[1:].sum(axis=1).min()
 
 
+@h.more
 def test_killed_while_drawing(tmp):
     """Starts that took the places of others are drawn again after a kill, to the same bits."""
     n = 4000 // (h.SANITIZER_SPEED if h.SANITIZE else 1)

@@ -131,36 +131,60 @@ def table(path, n):
     path.write_text("\n".join(rows) + "\n")
 
 
-def cases(tmp):
-    for name in ("starts", "share", "place", "retry", "merge", "import", "ranks"):
-        (tmp / name).mkdir()
-    run = ("run", "p.h5", "--trust", "-j", 2, "--progress", "never")
-    slow_problem(tmp / "starts" / "p.h5", 20)
-    yield Case(tmp / "starts", (*run, "--starts", 3, "--keep-starts", "--bootstrap", 3), ["p.result.h5"])
-    slow_problem(tmp / "share" / "p.h5", 70)
-    yield Case(tmp / "share", (*run, "--share", "k", "--engine", "cvodes"), ["p.result.h5"])
-    slow_problem(tmp / "place" / "p.h5", 30)
-    yield Case(tmp / "place", (*run, "--in-place", "--profile", "k"), ["p.h5"])
-    slow_problem(tmp / "retry" / "p.h5", 50)
-    h.stiffit(*run, "--max-evaluations", 4, cwd=tmp / "retry", code=1)
-    yield Case(tmp / "retry", (*run, "--retry-failed"), ["p.result.h5"])
-    slow_problem(tmp / "merge" / "p.h5", 40)
+RUN = ("run", "p.h5", "--trust", "-j", 2, "--progress", "never")
+
+
+def starts(folder):
+    slow_problem(folder / "p.h5", 20)
+    return Case(folder, (*RUN, "--starts", 3, "--keep-starts", "--bootstrap", 3), ["p.result.h5"])
+
+
+def share(folder, **launched):
+    slow_problem(folder / "p.h5", 70)
+    return Case(folder, (*RUN, "--share", "k", "--engine", "cvodes"), ["p.result.h5"], **launched)
+
+
+def place(folder):
+    slow_problem(folder / "p.h5", 30)
+    return Case(folder, (*RUN, "--in-place", "--profile", "k"), ["p.h5"])
+
+
+def retry(folder):
+    slow_problem(folder / "p.h5", 50)
+    h.stiffit(*RUN, "--max-evaluations", 4, cwd=folder, code=1)
+    return Case(folder, (*RUN, "--retry-failed"), ["p.result.h5"])
+
+
+def merge(folder):
+    slow_problem(folder / "p.h5", 40)
     for k in (1, 2):
-        h.stiffit(*run, "--shard", f"{k}/2", cwd=tmp / "merge")
-    assert (tmp / "merge" / shard_name("p.h5", 1, 2)).exists()
-    yield Case(tmp / "merge", ("merge", "p.h5"), ["p.result.h5"])
-    table(tmp / "import" / "t.csv", 2000)
-    (tmp / "import" / "m.ode").write_text("parameter k = 0.3 in [1e-3, 10]\ny(0) = 2\ny' = -k*y\nobserve value = y\n")
-    yield Case(tmp / "import", ("import", "t.csv", "--model", "m.ode", "-o", "q.h5", "--overwrite"), ["q.h5"])
-    if MPIRUN and (h.BUILD / "stiffit-mpi.so").exists() and not h.SANITIZE:
-        slow_problem(tmp / "ranks" / "p.h5", 70)
-        yield Case(tmp / "ranks", (*run, "--share", "k", "--engine", "cvodes"), ["p.result.h5"],
-                   launcher=(*launcher(), "-n", "2"))
+        h.stiffit(*RUN, "--shard", f"{k}/2", cwd=folder)
+    assert (folder / shard_name("p.h5", 1, 2)).exists()
+    return Case(folder, ("merge", "p.h5"), ["p.result.h5"])
 
 
-def disturbed(tmp, n_signal):
+def imported(folder):
+    table(folder / "t.csv", 2000)
+    (folder / "m.ode").write_text("parameter k = 0.3 in [1e-3, 10]\ny(0) = 2\ny' = -k*y\nobserve value = y\n")
+    return Case(folder, ("import", "t.csv", "--model", "m.ode", "-o", "q.h5", "--overwrite"), ["q.h5"])
+
+
+def on_ranks(folder):
+    return share(folder, launcher=(*launcher(), "-n", "2"))
+
+
+CASES = [starts, share, place, retry, merge, imported]
+if MPIRUN and (h.BUILD / "stiffit-mpi.so").exists() and not h.SANITIZE:
+    CASES.append(on_ranks)
+
+
+def disturbed(tmp, n_signal, made=CASES):
     rng = random.Random(n_signal)
-    all_cases = list(cases(tmp))
+    all_cases = []
+    for make in made:
+        folder = tmp / make.__name__
+        folder.mkdir()
+        all_cases.append(make(folder))
     while sum(case.n_signal for case in all_cases) < n_signal:
         for case in all_cases:
             case.disturb(rng)
@@ -170,6 +194,11 @@ def disturbed(tmp, n_signal):
     assert sum(case.n_resumed for case in all_cases) >= n_signal // 10
 
 
+def test_a_signal(tmp):
+    disturbed(tmp, 2, [starts, merge])
+
+
+@h.more
 def test_signals(tmp):
     disturbed(tmp, 7)
 

@@ -172,6 +172,7 @@ def test_slow_models_and_those_that_crash_are_the_fits_affair(tmp):
     assert set(fits["status"]) == {"crashed"}, fits["status"]
 
 
+@h.more
 def test_all_models_pass(tmp):
     """Every C model that there is, at the starts of its own parameters: none is refused."""
     for plugin in sorted((h.BUILD / "models").glob("*.so")):

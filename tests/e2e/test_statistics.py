@@ -287,6 +287,7 @@ def test_certificates_without_an_evaluation_are_bounds(tmp):
         assert part > 0.85 and np.all(off < 1e-3), (engine, part, off.max())  # 0.001 is what a certificate allows
 
 
+@h.more
 def test_loose_tolerances_are_mended(tmp):
     """A sigma of 1 % asks for more than --rtol 1e-2 or 1e-3: fits go on until they have it, and say so; without a certificate,
     or without evaluations left for it, they cannot."""

@@ -90,8 +90,9 @@ def check(fits, at_rest=True):
         assert np.allclose(fits["standard_error"][i], error, rtol=1e-3)
 
 
+@helpers.both
 def test_the_optimum_is_scipys(tmp):
-    for at_rest in (True, False):
+    for at_rest in helpers.portion((True, False), 1):
         problem = write(tmp / f"p{at_rest}.h5", at_rest=at_rest)
         helpers.run(problem, "--threads", "2")
         check(helpers.read_fits(helpers.result_path(problem)), at_rest)

@@ -77,6 +77,7 @@ def test_misfits_fall_back_to_the_cold_start(tmp):
     assert warm["objective"][0] <= cold["objective"][0] * (1 + 1e-9)
 
 
+@h.more
 def test_killed_and_resumed(tmp):
     n = 1500 if h.SLOW and not h.SANITIZE else 500
     robertson_problem(tmp / "p.h5", n)

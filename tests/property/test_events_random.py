@@ -25,7 +25,7 @@ from event_stories import Story, Trajectory, Uncertain  # noqa: E402
 
 TOOL = helpers.BUILD / "tests" / "property" / "simulate_events"
 FIRST_SEED = 50_000_000
-N_SEED = (8000 if helpers.SLOW else 280) // (20 if helpers.SANITIZE else 1)
+N_SEED = (8000 if helpers.SLOW else 60 if helpers.QUICK else 280) // (20 if helpers.SANITIZE else 1)
 N_BATCH = 20
 RTOL = 1e-10
 # Errors of these models reach some ten times the tolerance; that of one step in a million across a switch, a thousand times.
@@ -140,6 +140,7 @@ def judged(first, count):
     return lines
 
 
+@helpers.both
 def test_random_events(_):
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_SEED - 1}")
     with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -29,7 +29,7 @@ FIRST_SEED = 31_000_000
 N_CASE = 2
 # Rows were certified by two integrations of nearly the same steps, which shared an error five to ten times their difference.
 ONCE_WRONG = (31_000_172, 31_000_321)
-N_PROBLEM = 1000 if helpers.SLOW else 18
+N_PROBLEM = 1000 if helpers.SLOW else 4 if helpers.QUICK else 18
 MOST_EXCUSED = 0.02  # of the rows
 LEAST_CONVERGED = 0.9
 HAS_POINT = ("converged", "stalled", "budget", "timeout")
@@ -134,6 +134,7 @@ def exact_exchange(p, dose, times):
     return (vectors * np.linalg.solve(vectors, [dose, 0])) @ np.exp(np.outer(rates, times))
 
 
+@helpers.more
 def test_the_judge(tmp):
     """Its integrator against closed forms, and SciPy's where there is none; its confirmation must hold for all models."""
     forms = {form.name: form for form in all_forms()}
@@ -171,6 +172,7 @@ def test_the_judge(tmp):
     assert objective.value(p) - objective.best(p).f <= MARGIN * objective.unit_of(p)
 
 
+@helpers.both
 def test_random_problems(tmp):
     """Excuses, and what neither side can decide or begin, are few; nothing else is off."""
     del tmp

@@ -26,7 +26,7 @@ helpers.compile_as_users_do()
 
 TOOLS = helpers.BUILD / "tests" / "property"
 FIRST_SEED = 30_000_000
-N_WANTED = (20_000 if helpers.SLOW else 400) // (20 if helpers.SANITIZE else 1)
+N_WANTED = (20_000 if helpers.SLOW else 80 if helpers.QUICK else 400) // (20 if helpers.SANITIZE else 1)
 N_SEED = int(1.6 * N_WANTED)  # the others have no lanes, or cannot be integrated by CVODES
 N_BATCH = 100
 EACH = 4 if helpers.SLOW else 30
@@ -75,6 +75,7 @@ def counted(lines):
     return counts
 
 
+@helpers.both
 def test_random_models(_):
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_SEED - 1}")
     starts = range(FIRST_SEED, FIRST_SEED + N_SEED, N_BATCH)
@@ -96,7 +97,8 @@ def test_random_models(_):
     assert counts["compared roughly"] <= 0.03 * n and counts["compared, with good differences"] >= 0.9 * n, counts
     # A fit goes on with CVODES where lanes fail. That must be rare. Without atol, no step is small enough for a jump of the
     # rate of a state that is zero there.
-    assert counts["not by lanes"] <= 0.01 * n and counts["not by lanes, switches"] <= 0.01 * n, counts
+    rare = max(1, 0.01 * n)
+    assert counts["not by lanes"] <= rare and counts["not by lanes, switches"] <= rare, counts
     # Differences of what jumps (floor) may agree with each other and be wrong.
     assert sum(line[2].startswith("differences") for line in said) <= 0.01 * n, counts
 

@@ -14,7 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 import helpers as h  # noqa: E402
 
-N = 4_000_000 if h.SLOW else 40_000
+N = 4_000_000 if h.SLOW else 4_000 if h.QUICK else 40_000
 NAMES = ["exp", "log", "log10", "log2", "sin", "cos", "pow"]
 MODEL = """a(0) = 1; b(0) = 1; y1(0) = 0; y2(0) = 0; y3(0) = 0; y4(0) = 0; y5(0) = 0; y6(0) = 0; y7(0) = 0
 parameter k = 1
@@ -89,6 +89,7 @@ def drawn():
     return a, b
 
 
+@h.both
 def test_accuracy(tmp):
     if np.finfo(np.longdouble).nmant < 63:
         h.skip("long double is not longer than double")
@@ -117,6 +118,7 @@ def test_accuracy(tmp):
         assert np.all(tiny <= MOST[name] + 0.25), (name, max(tiny))  # rounded twice
 
 
+@h.more
 def test_special_values(tmp):
     """Annex F of C says what they are, which the C library follows."""
     numbers = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 2.5, -2.5, 5e-324, -5e-324, 1e-310, 1.7976931348623157e308,

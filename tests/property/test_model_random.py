@@ -31,8 +31,8 @@ helpers.compile_as_users_do()
 
 WRITER = helpers.BUILD / "tests" / "property" / "write_model_sources"
 FIRST_SEED = 20_000_000
-N_MODEL = 20_000 if helpers.SLOW else 60
-N_BATCH = 30
+N_MODEL = 20_000 if helpers.SLOW else 15 if helpers.QUICK else 60
+N_BATCH = 15 if helpers.QUICK else 30
 # tcc compiles such a model in 5 ms, gcc -O0 in 40; but tcc has no vectors, so every EACH_th has functions of lanes.
 EACH = 6
 COMPILER = shutil.which("tcc")
@@ -109,6 +109,7 @@ def run_batch(first, count):
     return faults, collections.Counter({name: int(n) for name, n in found})
 
 
+@helpers.more
 def test_reader_reads_what_was_meant(_):
     for seed in range(FIRST_SEED, FIRST_SEED + 500):
         written = RandomModel(seed)
@@ -129,6 +130,7 @@ FORMS = ("s^a2 + a2^s", "s^2", "s^3", "s^-1*s^3", "(a*s)^16", "(s^2 + a^2)^1.5",
          "s > a and a > b or b > 2", "-s^2 - -a", "2^-s", "a - (b - s) - (a + b)")
 
 
+@helpers.more
 def test_each_function_alone(tmp):
     """In one model and at many points, so that here every difference quotient must agree."""
     forms = [f"{name}({ARGUMENTS.get(name, 'a*s + b')})" for name in FUNCTIONS] + list(FORMS)
@@ -154,6 +156,7 @@ def expression_at(model, kind, name=None):
             "lower": lambda: model.parameters[name]["in"][0], "upper": lambda: model.parameters[name]["in"][1]}[kind]()
 
 
+@helpers.both
 def test_random_models_are_what_their_text_says(_):
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_MODEL - 1}, compiled with {' '.join(COMPILE)}")
     faults, counts = [], collections.Counter()
@@ -172,8 +175,9 @@ def test_random_models_are_what_their_text_says(_):
     assert counts["wrong_differences"] < 5e-4 * counts["differences"], counts
 
 
+@helpers.both
 def test_random_models_as_users_build_them(tmp):
-    seeds = range(FIRST_SEED - (30 if helpers.SLOW else 8), FIRST_SEED)
+    seeds = range(FIRST_SEED - (30 if helpers.SLOW else 2 if helpers.QUICK else 8), FIRST_SEED)
     for seed, model in written_to(tmp, seeds).items():
         helpers.stiffit("model", "build", tmp / f"m{seed}.ode", "-o", tmp / f"m{seed}.so",
                         env=helpers.environment(XDG_CACHE_HOME=tmp / "cache"))
@@ -198,6 +202,7 @@ def mutated(source, rng):
     return source[:match.start()] + new + source[match.end():]
 
 
+@helpers.more
 def test_wrong_models_are_found(tmp):
     """The judge finds mistakes put into the C at random; a quarter or so change nothing at all, as in x/x, or only what
     no point comes to, as in branches for values that are rare."""

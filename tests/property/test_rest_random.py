@@ -23,7 +23,7 @@ from rest_networks import Network, Unjudged  # noqa: E402
 
 TOOL = helpers.BUILD / "tests" / "property" / "simulate_events"
 FIRST_SEED = 70_000_000
-N_SEED = 500 if helpers.SLOW else 30
+N_SEED = 500 if helpers.SLOW else 10 if helpers.QUICK else 30
 N_BATCH = 10
 WAYS = ("CVODES", "CVODES with sensitivities", "lanes", "lanes with sensitivities")
 # Errors in tolerances, rtol max(|y|^(3/4) S^(1/4), 1e-6 S): those of hard models reach 1000 (stiffit-internals(7)), and a state
@@ -79,6 +79,7 @@ def judged(first, count):
     return lines
 
 
+@helpers.both
 def test_networks_at_rest(_):
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_SEED - 1}")
     with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:

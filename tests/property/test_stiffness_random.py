@@ -20,7 +20,7 @@ import helpers  # noqa: E402
 from stiff_models import StiffModel  # noqa: E402
 
 TOOL = helpers.BUILD / "tests" / "property" / "judge_turns"
-N_MODEL = (10_000 if helpers.SLOW else 100) // (10 if helpers.SANITIZE else 1)
+N_MODEL = (10_000 if helpers.SLOW else 30 if helpers.QUICK else 100) // (10 if helpers.SANITIZE else 1)
 N_BATCH = 10
 LANES = ("lanes", "lanes-states", "lanes-stiff")
 OUTCOME, STEPS, ATTEMPTS, IMPLICIT, STATES, DERIVATIVES = range(6)
@@ -42,6 +42,7 @@ def judged(first, folder):
     return found
 
 
+@helpers.both
 def test_random_stiffness(tmp):
     results = {}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
