@@ -15,6 +15,7 @@
 #pragma once
 
 #include "fit/joint_types.h"
+#include "fit/joint_upper.h"
 #include "fit/search.h"
 #include "par/monitor.h"
 
@@ -39,10 +40,14 @@ enum joint_pass {
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_DESCRIBE,
-    JOINT_MIXED,  /* with random parameters (fit/mixed.h): they contribute to the likelihood */
-    JOINT_TELL,   /* the same at the end: they also keep the mode for the record */
+    JOINT_UPPER,  /* they contribute to what the level above the sum minimises */
+    JOINT_TELL,   /* the same at its end: they also keep what their records need */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
+static inline bool joint_is_upper(enum joint_pass pass)
+{
+    return pass == JOINT_UPPER || pass == JOINT_TELL;
+}
 
 /* What evaluates the blocks. The search runs on the caller's coroutine. */
 struct joint_host {
@@ -166,7 +171,7 @@ struct joint {
     struct fit_certificate certificate;
     struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
-    struct mixed *mixed;      /* with random parameters; NULL: there are none */
+    struct joint_upper upper;
     struct arena arena;
     struct joint_saved saved;
 };

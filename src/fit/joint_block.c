@@ -7,7 +7,6 @@
 
 #include "fit/leap.h"
 #include "fit/matrix.h"
-#include "fit/mixed_block.h"
 #include "fit/prepare.h"
 #include "fit/trust_curvature.h"
 
@@ -397,8 +396,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         keep(work);
         return;
     }
-    if (mixed_is_pass(joint->pass)) {
-        mixed_block_pass(work, arena);
+    if (joint_is_upper(joint->pass)) {
+        joint->upper.method->run_block(work, arena);
         return;
     }
     if (joint->pass == JOINT_RESUME) {

@@ -8,7 +8,6 @@
 
 #include "fit/found.h"
 #include "fit/matrix.h"
-#include "fit/mixed.h"
 #include "fit/statistics.h"
 
 #include <math.h>
@@ -796,6 +795,6 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
         put_evaluation(joint, i, record);
     else if (is_kept && errors && joint->options->statistics && !put_statistics(joint, i, record))
         fit_fail(record, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
-    if (joint->mixed)
-        mixed_record(joint, i, record);
+    if (joint->upper.method)
+        joint->upper.method->record(joint, i, record);
 }

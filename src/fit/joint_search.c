@@ -7,7 +7,6 @@
 #include "fit/joint_leap.h"
 #include "fit/joint_line.h"
 #include "fit/joint_model.h"
-#include "fit/mixed_search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,7 +59,6 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->part.n_all = joint->part.n_active;
     return monitor_init(&joint->agreement.lock) && joint->block && joint->agreement.fixed &&
            joint->part.active && joint->part.first && joint_pilot_init(joint) &&
-           (!levels->random || mixed_init(joint)) &&
            ARENA_DOUBLES(&joint->arena, {&joint->agreement.start, n_parameter, 1},
                          {&joint->agreement.lower, n_parameter, 1},
                          {&joint->agreement.upper, n_parameter, 1});
@@ -434,8 +432,8 @@ static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_te
 static enum outcome describe(struct joint *joint)
 {
     enum asked asked = begin(&joint->search);
-    if (asked == ASKED_OK && joint->mixed)
-        return mixed_search(joint, &(enum stop_test){STOP_none});
+    if (asked == ASKED_OK && joint->upper.method)
+        return joint->upper.method->search(joint, true, &(enum stop_test){STOP_none});
     if (asked == ASKED_OK && !joint_errors_describe(joint))
         asked = joint_end_short(joint);
     return asked == ASKED_OK ? OUTCOME_evaluated : joint->asker.outcome;
@@ -465,18 +463,6 @@ static enum asked prepare(struct joint *joint, bool is_resumed)
     return went == JOINT_ENDED ? ASKED_END : ASKED_OK;
 }
 
-/* With random parameters: the fit in which they are shared is their start. */
-static enum outcome run_mixed(struct joint *joint, bool is_under_way, enum stop_test *stop)
-{
-    enum outcome outcome = OUTCOME_not_run;
-    bool is_pooled = joint->mixed->progress.phase == MIXED_POOLED;
-    if (is_pooled && joint->options->is_near) /* a refit begins at the best fit */
-        outcome = begin(&joint->search) == ASKED_OK ? outcome : joint->asker.outcome;
-    else if (is_pooled)
-        outcome = fit_search_run(&joint->search, is_under_way);
-    return joint->end.is_cut ? outcome : mixed_search(joint, stop);
-}
-
 static enum outcome run(struct joint *joint, enum stop_test *stop)
 {
     bool is_resumed = joint->saved.bytes != NULL, is_under_way = is_resumed;
@@ -485,8 +471,8 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
     while (asked == ASKED_OK) {
         if (joint->options->evaluates)
             return describe(joint);
-        if (joint->mixed) {
-            outcome = run_mixed(joint, is_under_way, stop);
+        if (joint->upper.method) {
+            outcome = joint->upper.method->search(joint, is_under_way, stop);
             break;
         }
         outcome = joint->descends ? descend(joint, is_under_way)

@@ -3,7 +3,6 @@
 #include "fit/joint_alone.h"
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
-#include "fit/mixed.h"
 #include "fit/prepare.h"
 #include "fit/start.h"
 #include "fit/unit.h"
@@ -240,28 +239,6 @@ static bool may_have_kinks(const struct fit_problem *problem)
     return any;
 }
 
-/* The values of datasets have a distribution in place of bounds, which are the mean's; and the
- * points of a stage are no evaluations of a search. */
-static bool free_random(const struct joint *joint, struct fit_problem *problem,
-                        struct fit_options *options, struct arena *arena)
-{
-    size_t n = joint->n_parameter;
-    double *lower, *upper;
-    if (!ARENA_DOUBLES(arena, {&lower, n, 1}, {&upper, n, 1}))
-        return false;
-    for (size_t k = 0; k < n; k++) {
-        bool is_random = joint->levels.random[k]
-                         || (joint->levels.occasion && joint->levels.occasion[k]);
-        double least = problem->scale[k] == SCALE_LIN ? -INFINITY : 0;
-        lower[k] = is_random ? least : problem->lower[k];
-        upper[k] = is_random ? INFINITY : problem->upper[k];
-    }
-    problem->lower = lower;
-    problem->upper = upper;
-    options->max_evaluations = options->max_total_steps = INT64_MAX / 2;
-    return true;
-}
-
 /* Sets up a block's asker with what it has done in earlier passes. */
 static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem,
                     struct fit_options *options, const struct fit_host *host, struct arena *arena)
@@ -283,10 +260,8 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         problem->prior = prior;
     }
     problem->seeks_pulses = problem->seeks_pulses && !is_known;
-    problem->varies = joint->levels.occasion != NULL;
-    if (mixed_is_pass(joint->pass)) /* those of means count once for all datasets: mixed_pass.c */
-        problem->prior = NULL;
-    if (mixed_is_pass(joint->pass) && !free_random(joint, problem, options, arena)) {
+    const struct joint_upper_method *upper = joint->upper.method;
+    if (upper && !upper->adapt(joint, problem, options, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return false;
     }
@@ -314,16 +289,8 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
                         "over all datasets");
         return false;
     }
-    if (joint->mixed && !asker->is_sigma_known) {
-        joint_block_end(block, OUTCOME_bad_data,
-                        "a measurement has no sigma, which random parameters "
-                        "need: give sigmas, or the model a noise with a shared parameter");
+    if (upper && !upper->accept(work))
         return false;
-    }
-    if (joint->mixed) { /* with all constants */
-        asker->objective.likelihood = asker->objective.has_offset = true;
-        asker->objective.is_plain = false;
-    }
     asker->used = block->used;
     if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) {
         /* one more than the budget */
@@ -375,7 +342,7 @@ void joint_fini(struct joint *joint)
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
         free(block->findings.memory);
-        free(block->mixed);
+        free(block->upper);
         free(block->memory.numbers);
     }
     free(joint->block);

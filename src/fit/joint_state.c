@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/cursor.h"
 #include "fit/joint_internal.h"
-#include "fit/mixed.h"
 #include "fit/start.h"
 
 #include <stdlib.h>
@@ -36,8 +35,6 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->line.damping);
     FIELD(joint->line.growth);
     FIELD(joint->asker.objective.n_row);
-    if (joint->mixed)
-        FIELD(joint->mixed->progress);
 }
 
 static void pass_group(struct cursor *cursor, struct joint_group *group, size_t n)
@@ -100,20 +97,21 @@ static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is
 
 static size_t save(struct joint *joint, unsigned char *to)
 {
+    const struct joint_upper_method *upper = joint->upper.method;
     struct cursor pass = {.to = to}, *cursor = &pass;
     bool is_ours;
     if (joint->ranks.rank == 0) { /* the others have the same */
         pass_head(cursor, joint, &is_ours);
         pass_numbers(cursor, joint);
         pass_arrays(cursor, joint);
-        if (joint->mixed)
-            mixed_pass_search(cursor, joint->mixed);
+        if (upper)
+            upper->pass_search(cursor, joint);
     }
     for (size_t i = 0; i < joint->n_block; i++) {
         pass_block(cursor, &joint->block[i]);
         pass_own(cursor, &joint->block[i]);
-        if (joint->mixed)
-            mixed_pass_block(cursor, joint->mixed, &joint->block[i].mixed);
+        if (upper)
+            upper->pass_block(cursor, joint, &joint->block[i].upper);
     }
     return cursor->at;
 }
@@ -141,6 +139,7 @@ static bool is_sound(const struct joint *joint)
 
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
 {
+    const struct joint_upper_method *upper = joint->upper.method;
     struct cursor pass = {.from = bytes, .n = n}, *cursor = &pass;
     bool is_ours;
     pass_head(cursor, joint, &is_ours);
@@ -152,9 +151,9 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
     if (cursor->is_bad || joint->above.s > MAX_SHARED || joint->above.n_group > joint->n_parameter)
         return false;
     pass_arrays(cursor, joint); /* which are not there yet: passed over */
-    if (joint->mixed) {
-        joint->mixed->saved = cursor->at;
-        mixed_pass_search(cursor, joint->mixed);
+    if (upper) {
+        joint->upper.saved = cursor->at;
+        upper->pass_search(cursor, joint);
     }
     size_t n_active = 0;
     for (size_t i = 0; i < joint->ranks.n_block; i++) {
@@ -166,8 +165,8 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
             return false;
         block->memory.saved = cursor->at;
         pass_own(cursor, block);
-        block->memory.saved_mixed = cursor->at;
-        if (joint->mixed && !mixed_pass_block(cursor, joint->mixed, NULL))
+        block->memory.saved_upper = cursor->at;
+        if (upper && !upper->pass_block(cursor, joint, NULL))
             return false;
         n_active += !block->is_out;
     }

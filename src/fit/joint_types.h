@@ -96,17 +96,6 @@ struct joint_levels {
     size_t n_column;
     const uint32_t *const *group; /* n_column: of n_block datasets, from 0 */
     const size_t *n_group;        /* n_column */
-    /* n_parameter; NULL: none is random. k > 0: each dataset has its own value, normal on the
-     * optimiser's scale, correlated with those of the same k. The level is 1: the mean is
-     * shared. */
-    const uint8_t *random;
-    /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
-     * its own, with mean 0, independent of all others. The level is 1. */
-    const uint8_t *occasion;
-    /* Where the search for the covariance begins (NULL, NaN: guesses), on the optimiser's scale:
-     * n_parameter deviations, and those over experiments; n_parameter x n_parameter
-     * correlations. */
-    const double *deviation, *by_experiment, *correlation;
 };
 
 /* The processes that share a fit, each with some of its blocks, one process after another. All
@@ -137,9 +126,9 @@ struct joint_memory {
     size_t n_at;          /* with kinks: numbers at the best point, and as many at the trial, which
                            * have no copies */
     bool is_swapped;      /* the trial's arrays come first */
-    /* until the block is made: where its arrays, and what random parameters keep, begin in
+    /* until the block is made: where its arrays, and what the level above keeps, begin in
      * joint->saved.bytes; 0: there are none */
-    size_t saved, saved_mixed;
+    size_t saved, saved_upper;
 };
 
 /* The best point of a block, for the record. */
@@ -148,8 +137,6 @@ struct joint_kept {
     double *p;            /* n_parameter */
     int8_t *at_bound;     /* n_parameter: as in the record */
 };
-
-struct mixed_block;
 
 struct joint_block {
     bool is_made;
@@ -189,10 +176,8 @@ struct joint_block {
     uint32_t *file_index;
     bool is_sigma_known;
     struct joint_findings findings;
-    struct mixed_block *mixed; /* with random parameters (fit/mixed.h); NULL: not yet */
+    void *upper;              /* what the level above keeps, for free(); NULL: nothing yet */
 };
-
-struct mixed;
 
 /* Why a block ended the fit. */
 struct joint_blame {

@@ -19,22 +19,15 @@ void mixed_factor(const struct mixed *mixed, const double *estimates, double *fa
         factor[mixed->row[k] + mixed->column[k] * r] = estimates[mixed->progress.s + k];
 }
 
-bool mixed_init(struct joint *joint)
+static uint8_t group_of(const struct mixed *mixed, size_t k)
 {
-    struct mixed *mixed = joint->mixed = arena_calloc(&joint->arena, 1, sizeof *mixed);
-    if (mixed)
-        mixed->joint = joint;
-    return mixed != NULL;
+    return mixed->levels.random[mixed->joint->above.list[k].file_index];
 }
 
-static uint8_t group_of(const struct joint *joint, size_t k)
+static bool is_occasion(const struct mixed *mixed, size_t k)
 {
-    return joint->levels.random[joint->above.list[k].file_index];
-}
-
-static bool is_occasion(const struct joint *joint, size_t k)
-{
-    return joint->levels.occasion && joint->levels.occasion[joint->above.list[k].file_index];
+    return mixed->levels.occasion
+           && mixed->levels.occasion[mixed->joint->above.list[k].file_index];
 }
 
 /* Adds parameter k to a list of n, in the file's order. */
@@ -59,14 +52,14 @@ static bool find_random(struct mixed *mixed)
     if (!random || !mixed->row || !mixed->column)
         return false;
     for (uint32_t k = 0; k < s; k++)
-        if (group_of(joint, k))
+        if (group_of(mixed, k))
             insert(joint, random, r++, k);
     for (uint32_t k = 0; k < s; k++)
-        if (is_occasion(joint, k))
+        if (is_occasion(mixed, k))
             insert(joint, random + r, q++, k);
     for (uint32_t c = 0; c < r; c++)
         for (uint32_t a = c; a < r; a++) {
-            if (group_of(joint, random[a]) != group_of(joint, random[c]))
+            if (group_of(mixed, random[a]) != group_of(mixed, random[c]))
                 continue;
             mixed->row[n] = a;
             mixed->column[n++] = c;
@@ -100,8 +93,8 @@ static void factor_start(const struct mixed *mixed, const double *deviation, dou
         for (size_t i = j; i < r; i++) {
             uint32_t a = joint->above.list[mixed->random[i]].file_index;
             uint32_t b = joint->above.list[mixed->random[j]].file_index;
-            double sum = i == j ? 1 : joint->levels.correlation
-                                          ? joint->levels.correlation[a * n + b] : 0;
+            double sum = i == j ? 1 : mixed->levels.correlation
+                                          ? mixed->levels.correlation[a * n + b] : 0;
             for (size_t k = 0; k < j; k++)
                 sum -= factor[i + k * r] * factor[j + k * r];
             factor[i + j * r] = i == j ? sqrt(fmax(sum, 0)) : sum / factor[j + j * r];
@@ -118,7 +111,7 @@ void mixed_first_factor(const struct mixed *mixed, double *estimates)
     double *deviation = mixed->start + r * r;
     for (size_t a = 0; a < r + mixed->progress.q; a++) {
         uint32_t file = joint->above.list[mixed->random[a]].file_index;
-        const double *given = a < r ? joint->levels.deviation : joint->levels.by_experiment;
+        const double *given = a < r ? mixed->levels.deviation : mixed->levels.by_experiment;
         deviation[a] = given && !isnan(given[file]) ? given[file]
                                                     : mixed_first_deviation(mixed, estimates, a);
     }
@@ -230,9 +223,11 @@ bool mixed_make(struct mixed *mixed)
     return true;
 }
 
-void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
+void mixed_pass_search(struct cursor *cursor, struct joint *joint)
 {
+    struct mixed *mixed = mixed_of_joint(joint);
     const struct mixed_progress *progress = &mixed->progress;
+    FIELD(mixed->progress);
     size_t m = progress->s + progress->n_factor + progress->q;
     ARRAY(mixed->point.theta, m);
     ARRAY(mixed->kept, m * (MIXED_ENDS + 1));
@@ -266,13 +261,13 @@ struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
     return block;
 }
 
-bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block **block)
+bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **kept)
 {
-    struct mixed_block none = {.mode = NULL}, *to = block && *block ? *block : &none;
+    struct mixed_block none = {.mode = NULL}, *to = kept && *kept ? *kept : &none;
     size_t n = to->n_effect;
     FIELD(n);
-    if (block && !*block && cursor->from) /* what another process has left */
-        to = *block = mixed_block_new(mixed, n);
+    if (kept && !*kept && cursor->from) /* what another process has left */
+        to = *kept = mixed_block_new(mixed_of_joint(joint), n);
     if (!to || cursor->is_bad || n > RULE_MOST)
         return false;
     ARRAY(to->mode, n);
@@ -284,10 +279,10 @@ bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct m
 
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)
 {
-    const struct mixed *mixed = joint->mixed;
+    const struct mixed *mixed = mixed_of_joint(joint);
     const struct mixed_result *result = &mixed->result;
     const struct joint_block *block = &joint->block[i];
-    const struct mixed_block *own = block->mixed;
+    const struct mixed_block *own = mixed_block_of(block);
     if (!own || !mixed->has_result || block->is_out)
         return;
     record->minus_2_log_likelihood = 2 * own->number[0];

@@ -70,9 +70,25 @@ struct mixed_progress {
     uint64_t left_out, returned;
 };
 
+/* Which parameters are random, and where the search for their distribution begins. Their level is
+ * that of shared ones (struct joint_levels), whose value is the mean. */
+struct mixed_levels {
+    /* n_parameter; NULL: none is random. k > 0: each dataset has its own value, normal on the
+     * optimiser's scale, correlated with those of the same k. */
+    const uint8_t *random;
+    /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
+     * its own, with mean 0, independent of all others. */
+    const uint8_t *occasion;
+    /* Where the search for the covariance begins (NULL, NaN: guesses), on the optimiser's scale:
+     * n_parameter deviations, and those over experiments; n_parameter x n_parameter
+     * correlations. */
+    const double *deviation, *by_experiment, *correlation;
+};
+
 struct mixed {
     struct fit_search search; /* the first field: the method's functions get it */
     struct joint *joint;
+    struct mixed_levels levels;
     struct mixed_progress progress;
     size_t m;                 /* estimates: s, n_factor, and q standard deviations of experiments */
     /* R, then q: indices of these parameters among those above the blocks. */
@@ -102,8 +118,13 @@ struct mixed {
     bool is_current;          /* the latest pass was at the best estimates */
     struct mixed_result result; /* once the fit has ended */
     bool has_result;
-    size_t saved;             /* place of the arrays in joint->saved.bytes */
 };
+
+/* NULL: the fit has no random parameters. */
+static inline struct mixed *mixed_of_joint(const struct joint *joint)
+{
+    return joint->upper.context;
+}
 
 /* The numbers that a dataset gives: the value, its gradient, and the lower triangle of an
  * information matrix, column after column: the expected one, or, of the distributions' estimates
@@ -126,16 +147,17 @@ struct mixed_block {
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 
-/* After joint_init, for levels with random parameters. False: out of memory. */
-bool mixed_init(struct joint *joint);
+/* NULL: the block has not been evaluated with random parameters yet. */
+static inline struct mixed_block *mixed_block_of(const struct joint_block *block)
+{
+    return block->upper;
+}
+
 /* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
 struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect);
-/* Of the state between two steps (joint_state.c): the search, and a dataset, which is made where
- * there is none; block NULL: it is passed over. False: it is damaged, or out of memory. */
-struct cursor;
-void mixed_pass_search(struct cursor *cursor, struct mixed *mixed);
-bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed,
-                      struct mixed_block **block);
+/* Of the state between two steps: the pass_search and pass_block of struct joint_upper_method. */
+void mixed_pass_search(struct cursor *cursor, struct joint *joint);
+bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **kept);
 /* The record of block i, after the end. */
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record);
 
@@ -166,8 +188,4 @@ static inline bool mixed_observes(const struct mixed *mixed)
 {
     const struct mixed_progress *progress = &mixed->progress;
     return progress->phase == MIXED_EXACT && progress->r <= RULE_PRODUCT_MOST && progress->q == 0;
-}
-static inline bool mixed_is_pass(enum joint_pass pass)
-{
-    return pass == JOINT_MIXED || pass == JOINT_TELL;
 }

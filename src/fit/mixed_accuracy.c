@@ -28,7 +28,7 @@ enum { N_CHANGES = sizeof(struct changes) / sizeof(double), N_LEVEL = 1 + MIXED_
 
 static void changes_of(const void *context, const struct joint_block *block, double *number)
 {
-    const struct mixed_block *own = block->mixed;
+    const struct mixed_block *own = mixed_block_of(block);
     double weight = mixed_weight(context, block);
     for (unsigned k = 0; k < N_LEVEL; k++) {
         bool is_there = k == 0 ? own->n_beyond > 0 && !isnan(own->below) : k <= own->n_beyond;

@@ -794,6 +794,53 @@ static void keep(struct effects *local)
     block->best.f = local->block->number[0];
 }
 
+/* The values of datasets have a distribution in place of bounds, which are the mean's; and the
+ * points of a stage are no evaluations of a search. */
+static bool free_random(const struct mixed *mixed, struct fit_problem *problem,
+                        struct fit_options *options, struct arena *arena)
+{
+    size_t n = mixed->joint->n_parameter;
+    double *lower, *upper;
+    if (!ARENA_DOUBLES(arena, {&lower, n, 1}, {&upper, n, 1}))
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        bool is_random = mixed->levels.random[k]
+                         || (mixed->levels.occasion && mixed->levels.occasion[k]);
+        double least = problem->scale[k] == SCALE_LIN ? -INFINITY : 0;
+        lower[k] = is_random ? least : problem->lower[k];
+        upper[k] = is_random ? INFINITY : problem->upper[k];
+    }
+    problem->lower = lower;
+    problem->upper = upper;
+    options->max_evaluations = options->max_total_steps = INT64_MAX / 2;
+    return true;
+}
+
+bool mixed_block_adapt(const struct joint *joint, struct fit_problem *problem,
+                       struct fit_options *options, struct arena *arena)
+{
+    const struct mixed *mixed = mixed_of_joint(joint);
+    problem->varies = mixed->levels.occasion != NULL;
+    if (!joint_is_upper(joint->pass))
+        return true;
+    problem->prior = NULL; /* those of means count once for all datasets: mixed_pass.c */
+    return free_random(mixed, problem, options, arena);
+}
+
+bool mixed_block_accept(struct joint_work *work)
+{
+    struct fit_objective *objective = &work->asker->objective;
+    if (!work->asker->is_sigma_known) {
+        joint_block_end(work->block, OUTCOME_bad_data,
+                        "a measurement has no sigma, which random parameters "
+                        "need: give sigmas, or the model a noise with a shared parameter");
+        return false;
+    }
+    objective->likelihood = objective->has_offset = true; /* with all constants */
+    objective->is_plain = false;
+    return true;
+}
+
 void mixed_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
@@ -804,20 +851,21 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
                         "those of its experiments included");
         return;
     }
-    if (!block->mixed)
-        block->mixed = mixed_block_new(joint->mixed, effects_count(work));
-    if (!block->mixed || !effects_make(&local, work, arena)) {
+    const struct mixed *mixed = mixed_of_joint(joint);
+    if (!block->upper)
+        block->upper = mixed_block_new(mixed, effects_count(work));
+    if (!block->upper || !effects_make(&local, work, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
     }
     struct fit_work used = work->asker->used;
-    if (joint->mixed->holds) /* what another process has counted, once more */
+    if (mixed->holds) /* what another process has counted, once more */
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
-    bool is_known = joint->pass == JOINT_TELL && joint->mixed->is_current
-                    && count_beyond(&local) <= block->mixed->n_beyond;
+    bool is_known = joint->pass == JOINT_TELL && mixed->is_current
+                    && count_beyond(&local) <= mixed_block_of(block)->n_beyond;
     enum asked asked = is_known ? ASKED_OK : contribute(&local);
-    if (joint->mixed->holds)
+    if (mixed->holds)
         work->asker->used = used;
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {

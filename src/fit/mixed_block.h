@@ -5,6 +5,10 @@
 #include "fit/joint_internal.h"
 #include "fit/mixed.h"
 
-/* Contributes to the likelihood at mixed->at: value, gradient, information, and what is known of
- * the random parameters given the data. */
+/* The adapt, accept and run_block of struct joint_upper_method. The latter contributes to the
+ * likelihood at mixed->at: value, gradient, information, and what is known of the random
+ * parameters given the data. */
+bool mixed_block_adapt(const struct joint *joint, struct fit_problem *problem,
+                       struct fit_options *options, struct arena *arena);
+bool mixed_block_accept(struct joint_work *work);
 void mixed_block_pass(struct joint_work *work, struct arena *arena);

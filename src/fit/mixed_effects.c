@@ -23,7 +23,7 @@ static bool make_place(struct effects_place *place, size_t r, size_t s, struct a
 
 size_t effects_count(const struct joint_work *work)
 {
-    const struct mixed_progress *progress = &work->joint->mixed->progress;
+    const struct mixed_progress *progress = &mixed_of_joint(work->joint)->progress;
     return progress->r + progress->q * work->asker->problem->n_experiment;
 }
 
@@ -69,7 +69,7 @@ static void set_variables(struct effects *local)
 
 bool effects_make(struct effects *local, struct joint_work *work, struct arena *arena)
 {
-    const struct mixed *mixed = work->joint->mixed;
+    const struct mixed *mixed = mixed_of_joint(work->joint);
     const struct mixed_progress *progress = &mixed->progress;
     size_t r = effects_count(work), n_occasion = r - progress->r, s = progress->s + n_occasion,
            n = progress->n_factor + n_occasion, m = s + n,
@@ -77,7 +77,7 @@ bool effects_make(struct effects *local, struct joint_work *work, struct arena *
                          ? work->asker->problem->n_experiment : 0;
     uint32_t *indices = arena_calloc(arena, 3 * (r + n) + 1, sizeof *indices);
     *local = (struct effects){.work = work, .arena = arena, .mixed = mixed,
-                            .block = work->block->mixed, .r = r, .s = s, .m = m,
+                            .block = mixed_block_of(work->block), .r = r, .s = s, .m = m,
                             .at = mixed->at, .index = indices, .random = indices + r,
                             .row = indices + 2 * r, .column = indices + 2 * r + n,
                             .estimate = indices + 2 * r + 2 * n,

@@ -110,7 +110,7 @@ static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_o
     for (int side = is_one_sided ? 1 : -1; side <= 1; side += 2) {
         memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
         mixed->trial[k] += side * h;
-        enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
         if (asked != ASKED_OK) {
             memset(column, 0, m * sizeof *column);
             return asked;
@@ -155,7 +155,7 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
     mixed->progress.level = is_exact && !are_own_enough(mixed, errors) ? MIXED_ERRORS : MIXED_OWN;
     memcpy(mixed->slope, mixed->point.gradient, m * sizeof(double));
     if (is_one_sided && mixed->progress.level != before) {
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->point.theta);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->point.theta);
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
     }
     for (size_t c = 0; c < errors->n && asked == ASKED_OK; c++) {
@@ -333,7 +333,7 @@ static void means_of(const void *context, const struct joint_block *block, doubl
     size_t r = mixed->progress.r;
     double weight = mixed_weight(mixed, block);
     for (size_t a = 0; a < r; a++) {
-        double by = block->mixed->mean[a] - mixed->result.mean[a];
+        double by = mixed_block_of(block)->mean[a] - mixed->result.mean[a];
         number[a] = weight * by;
         number[r + a] = weight * by * by;
     }
@@ -366,7 +366,7 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
             result->is_estimated[mixed->column[k] + mixed->row[k] * r] = 1;
     for (uint32_t j = 0; j < joint->n_parameter; j++)
         for (size_t k = 0; k < s; k++)
-            if (joint->above.list[k].file_index == j && !joint->levels.random[j]) {
+            if (joint->above.list[k].file_index == j && !mixed->levels.random[j]) {
                 result->shared[n_shared] = j;
                 result->value[n_shared++] = mixed->point.theta[k];
             }
@@ -387,7 +387,7 @@ static bool has_last_stage(struct mixed *mixed)
     if (mixed->progress.phase != MIXED_EXACT || mixed->progress.level == MIXED_FINER)
         return true;
     mixed->progress.level = MIXED_FINER;
-    if (mixed_run_at_best(mixed, JOINT_MIXED) != ASKED_OK)
+    if (mixed_run_at_best(mixed, JOINT_UPPER) != ASKED_OK)
         return false;
     mixed_keep_found(mixed);
     return true;

@@ -21,14 +21,14 @@ static void numbers_of(const void *context, const struct joint_block *block, dou
     size_t n = mixed_n_number(mixed->m);
     double weight = mixed_weight(mixed, block);
     for (size_t k = 0; k < n; k++)
-        number[k] = weight * block->mixed->number[k];
+        number[k] = weight * mixed_block_of(block)->number[k];
     number[n] = weight;
 }
 
 static void products_of(const void *context, const struct joint_block *block, double *number)
 {
     const struct mixed *mixed = context;
-    const double *gradient = block->mixed->number + 1;
+    const double *gradient = mixed_block_of(block)->number + 1;
     for (size_t c = 0; c < mixed->m; c++)
         for (size_t d = c; d < mixed->m; d++)
             *number++ = mixed_weight(mixed, block) * gradient[c] * gradient[d];
@@ -142,7 +142,7 @@ void mixed_keep_found(struct mixed *mixed)
     const struct joint *joint = mixed->joint;
     mixed->is_current = true;
     for (size_t i = 0; i < joint->part.n_active; i++) {
-        struct mixed_block *block = joint_active(joint, i)->mixed;
+        struct mixed_block *block = mixed_block_of(joint_active(joint, i));
         memcpy(block->mode, block->found, block->n_effect * sizeof *block->mode);
         block->value = block->number[0];
     }

@@ -3,6 +3,7 @@
 
 #include "base/cursor.h"
 #include "fit/matrix.h"
+#include "fit/mixed_block.h"
 #include "fit/mixed_errors.h"
 
 #include <math.h>
@@ -183,7 +184,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
     struct trust_model *model = &search->model;
     size_t m = mixed->m;
     trust_model_target(model, &mixed->point, mixed->trial);
-    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_OK) {
@@ -238,7 +239,7 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
         memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
         mixed->trial[k] = 0;
         mixed_clear_columns(mixed, mixed->trial);
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
         if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + SAME))
             continue;
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
@@ -265,7 +266,7 @@ static enum asked turn_columns(struct mixed *mixed, bool *has_changed)
         for (size_t j = s; j < m; j++)
             mixed->trial[j] = mixed->column[j - s] == c && mixed->trial[j] != 0
                                   ? -mixed->trial[j] : mixed->trial[j];
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
         if (asked != ASKED_OK || !(mixed->sum[1 + k] < 0))
             continue;
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
@@ -288,11 +289,11 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint
     progress->left_out = left_out;
     progress->level = mixed->chooses ? MIXED_OWN : level;
     if (mixed->chooses)
-        asked = mixed_run_at_best(mixed, JOINT_MIXED);
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
     mixed->chooses = false;
     progress->level = level;
     if (asked == ASKED_OK && level != MIXED_OWN)
-        asked = mixed_run_at_best(mixed, JOINT_MIXED);
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
     if (asked != ASKED_OK)
         return asked;
     mixed_keep_found(mixed);
@@ -324,12 +325,12 @@ static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
     mixed->probed = mixed->progress.left_out & mixed_bit(a);
     memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
     if (mixed->probed) {
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
         before = mixed->sum[0];
     }
     mixed->trial[k] = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
     if (asked == ASKED_OK)
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     mixed->probed = 0;
     *gain = asked == ASKED_OK ? before - mixed->sum[0] : -INFINITY;
     return asked;
@@ -482,7 +483,7 @@ static bool set_start(struct mixed *mixed, size_t number)
     memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
     if (number == START_GUESS) {
         bool has_zero = guess(mixed, mixed->trial);
-        return has_zero || mixed->joint->levels.deviation;
+        return has_zero || mixed->levels.deviation;
     }
     if (!are_few(mixed) || (!has_pairs && number <= first + n + 1))
         return false;
@@ -508,11 +509,11 @@ static size_t count_starts(const struct mixed *mixed)
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
 static enum asked try_start(struct mixed *mixed)
 {
-    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
         for (size_t k = mixed->progress.s; k < mixed->m; k++)
             mixed->trial[k] *= 0.5;
-        asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     }
     if (asked == ASKED_OK)
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
@@ -540,7 +541,7 @@ static enum asked begin_laplace(struct mixed *mixed)
     if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f))
         take(mixed, mixed->sum[0]);
     else if (asked != ASKED_END)
-        asked = mixed_run_at_best(mixed, JOINT_MIXED);
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
     return asked == ASKED_OK ? begin_curvature(mixed) : asked;
 }
 
@@ -581,7 +582,7 @@ static enum asked go_to_end(struct mixed *mixed, size_t end)
     mixed->chooses = mixed->progress.phase == MIXED_EXACT;
     mixed->progress.returned = 0;
     mixed->progress.left_out = mixed->chooses ? mixed_zero_columns(mixed, mixed->trial) : 0;
-    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     mixed->chooses = false;
     if (asked != ASKED_OK)
         return asked;
@@ -652,7 +653,7 @@ static enum asked look_closer(struct mixed *mixed, double *f)
 {
     memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
     mixed->progress.level = MIXED_FINER;
-    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     mixed->progress.level = MIXED_OWN;
     *f = asked == ASKED_OK ? mixed->sum[0] : INFINITY;
     return asked;
@@ -718,7 +719,7 @@ static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
 static enum outcome evaluate(struct mixed *mixed)
 {
     mixed->progress.phase = MIXED_LAPLACE;
-    enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
+    enum asked asked = mixed_run_at_best(mixed, JOINT_UPPER);
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
     if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
@@ -732,12 +733,12 @@ static enum outcome evaluate(struct mixed *mixed)
 static enum asked resume(struct mixed *mixed)
 {
     struct joint *joint = mixed->joint;
-    struct cursor cursor = {.from = joint->saved.bytes, .at = mixed->saved, .n = SIZE_MAX};
-    mixed_pass_search(&cursor, mixed);
+    struct cursor cursor = {.from = joint->saved.bytes, .at = joint->upper.saved, .n = SIZE_MAX};
+    mixed_pass_search(&cursor, joint);
     for (size_t i = 0; i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
-        cursor.at = block->memory.saved_mixed;
-        if (!mixed_pass_block(&cursor, mixed, &block->mixed))
+        cursor.at = block->memory.saved_upper;
+        if (!mixed_pass_block(&cursor, joint, &block->upper))
             return joint_end_short(joint);
     }
     mixed->search.model.reach = mixed->progress.reach;
@@ -745,14 +746,15 @@ static enum asked resume(struct mixed *mixed)
     mixed->search.stopping.asker = &mixed->asker;
     mixed->search.n_iteration = mixed->progress.n_iteration;
     mixed->holds = true;
-    enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
+    enum asked asked = mixed_run_at_best(mixed, JOINT_UPPER);
     mixed->holds = false;
     return asked;
 }
 
-enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
+/* Goes on from the pooled fit to the end, or from where another process was. */
+static enum outcome search_all(struct mixed *mixed, enum stop_test *stop)
 {
-    struct mixed *mixed = joint->mixed;
+    struct joint *joint = mixed->joint;
     bool is_resumed = mixed->progress.phase != MIXED_POOLED;
     bool is_exact = mixed->progress.phase == MIXED_EXACT;
     enum asked asked = mixed_make(mixed) ? ASKED_OK : joint_end_short(joint);
@@ -779,4 +781,33 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
     *stop = mixed->search.stopping.met;
     snprintf(joint->asker.reason, sizeof joint->asker.reason, "%s", mixed->asker.reason);
     return mixed_conclude(mixed, outcome) == ASKED_OK ? outcome : joint->asker.outcome;
+}
+
+/* The fit in which random parameters are shared is their start. */
+static enum outcome search_from_pooled(struct joint *joint, bool is_under_way, enum stop_test *stop)
+{
+    struct mixed *mixed = mixed_of_joint(joint);
+    struct fit_search *pooled = &joint->search;
+    enum outcome outcome = OUTCOME_not_run;
+    bool is_pooled = mixed->progress.phase == MIXED_POOLED && !joint->options->evaluates;
+    if (is_pooled && joint->options->is_near) /* a refit begins at the best fit */
+        outcome = pooled->method->begin(pooled) == ASKED_OK ? outcome : joint->asker.outcome;
+    else if (is_pooled)
+        outcome = fit_search_run(pooled, is_under_way);
+    return joint->end.is_cut ? outcome : search_all(mixed, stop);
+}
+
+bool mixed_init(struct joint *joint, const struct mixed_levels *levels)
+{
+    static const struct joint_upper_method upper = {
+        .adapt = mixed_block_adapt, .accept = mixed_block_accept, .run_block = mixed_block_pass,
+        .search = search_from_pooled, .pass_search = mixed_pass_search,
+        .pass_block = mixed_pass_block, .record = mixed_record};
+    struct mixed *mixed = arena_calloc(&joint->arena, 1, sizeof *mixed);
+    if (!mixed)
+        return false;
+    mixed->joint = joint;
+    mixed->levels = *levels;
+    joint->upper = (struct joint_upper){.method = &upper, .context = mixed};
+    return true;
 }

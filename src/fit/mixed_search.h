@@ -4,5 +4,6 @@
 
 #include "fit/mixed.h"
 
-/* Goes on from the pooled fit to the end, or from where another process was. */
-enum outcome mixed_search(struct joint *joint, enum stop_test *stop);
+/* After joint_init: makes parameters of the sum random. `levels` is copied, its arrays are not.
+ * False: out of memory. */
+bool mixed_init(struct joint *joint, const struct mixed_levels *levels);

@@ -232,7 +232,7 @@ static void take_best(struct joint_refits *refits, const unsigned char *bytes, s
 static void use_population(struct search *search)
 {
     struct joint_refits *refits = search->refits;
-    struct joint_levels *levels = &search->fit.levels.levels;
+    struct mixed_levels *levels = &search->fit.levels.random;
     size_t n = refits->subject.n_parameter;
     levels->deviation = refits->covariance;
     levels->by_experiment = refits->covariance + n;
@@ -347,9 +347,10 @@ static void put_population(const struct refitting *refitting, double *end,
 {
     const struct joint_refits *refits = refitting->refits;
     const struct joint *joint = &refitting->search->fit.joint;
-    const struct mixed_result *found = &joint->mixed->result;
+    const struct mixed *mixed = mixed_of_joint(joint);
+    const struct mixed_result *found = &mixed->result;
     size_t n = refits->subject.n_parameter;
-    for (size_t a = 0; a < found->r && joint->mixed->has_result; a++) {
+    for (size_t a = 0; a < found->r && mixed->has_result; a++) {
         size_t i = found->random[a];
         record->parameter[i] = fit_scale_to_natural(joint->scale[i], found->mean[a]);
         record->standard_error[i] = NAN;
@@ -362,7 +363,7 @@ static void put_population(const struct refitting *refitting, double *end,
         record->interval_lower[i] = fit_scale_to_natural(joint->scale[i], at - width);
         record->interval_upper[i] = fit_scale_to_natural(joint->scale[i], at + width);
     }
-    if (!refitting->is_replicate || !joint->mixed->has_result || found->m > 2 * FIT_MAX_POINT)
+    if (!refitting->is_replicate || !mixed->has_result || found->m > 2 * FIT_MAX_POINT)
         return;
     mixed_result_estimates(found, record->point);
     record->n_point = (uint8_t)((found->m + 1) / 2);
@@ -374,6 +375,7 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
 {
     const struct joint_refits *refits = refitting->refits;
     struct joint *joint = &refitting->search->fit.joint;
+    const struct mixed *mixed = mixed_of_joint(joint);
     struct joint_facts facts = {.most = 0};
     double chi_square, sum[3] = {0};
     size_t n = refits->subject.n_parameter;
@@ -395,14 +397,14 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
     if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square)
         || !record_common(refitting->search, record))
         return false;
-    if (joint->mixed)
+    if (mixed)
         put_population(refitting, end, record);
     record->notes &= ~NOTE_changed_engine;
     record->objective = isfinite(record->objective) ? joint->above.f : NAN;
     record->chi_square = chi_square;
     record->n_evaluation = (int64_t)facts.most; /* the budgets are of one dataset */
-    if (joint->mixed) /* whose budget is one of steps, not of the points of integrals */
-        record->n_evaluation = joint->mixed->search.n_iteration;
+    if (mixed) /* whose budget is one of steps, not of the points of integrals */
+        record->n_evaluation = mixed->search.n_iteration;
     record->n_step = 0;
     for (size_t i = 0; i < n && refitting->is_replicate; i++)
         if (joint->levels.level[i] != 1)

@@ -116,7 +116,7 @@ static enum status write_population(struct search *search, struct error *error)
 {
     struct compute *compute = search->compute;
     struct searches *searches = compute->searches;
-    const struct mixed *mixed = search->fit.joint.mixed;
+    const struct mixed *mixed = mixed_of_joint(&search->fit.joint);
     if (!mixed || !mixed->has_result || !compute_is_first(compute) ||
         searches->population.objective <= mixed_result_objective(&mixed->result))
         return STATUS_OK;

@@ -4,6 +4,7 @@
 #include "run/plan/campaign.h"
 
 #include "base/arena.h"
+#include "fit/mixed_search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,8 @@ bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size
         fit->refit = *options;
     bool is_good = joint_init(joint, options ? &fit->refit : &campaign->fit, &campaign->model,
                               has_copies ? n : part.n_own, campaign->n_parameter,
-                              &fit->levels.levels, campaign->scale);
+                              &fit->levels.levels, campaign->scale) &&
+                   (!fit->levels.random.random || mixed_init(joint, &fit->levels.random));
     joint->leaves_out = campaign->share.leaves_out;
     joint->has_pilots = campaign->plan.recipe.warm_start != 0 && task == 0;
     joint->seed = (uint64_t)campaign->plan.recipe.seed;

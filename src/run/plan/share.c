@@ -347,7 +347,8 @@ bool share_levels_make(struct share_levels *made, const struct share *share, siz
     if (first > 0)
         swap_columns(level, n_parameter, group, n_group, first);
     made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group,
-                                         .n_group = n_group, .random = share->random.block,
+                                         .n_group = n_group};
+    made->random = (struct mixed_levels){.random = share->random.block,
                                          .occasion = share->random.occasion,
                                          .deviation = share->deviation.deviation,
                                          .by_experiment = share->deviation.by_experiment,

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint_types.h"
+#include "fit/mixed.h"
 #include "io/problem.h"
 #include "run/plan/components.h"
 #include "run/plan/run_options.h"
@@ -44,6 +44,7 @@ void share_fini(struct share *share);
  * Zero-initialise; share_levels_fini is always legal. False: out of memory. */
 struct share_levels {
     struct joint_levels levels;
+    struct mixed_levels random;
     void *memory;
 };
 bool share_levels_make(struct share_levels *made, const struct share *share, size_t c,
