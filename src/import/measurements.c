@@ -1,6 +1,7 @@
 /* Reads the table of measurements of `stiffit import`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
+#include "import/observable.h"
 #include "import/table.h"
 #include "import/tables.h"
 #include "import/well.h"
@@ -79,6 +80,7 @@ static enum status list_as(struct import_table *table, const char *prefix, const
     if (like == MEASUREMENT_observable) {
         column.names = reading->model->abi.observable_name;
         column.n_name = reading->model->abi.n_observable;
+        column.is_observable = true;
     }
     *cell = table->n;
     return import_table_list(table, &column, 1, error);
@@ -118,6 +120,19 @@ static enum status refuse_nonmem(const struct import_table *table, struct error 
                      table->path);
 }
 
+/* In the wide form a row has all observables. */
+static enum status refuse_two_forms(const struct import_table *table,
+                                    const struct stiffit_model *abi, struct error *error)
+{
+    const char *column = measurement_columns[MEASUREMENT_observable].name;
+    if (!has_column(table, column) || import_observable_find(abi, column) >= 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "%s: there is a column '%s', but no column 'value': name the column of the "
+                     "measurements 'value'; or, if each observable has its own, leave out '%s'",
+                     table->path, column, column);
+}
+
 /* The wide form: "y", "sigma_y", "censored_y", "limit_y". */
 static enum status list_wide(struct import_table *table, const struct cells *common,
                              struct error *error)
@@ -129,7 +144,7 @@ static enum status list_wide(struct import_table *table, const struct cells *com
                  {MEASUREMENT_limit, "limit_"}};
     struct reading *reading = table->context;
     const struct stiffit_model *abi = &reading->model->abi;
-    enum status status = STATUS_OK;
+    enum status status = refuse_two_forms(table, abi, error);
     for (uint32_t k = 0; k < abi->n_observable && !status; k++) {
         const char *name = abi->observable_name[k];
         if (!has_column(table, name))

@@ -4,7 +4,7 @@
 #include "base/words.h"
 #include "import/clock.h"
 #include "import/happenings.h"
-#include "base/values.h"
+#include "import/observable.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -16,7 +16,6 @@ enum { ID, TIME, DV, AMT, RATE, DUR, EVID, MDV, CMT, ADDL, II, SS, CENS, LIMIT, 
 static const char *const column_name[N_COLUMN] = {"ID",  "TIME", "DV",   "AMT",   "RATE",
                                                   "DUR", "EVID", "MDV",  "CMT",   "ADDL",
                                                   "II",  "SS",   "CENS", "LIMIT", "DVID"};
-enum { MAX_CMT = 1000 };
 /* Records that are left out if it holds a word. */
 static const char comment_column[] = "C";
 
@@ -40,8 +39,7 @@ struct nonmem {
     size_t comment;            /* the column C, or CSV_NO_COLUMN */
     size_t *covariate, *input; /* columns of those of the model */
     uint32_t cmt[MAX_CMT];     /* the state of each number; UINT32_MAX: none */
-    /* with --observables that of each number of CMT; UINT32_MAX: none */
-    uint32_t observable[MAX_CMT];
+    struct import_observables observables;
     struct import_clock clock;
     struct id_table seen;      /* individuals */
     char *id;
@@ -96,15 +94,12 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
         status = csv_need_column(reader, abi->covariate_name[i], &nonmem->covariate[i], error);
     for (uint32_t i = 0; i < abi->n_input && !status; i++)
         status = csv_need_column(reader, abi->input_name[i], &nonmem->input[i], error);
-    bool is_by_cmt = nonmem->options->observables.n > 0;
-    if (!status && is_by_cmt)
-        status = csv_need_column(reader, column_name[CMT], &nonmem->column[CMT], error);
-    else if (!status && abi->n_observable > 1 && nonmem->column[DVID] == CSV_NO_COLUMN)
-        status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%s: the model has %u observables: a column DVID must name that of each "
-                           "record, or --observables those that CMT means, such as --observables "
-                           "2=%.100s",
-                           nonmem->path, abi->n_observable, abi->observable_name[0]);
+    if (!status)
+        status = import_observables_find(&nonmem->observables, reader, nonmem->path,
+                                         nonmem->column[CMT], nonmem->column[DVID], abi,
+                                         &nonmem->options->observables, error);
+    if (!status && nonmem->observables.by == nonmem->column[CMT]) /* and is said to be unused */
+        nonmem->column[DVID] = CSV_NO_COLUMN;
     for (size_t j = 0; j < csv_n_column(reader) && !status; j++) {
         bool is_used = false;
         for (int c = 0; c < N_COLUMN; c++)
@@ -119,48 +114,14 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
     return status;
 }
 
-/* Reads NUMBER=NAME of an option, with commas between several. */
-static enum status take_numbers(const struct option_list *list, const char *option,
-                                const char *what, const char *const *names, size_t n,
-                                uint32_t number_of[MAX_CMT], struct error *error)
-{
-    bool is_given[MAX_CMT] = {false};
-    for (size_t i = 0; i < list->n; i++)
-        for (const char *item = list->item[i], *end; item; item = *end ? end + 1 : NULL) {
-            char *equals, name[NAME_BYTES];
-            unsigned long number = strtoul(item, &equals, 10);
-            size_t index;
-            end = item + strcspn(item, ",");
-            if (equals == item || *equals != '=' || number < 1 || number >= MAX_CMT)
-                return error_set(error, STATUS_USAGE, "--%s: '%.*s' is not NUMBER=NAME", option,
-                                 (int)(end - item < 100 ? end - item : 100), item);
-            snprintf(name, sizeof name, "%.*s", (int)(end - equals - 1), equals + 1);
-            enum status status = values_name(name, option, what, names, n, &index, error);
-            if (status)
-                return status;
-            if (is_given[number] && number_of[number] != index)
-                return error_set(error, STATUS_USAGE, "--%s: %lu is both '%s' and '%s'", option,
-                                 number, names[number_of[number]], names[index]);
-            is_given[number] = true;
-            number_of[number] = (uint32_t)index;
-        }
-    return STATUS_OK;
-}
-
 /* What the numbers of CMT mean. */
 static enum status find_numbers(struct nonmem *nonmem, struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
-    for (uint32_t k = 0; k < MAX_CMT; k++) {
+    for (uint32_t k = 0; k < MAX_CMT; k++)
         nonmem->cmt[k] = k > 0 && k <= abi->n_state ? k - 1 : UINT32_MAX;
-        nonmem->observable[k] = UINT32_MAX;
-    }
-    enum status status = take_numbers(&nonmem->options->cmt, "cmt", "state", abi->state_name,
-                                      abi->n_state, nonmem->cmt, error);
-    return status
-               ? status
-               : take_numbers(&nonmem->options->observables, "observables", "observable",
-                              abi->observable_name, abi->n_observable, nonmem->observable, error);
+    return import_numbers_take(&nonmem->options->cmt, "cmt", "state", abi->state_name,
+                               abi->n_state, nonmem->cmt, error);
 }
 
 static void count_line(struct csv_lines *lines, const struct csv_reader *reader)
@@ -345,32 +306,6 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     return added ? STATUS_OK : error->status;
 }
 
-/* By CMT with --observables, else by DVID. */
-static enum status find_observable(const struct nonmem *nonmem, uint32_t *observable,
-                                   struct error *error)
-{
-    const struct stiffit_model *abi = &nonmem->model->abi;
-    bool is_by_cmt = nonmem->options->observables.n > 0;
-    int which = is_by_cmt ? CMT : DVID;
-    long number = is_by_cmt || abi->n_observable > 1
-                      ? find_index(nonmem, which, abi->observable_name, abi->n_observable)
-                      : 1;
-    bool is_name = is_by_cmt && words_find(csv_field(nonmem->reader, nonmem->column[CMT]),
-                                           abi->observable_name, abi->n_observable) >= 0;
-    if (is_by_cmt && !is_name) {
-        *observable = number > 0 && number < MAX_CMT ? nonmem->observable[number] : UINT32_MAX;
-        return *observable == UINT32_MAX ? fault(nonmem, CMT, error,
-                                                 "is not one of the numbers of --observables "
-                                                 "NUMBER=OBSERVABLE")
-                                         : STATUS_OK;
-    }
-    if (number < 1 || number > (long)abi->n_observable)
-        return fault(nonmem, DVID, error,
-                     "must be the number, from 1, or the name of an observable");
-    *observable = (uint32_t)number - 1;
-    return STATUS_OK;
-}
-
 static enum status add_measurement(struct nonmem *nonmem, const struct record *record,
                                    struct error *error)
 {
@@ -379,7 +314,8 @@ static enum status add_measurement(struct nonmem *nonmem, const struct record *r
     enum status status = import_rows_begin(nonmem->rows, &row, error);
     if (status)
         return status;
-    if ((status = find_observable(nonmem, row.observable, error)))
+    if ((status = import_observables_of(&nonmem->observables, nonmem->reader,
+                                        isnan(record->number[DV]), row.observable, error)))
         return status;
     *row.line = (uint32_t)csv_line(nonmem->reader);
     *row.time = record->number[TIME];
@@ -661,8 +597,10 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
             status = add_record(&nonmem, error);
     if (!status && !end_individual(&nonmem))
         status = no_memory(error);
-    if (!status)
+    if (!status) {
         say_records(&nonmem);
+        import_observables_say(&nonmem.observables, nonmem.reader, options);
+    }
     if (!status && nonmem.n_empty)
         nonmem.options->say("note: %s: %llu individual%s without measurements left out, the first "
                             "is '%.100s'",

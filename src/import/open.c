@@ -5,6 +5,7 @@
 #include "base/id_table.h"
 #include "base/words.h"
 #include "import/notes.h"
+#include "import/observable.h"
 #include "import/well.h"
 
 #include <errno.h>
@@ -337,7 +338,12 @@ struct block {
     const struct line *head; /* NULL: no block has begun */
     size_t time;             /* column */
     bool wells_only;
-    const char *observable, *plate;
+    const char *observable, *plate; /* observable NULL: none was named yet */
+    /* Titles since the block before: how many; whether one is an observable; the last one. */
+    size_t n_title;
+    bool is_named;
+    const struct line *title;
+    size_t n_below;           /* titles of plates that stood below the observable's */
     struct id_table left_out; /* names that are no wells, said once in a sheet */
 };
 
@@ -381,33 +387,82 @@ static enum status write_row(const struct sheet *sheet, const struct block *bloc
             continue;
         if (!put_from(list, line->number, block->plate, name, d) ||
             !put_from(list, line->number, "", time, d) ||
-            !put_from(list, line->number, "", block->observable, d) ||
+            !put_from(list, line->number, "", block->observable ? block->observable : "", d) ||
             !put_from(list, line->number, "", line->field[j], '\n'))
             status = no_memory(sheet, error);
     }
     return status;
 }
 
+/* Takes a title: an observable, or a plate. Above a block both may stand, in any order. */
+static void take_title(struct block *block, const struct line *line, const struct stiffit_model *abi)
+{
+    const char *title = title_of(line);
+    int found = import_observable_find(abi, title);
+    if (block->head) {
+        block->n_title = 0;
+        block->is_named = false;
+    }
+    if (found >= 0) {
+        block->observable = abi->observable_name[found];
+        block->n_below = 0;
+        block->is_named = true;
+    } else {
+        block->plate = title;
+        block->n_below += block->is_named;
+    }
+    block->n_title++;
+    block->head = NULL;
+    block->title = line;
+}
+
+/* The observable of a block is that of a title above it. One without titles continues that before
+ * it, and so does one with the plate alone if the plate was below the observable before; the title
+ * of any other may be that of something else which was measured. If no title is an observable, the
+ * model must have a single one. */
+static enum status check_block(const struct block *block, const struct sheet *sheet,
+                               const struct line *line, const struct stiffit_model *abi,
+                               bool any_is_named, struct error *error)
+{
+    const bool is_continued = block->observable && block->n_title <= block->n_below;
+    if (block->is_named || is_continued || (!any_is_named && abi->n_observable == 1))
+        return STATUS_OK;
+    if (any_is_named && block->title)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s:%" PRIu64 ": '%.100s' is no observable of the model, but other blocks "
+                         "are below the name of one: write that of this block above it, too, or "
+                         "remove the block",
+                         sheet->path, block->title->number, title_of(block->title));
+    return error_set(error, STATUS_BAD_PROBLEM,
+                     "%s:%" PRIu64 ": the model has %u observable%s: above each block of "
+                     "wells a line with the name of its observable is needed, such as '%s'",
+                     sheet->path, line->number, abi->n_observable, plural(abi->n_observable),
+                     abi->observable_name[0]);
+}
+
 static enum status write_wells(struct sheet *sheet, const struct stiffit_model *abi,
                                const struct import_options *options, struct list *list,
                                struct error *error)
 {
-    struct block block = {.observable = abi->observable_name[0], .plate = ""};
+    struct block block = {.plate = ""};
     const char d = sheet->delimiter;
+    const char *plate = NULL;
     enum status status = STATUS_OK;
+    bool any_is_named = false;
     fprintf(list->file, "dataset%ctime%cobservable%cvalue\n", d, d, d);
+    for (size_t i = 0; i < sheet->n; i++)
+        any_is_named = any_is_named ||
+                       (is_title(&sheet->line[i]) &&
+                        import_observable_find(abi, title_of(&sheet->line[i])) >= 0);
     for (size_t i = 0; !status && i < sheet->n; i++) {
         const struct line *line = &sheet->line[i];
         if (is_title(line)) {
-            const char *title = title_of(line);
-            bool is_observable =
-                words_find(title, abi->observable_name, abi->n_observable) >= 0;
-            block.observable = is_observable ? title : block.observable;
-            block.plate = is_observable ? block.plate : title;
-            block.head = NULL;
+            take_title(&block, line, abi);
         } else if (time_column(line) != CSV_NO_COLUMN) {
-            status = begin_block(&block, sheet, line, options) ? STATUS_OK
-                                                               : no_memory(sheet, error);
+            status = check_block(&block, sheet, line, abi, any_is_named, error);
+            plate = plate || !*block.plate ? plate : block.plate;
+            if (!status && !begin_block(&block, sheet, line, options))
+                status = no_memory(sheet, error);
         } else if (block.head) {
             status = write_row(sheet, &block, line, list, error);
         } else {
@@ -415,6 +470,10 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
         }
     }
     id_table_fini(&block.left_out);
+    if (!status && !any_is_named && plate)
+        options->say("note: %.300s: no line above a block is '%.100s', the model's observable: all "
+                     "blocks are of it, and the lines above them are plates, as '%.100s'",
+                     sheet->path, abi->observable_name[0], plate);
     return status;
 }
 
@@ -442,24 +501,6 @@ static bool has_blocks(const struct sheet *sheet, enum import_form form)
         n_head += form == FORM_WELLS && time_column(&sheet->line[i]) != CSV_NO_COLUMN;
     }
     return found || n_head > 1 || (n_head == 1 && n_title > 0);
-}
-
-static enum status check_wells(const struct sheet *sheet, const struct stiffit_model *abi,
-                               struct error *error)
-{
-    bool is_known = abi->n_observable == 1, any = false;
-    for (size_t i = 0; i < sheet->n; i++) {
-        const struct line *line = &sheet->line[i];
-        any = any || (is_title(line) &&
-                      words_find(title_of(line), abi->observable_name, abi->n_observable) >= 0);
-        if (time_column(line) != CSV_NO_COLUMN && !any && !is_known)
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s:%" PRIu64 ": the model has %u observables: above each block of "
-                             "wells a line with the name of its observable is needed, such as '%s'",
-                             sheet->path, line->number, abi->n_observable,
-                             abi->observable_name[0]);
-    }
-    return STATUS_OK;
 }
 
 /* The sheet as a list, which has its lines' numbers. */
@@ -505,8 +546,6 @@ static enum status open_text(struct csv_reader **reader, const char *path, enum 
     if (!status)
         status = split(&sheet, lines, error);
     *is_list = has_blocks(&sheet, form);
-    if (*is_list && !status && form == FORM_WELLS)
-        status = check_wells(&sheet, abi, error);
     if (*is_list && !status)
         status = open_list(reader, &sheet, lines, form, options, abi, error);
     else if (!*is_list && status != STATUS_NO_MEMORY) /* says itself what is wrong */

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/words.h"
+#include "import/observable.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -143,6 +144,13 @@ static enum status read_name(const struct import_table *table, size_t i, double 
     const struct import_column *column = &table->listed[i];
     const char *name = import_table_text(table, i);
     char hint[NEAREST_HINT];
+    uint32_t observable = 0;
+    if (column->is_observable && table->column[i] != CSV_NO_COLUMN) {
+        enum status status = import_observable_read(table->reader, table->column[i], table->abi,
+                                                    &observable, error);
+        *cell = observable;
+        return status;
+    }
     int found = !*name && column->n_name == 1 ? 0
                                               : words_find(name, column->names, column->n_name);
     *cell = found;

@@ -23,6 +23,7 @@ struct import_column {
     const char *what;
     const char *const *names;
     size_t n_name;
+    bool is_observable;   /* the names are those of observables (observable.h) */
     /* Words of which a cell is one, in any case; and what a fault says of others. */
     const struct import_word *word;
     size_t n_word;
