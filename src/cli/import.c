@@ -63,6 +63,12 @@ static const struct option table[] = {
      .default_text = "the column 'dataset' or 'id'",
      .help = "the column that names the dataset, in all tables; of several, the words are joined "
              "by an underscore: plate,well gives P1_A1"},
+    {.name = "column", .kind = OPTION_LIST, .metavar = "NAME=COLUMN", .offset = FIELD(column),
+     .help = "in all tables, the column COLUMN is the one that this page calls NAME, as DV=CONC or "
+             "time=Hours; may be repeated"},
+    {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", .offset = FIELD(where),
+     .help = "only rows of the table of measurements for which this holds: comparisons of its "
+             "columns with a number or word, joined by and: 'BLQ == 0 and DVID != pca'"},
     {.name = "missing", .kind = OPTION_LIST, .metavar = "WORD[,...]", .offset = FIELD(missing),
      .default_text = "an empty field, '.', NA and NaN",
      .help = "words that also mean a missing value, such as OVRFLW; may be "
@@ -76,7 +82,8 @@ static const struct option table[] = {
      .help = "with --nonmem: the state that CMT means by a number; may be repeated"},
     {.name = "observables", .kind = OPTION_LIST, .metavar = "NUMBER=OBSERVABLE[,...]",
      .offset = FIELD(observables), .default_text = "the column DVID",
-     .help = "with --nonmem: the observables that CMT means by numbers, in measurements"},
+     .help = "with --nonmem: the observables that CMT, or DVID if there is no CMT, means by numbers, "
+             "in measurements"},
     {.name = "ignore", .kind = OPTION_LIST, .metavar = "CHARACTER", .offset = FIELD(ignore),
      .default_text = "#, and words in a first column or a column C",
      .help = "with --nonmem: records that begin with this character are comments, as with "
@@ -199,10 +206,21 @@ static const char *bad_mark(const struct import_options *options)
     return NULL;
 }
 
+/* The first item of --column that is not NAME=COLUMN; NULL: there is none. */
+static const char *bad_name(const struct import_options *options)
+{
+    for (size_t i = 0; i < options->column.n; i++) {
+        const char *equals = strchr(options->column.item[i], '=');
+        if (!equals || equals == options->column.item[i] || !equals[1])
+            return options->column.item[i];
+    }
+    return NULL;
+}
+
 static int run(int argc, char **argv)
 {
     struct import_options options = {.say = message_say};
-    const char *marks;
+    const char *marks, *name;
     struct option_words words;
     struct error error = {.status = STATUS_OK};
     int code = command_parse(&command_import, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
@@ -226,10 +244,17 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", nonmem_given(&options));
         else if ((marks = bad_mark(&options)))
             error_set(&error, STATUS_USAGE,
-                      "--ignore: '%.40s' is not one character; conditions are not supported",
+                      "--ignore: '%.40s' is not one character; conditions are given with --where",
                       marks);
         else if (options.id && options.nonmem)
-            error_set(&error, STATUS_USAGE, "--id: with --nonmem it is the column ID");
+            error_set(&error, STATUS_USAGE,
+                      "--id: with --nonmem it is the column ID; say --column ID=%.100s",
+                      options.id);
+        else if ((name = bad_name(&options)))
+            error_set(&error, STATUS_USAGE, "--column: '%.100s' is not NAME=COLUMN", name);
+        else if ((options.column.n || options.where) && (is_sbml || is_petab))
+            error_set(&error, STATUS_USAGE, "--%s: is for tables of measurements",
+                      options.column.n ? "column" : "where");
         else if (options.datasets_in_columns && (options.nonmem || options.experiments))
             error_set(&error, STATUS_USAGE, "--datasets-in-columns: leave out --%s",
                       options.nonmem ? "nonmem" : "experiments");
@@ -249,7 +274,8 @@ static int run(int argc, char **argv)
     struct option_list *const lists[] = {&options.fix,     &options.start,       &options.lower,
                                          &options.upper,   &options.scale,       &options.error,
                                          &options.cmt,     &options.observables, &options.ignore,
-                                         &options.missing, &options.estimate};
+                                         &options.missing, &options.estimate,
+                                         &options.column};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         option_list_fini(lists[i]);
     return code;

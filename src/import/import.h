@@ -21,10 +21,12 @@ struct import_options {
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
     bool is_for_run; /* only notes are said */
     bool *id_found;  /* set if a table has the columns `id`; NULL: nobody asks */
+    bool *column_found; /* the same for each item of `column` */
+    const char *where;  /* NULL: all rows are read */
     /* hears a note, or what was written */
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, missing,
-        estimate;
+        estimate, column;
     enum when color;
 };
 

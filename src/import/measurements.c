@@ -38,15 +38,9 @@ struct reading {
     struct csv_lines hashes; /* rows that begin with # */
 };
 
-/* A limit where a value should be. */
 static enum status check_value(const struct csv_reader *reader, size_t column, struct error *error)
 {
-    const char *value = csv_field(reader, column);
-    if (*value != '<' && *value != '>')
-        return STATUS_OK;
-    return csv_fault(reader, column, error,
-                     "'%.40s': write the limit alone, and %s in a column 'censored'", value,
-                     *value == '<' ? "1 (it lies below)" : "-1 (it lies above)");
+    return import_check_value(reader, column, "'censored'", error);
 }
 
 /* As in Monolix's and nlmixr's CENS, or words. */
@@ -414,13 +408,15 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
                                  .other = say_other,
                                  .row = read_row,
                                  .context = &reading};
+    struct import_where where = {.n = 0};
     bool more;
+    table.where = &where;
     enum status status = import_table_open(&table, error);
     if (!status)
         status = options->datasets_in_columns && !table.is_made ? list_wells(&table, error)
                                                                 : list_columns(&table, error);
     if (!status && options->experiments)
-        status = csv_need_column(table.reader, "experiment", &table.owner.experiment, error);
+        table.owner.experiment = import_need(&table.lacks, table.reader, "experiment", "");
     rows->owners.has_experiments = !status && table.owner.experiment != CSV_NO_COLUMN;
     if (!status && options->units_row)
         status = csv_next(table.reader, &more, error);
@@ -431,11 +427,15 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
                      "%llu",
                      table.path, (unsigned long long)reading.hashes.n, plural(reading.hashes.n),
                      reading.hashes.n == 1 ? "s" : "", (unsigned long long)reading.hashes.first);
+    if (!status && where.left_out.n)
+        options->say("note: %.300s: %llu row%s left out by --where, the first is line %llu",
+                     table.path, (unsigned long long)where.left_out.n, plural(where.left_out.n),
+                     (unsigned long long)where.left_out.first);
+    if (!status && rows->n == 0)
+        status = import_where_none(&where, table.path, error);
+    import_where_fini(&where);
     import_table_close(&table);
     free(reading.cells);
-    if (!status && rows->n == 0)
-        status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%s: there are no measurements below its header", table.path);
     return status ? status : say_twins(&rows->owners.dataset, options, error);
 }
 

@@ -5,12 +5,15 @@
 #include "import/clock.h"
 #include "import/happenings.h"
 #include "import/observable.h"
+#include "import/open.h"
+#include "import/where.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ID, TIME, DV, AMT, RATE, DUR, EVID, MDV, CMT, ADDL, II, SS, CENS, LIMIT, DVID, N_COLUMN };
 static const char *const column_name[N_COLUMN] = {"ID",  "TIME", "DV",   "AMT",   "RATE",
@@ -62,6 +65,8 @@ struct nonmem {
     struct error missing;      /* the first of them */
     /* comments; records whose II has no effect, that lack a later covariate */
     struct csv_lines left_out, idle, filled;
+    struct import_where where;
+    struct csv_lines doses_left_out; /* by it */
     uint64_t n_empty;          /* individuals without measurements */
     char *empty;               /* the first one */
 };
@@ -77,23 +82,42 @@ static enum status fault(const struct nonmem *nonmem, int which, struct error *e
     return csv_fault(nonmem->reader, nonmem->column[which], error, "%s", message);
 }
 
+/* What to do with columns that other programs have for values below a limit. */
+static const char *limit_hint(const char *name)
+{
+    static const char *const flags[] = {"BLQ", "BQL", "BLOQ", "BLD", "BDL"},
+                             *const limits[] = {"LLOQ", "LOQ", "LOD", "LLOD"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!strcasecmp(name, flags[i]))
+            return ": a measurement below a limit of quantification has CENS 1 and that limit as "
+                   "its DV (--column CENS=COLUMN names the column), or is left out with --where";
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (!strcasecmp(name, limits[i]))
+            return ": where CENS is 1, DV is the limit of quantification";
+    return "";
+}
+
 static enum status find_columns(struct nonmem *nonmem, struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
     const struct csv_reader *reader = nonmem->reader;
     enum status status = STATUS_OK;
+    struct import_lacks lacks = {.n = 0};
     for (int c = 0; c < N_COLUMN; c++)
         nonmem->column[c] = csv_find_column(reader, column_name[c]);
     if (nonmem->column[CENS] == CSV_NO_COLUMN) /* it has no meaning, and is said to be unused */
         nonmem->column[LIMIT] = CSV_NO_COLUMN;
     nonmem->comment = csv_find_column(reader, comment_column);
     import_clock_find(&nonmem->clock, reader);
-    for (int c = ID; c <= DV && !status; c++)
-        status = csv_need_column(reader, column_name[c], &nonmem->column[c], error);
-    for (uint32_t i = 0; i < abi->n_covariate && !status; i++)
-        status = csv_need_column(reader, abi->covariate_name[i], &nonmem->covariate[i], error);
-    for (uint32_t i = 0; i < abi->n_input && !status; i++)
-        status = csv_need_column(reader, abi->input_name[i], &nonmem->input[i], error);
+    for (int c = ID; c <= DV; c++)
+        import_need(&lacks, reader, column_name[c], "");
+    for (uint32_t i = 0; i < abi->n_covariate; i++)
+        nonmem->covariate[i] =
+            import_need(&lacks, reader, abi->covariate_name[i], "it is a covariate of the model");
+    for (uint32_t i = 0; i < abi->n_input; i++)
+        nonmem->input[i] =
+            import_need(&lacks, reader, abi->input_name[i], "it is an input of the model");
+    status = import_lacks_end(&lacks, reader, error);
     if (!status)
         status = import_observables_find(&nonmem->observables, reader, nonmem->path,
                                          nonmem->column[CMT], nonmem->column[DVID], abi,
@@ -108,8 +132,10 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
             is_used = is_used || nonmem->covariate[i] == j;
         for (uint32_t i = 0; i < abi->n_input; i++)
             is_used = is_used || nonmem->input[i] == j;
-        if (!is_used && j != nonmem->comment && j != nonmem->clock.date)
-            import_say_unused_column(nonmem->options, nonmem->path, csv_column_name(reader, j), "");
+        if (!is_used && j != nonmem->comment && j != nonmem->clock.date &&
+            !import_where_uses(&nonmem->where, j))
+            import_say_unused_column(nonmem->options, nonmem->path, csv_column_name(reader, j),
+                                     limit_hint(csv_column_name(reader, j)));
     }
     return status;
 }
@@ -169,6 +195,9 @@ static enum status read_record(struct nonmem *nonmem, struct record *record, boo
         *number = may_miss ? (double)NAN : 0;
         if (nonmem->column[c] == CSV_NO_COLUMN || is_word)
             continue;
+        if (c == DV &&
+            (status = import_check_value(nonmem->reader, nonmem->column[c], "CENS", error)))
+            return status;
         if ((status = csv_number(nonmem->reader, nonmem->column[c], number, error)))
             return status;
         if (isnan(*number) && !may_miss)
@@ -338,7 +367,10 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
     double *kept = nonmem->subjects->covariate + (size_t)nonmem->owner * n;
     for (uint32_t i = 0; i < n; i++) {
         double value;
-        enum status status = csv_number(nonmem->reader, nonmem->covariate[i], &value, error);
+        enum status status =
+            import_check_covariate(nonmem->reader, nonmem->covariate[i], error);
+        if (!status)
+            status = csv_number(nonmem->reader, nonmem->covariate[i], &value, error);
         if (status)
             return status;
         if (isinf(value))
@@ -391,7 +423,9 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
     bool is_new_time = is_first || time > nonmem->time;
     for (uint32_t i = 0; i < abi->n_input; i++) {
         double value;
-        enum status status = csv_number(nonmem->reader, nonmem->input[i], &value, error);
+        enum status status = import_check_covariate(nonmem->reader, nonmem->input[i], error);
+        if (!status)
+            status = csv_number(nonmem->reader, nonmem->input[i], &value, error);
         if (status)
             return status;
         bool is_linear = abi->input_linear && abi->input_linear[i],
@@ -552,11 +586,25 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
     return status;
 }
 
+/* Whether --where takes the record. */
+static enum status is_wanted(struct nonmem *nonmem, bool *wanted, struct error *error)
+{
+    double amount = 0;
+    struct error unread;
+    enum status status = import_where_holds(&nonmem->where, nonmem->reader, wanted, error);
+    if (!status && !*wanted && nonmem->column[AMT] != CSV_NO_COLUMN &&
+        !csv_number(nonmem->reader, nonmem->column[AMT], &amount, &unread) && amount > 0)
+        count_line(&nonmem->doses_left_out, nonmem->reader);
+    return status;
+}
+
 static void say_records(const struct nonmem *nonmem)
 {
     const struct { const struct csv_lines *lines; const char *what;
     } notes[] = {{&nonmem->left_out, "marked as comments (a C, # or other word in front) left out"},
                  {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"},
+                 {&nonmem->where.left_out, "left out by --where"},
+                 {&nonmem->doses_left_out, "of these with an AMT"},
                  {&nonmem->filled, "with the first value of a covariate, which also holds for the "
                                    "individual's records before it"}};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
@@ -575,7 +623,7 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     struct nonmem nonmem = {.path = options->measurements,
                             .model = model, .options = options, .rows = rows, .subjects = subjects,
                             .happenings = happenings, .time = NAN};
-    bool more = true;
+    bool more = true, wanted;
     subjects->has_t0 = true;
     subjects->n_covariate = model->abi.n_covariate;
     subjects->n_parameter = model->abi.n_parameter;
@@ -587,13 +635,17 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     if (!status)
         csv_set_missing(nonmem.reader, options->missing.item, options->missing.n);
     if (!status)
+        status = import_name_columns(nonmem.reader, options, error);
+    if (!status)
+        status = import_where_begin(&nonmem.where, options, nonmem.reader, nonmem.path, error);
+    if (!status)
         status = find_columns(&nonmem, error);
     if (!status)
         status = find_numbers(&nonmem, error);
     while (!status && !(status = csv_next(nonmem.reader, &more, error)) && more)
         if (is_comment(&nonmem))
             count_line(&nonmem.left_out, nonmem.reader);
-        else
+        else if (!(status = is_wanted(&nonmem, &wanted, error)) && wanted)
             status = add_record(&nonmem, error);
     if (!status && !end_individual(&nonmem))
         status = no_memory(error);
@@ -612,8 +664,8 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     if (!status)
         import_say_reading(options, nonmem.reader, nonmem.path);
     if (!status && rows->n == 0)
-        status = error_set(error, STATUS_BAD_PROBLEM,
-                           "%s: there are no measurements below its header", nonmem.path);
+        status = import_where_none(&nonmem.where, nonmem.path, error);
+    import_where_fini(&nonmem.where);
     csv_close(nonmem.reader);
     free(nonmem.covariate);
     free(nonmem.input);

@@ -36,6 +36,55 @@ void import_say_reading(const struct import_options *options, const struct csv_r
                     (unsigned long long)csv_latin1_line(reader));
 }
 
+size_t import_need(struct import_lacks *lacks, const struct csv_reader *reader, const char *name,
+                   const char *why)
+{
+    size_t column = csv_find_column(reader, name);
+    if (column != CSV_NO_COLUMN)
+        return column;
+    words_add(lacks->names, sizeof lacks->names, "%s'%.100s'", lacks->n++ ? ", " : "", name);
+    snprintf(lacks->why, sizeof lacks->why, "%.90s", why);
+    return CSV_NO_COLUMN;
+}
+
+enum status import_lacks_end(const struct import_lacks *lacks, const struct csv_reader *reader,
+                             struct error *error)
+{
+    static const char hint[] = "--column NAME=COLUMN says that it has another name";
+    if (lacks->n == 0)
+        return STATUS_OK;
+    if (lacks->n == 1 && *lacks->why)
+        return csv_lacks(reader, error, "a column %s is needed: %s (%s)", lacks->names, lacks->why,
+                         hint);
+    return csv_lacks(reader, error, "there %s no column%s %s (%s)", lacks->n == 1 ? "is" : "are",
+                     plural(lacks->n), lacks->names, hint);
+}
+
+enum status import_check_covariate(const struct csv_reader *reader, size_t field,
+                                   struct error *error)
+{
+    double number;
+    struct error unread;
+    enum status status = csv_number(reader, field, &number, &unread);
+    const char *word = csv_field(reader, field);
+    if (status != STATUS_BAD_PROBLEM || csv_parse_double(word, &number))
+        return STATUS_OK; /* or csv_number will say what is wrong */
+    return csv_fault(reader, field, error,
+                     "'%.40s' is not a number: a covariate of the model is one; write a number for "
+                     "each word, such as 0 and 1",
+                     word);
+}
+
+enum status import_check_value(const struct csv_reader *reader, size_t field, const char *column,
+                               struct error *error)
+{
+    const char *value = csv_field(reader, field);
+    if (*value != '<' && *value != '>')
+        return STATUS_OK;
+    return csv_fault(reader, field, error, "'%.40s': write the limit alone, and %s in a column %s",
+                     value, *value == '<' ? "1 (it lies below)" : "-1 (it lies above)", column);
+}
+
 enum status import_slips_take(struct import_slips *slips, enum status status,
                               const struct error *error)
 {

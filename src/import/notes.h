@@ -19,6 +19,22 @@ void import_say_unused_column(const struct import_options *options, const char *
 /* Notes about text that is not UTF-8 and about comments. */
 void import_say_reading(const struct import_options *options, const struct csv_reader *reader,
                         const char *path);
+/* Columns that a table needs and lacks: one fault has all of them. */
+struct import_lacks {
+    size_t n;
+    char names[500], why[100]; /* why: of the last one, or "" */
+};
+/* The column's number. CSV_NO_COLUMN: it is lacking; why it is needed, or "". */
+size_t import_need(struct import_lacks *lacks, const struct csv_reader *reader, const char *name,
+                   const char *why);
+enum status import_lacks_end(const struct import_lacks *lacks, const struct csv_reader *reader,
+                             struct error *error);
+/* Faults of a field that say what to write: of a covariate that is a word; of a value that is a
+ * limit, "<0.1", which `column` says, with 1 or -1. */
+enum status import_check_covariate(const struct csv_reader *reader, size_t field,
+                                   struct error *error);
+enum status import_check_value(const struct csv_reader *reader, size_t field, const char *column,
+                               struct error *error);
 /* Fields that cannot be read: the import goes on to find the others, and fails at its end with
  * all of them. */
 struct import_slips {

@@ -92,7 +92,7 @@ enum status import_observables_find(struct import_observables *observables,
     for (uint32_t k = 0; k < MAX_CMT; k++)
         observables->of_number[k] = UINT32_MAX;
     if (is_mapped && observables->by == CSV_NO_COLUMN)
-        return csv_need_column(reader, "CMT", &observables->by, error);
+        return csv_lacks(reader, error, "there is no column 'CMT' or 'DVID' for --observables");
     if (!is_mapped && abi->n_observable > 1 && dvid == CSV_NO_COLUMN)
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s: the model has %u observables: a column DVID must name that of each "

@@ -152,11 +152,28 @@ static bool is_letters(const char *text)
     return n >= 1 && n <= 2 && !text[n];
 }
 
+/* Whether --column says that a column of this name is the time. */
+static bool is_called_time(const char *name, const struct import_options *options)
+{
+    static const char time[] = "time=";
+    bool found = false;
+    for (size_t i = 0; i < options->column.n; i++) {
+        const char *item = options->column.item[i];
+        bool is_it = !strncasecmp(item, time, sizeof time - 1) &&
+                     !strcasecmp(item + sizeof time - 1, name);
+        if (is_it && options->column_found)
+            options->column_found[i] = true;
+        found = found || is_it;
+    }
+    return found;
+}
+
 /* A line of names of a block of times: a time, then names. */
-static size_t time_column(const struct line *line)
+static size_t time_column(const struct line *line, const struct import_options *options)
 {
     for (size_t j = 0; j < line->n; j++)
-        if (!strncasecmp(line->field[j], "time", 4) && strcspn(line->field[j], " [(") == 4)
+        if (is_called_time(line->field[j], options) ||
+            (!strncasecmp(line->field[j], "time", 4) && strcspn(line->field[j], " [(") == 4))
             return j;
     return CSV_NO_COLUMN;
 }
@@ -353,7 +370,7 @@ static bool begin_block(struct block *block, const struct sheet *sheet, const st
 {
     bool good = true;
     block->head = line;
-    block->time = time_column(line);
+    block->time = time_column(line, options);
     block->wells_only = has_most_wells(line, block->time);
     for (size_t j = 0; good && j < line->n; j++) {
         const char *name = line->field[j];
@@ -458,7 +475,7 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
         const struct line *line = &sheet->line[i];
         if (is_title(line)) {
             take_title(&block, line, abi);
-        } else if (time_column(line) != CSV_NO_COLUMN) {
+        } else if (time_column(line, options) != CSV_NO_COLUMN) {
             status = check_block(&block, sheet, line, abi, any_is_named, error);
             plate = plate || !*block.plate ? plate : block.plate;
             if (!status && !begin_block(&block, sheet, line, options))
@@ -491,14 +508,15 @@ static void say_lines(const struct sheet *sheet, const struct import_options *op
 }
 
 /* Whether the sheet has grids, or titles and several lines of names. */
-static bool has_blocks(const struct sheet *sheet, enum import_form form)
+static bool has_blocks(const struct sheet *sheet, enum import_form form,
+                       const struct import_options *options)
 {
     size_t n_head = 0, n_title = 0;
     bool found = false;
     for (size_t i = 0; i < sheet->n && !found; i++) {
         found = form == FORM_LAYOUT && is_grid(sheet, i);
         n_title += form == FORM_WELLS && is_title(&sheet->line[i]);
-        n_head += form == FORM_WELLS && time_column(&sheet->line[i]) != CSV_NO_COLUMN;
+        n_head += form == FORM_WELLS && time_column(&sheet->line[i], options) != CSV_NO_COLUMN;
     }
     return found || n_head > 1 || (n_head == 1 && n_title > 0);
 }
@@ -545,7 +563,7 @@ static enum status open_text(struct csv_reader **reader, const char *path, enum 
     enum status status = csv_open_lines(&lines, path, text, n, sheet.delimiter, error);
     if (!status)
         status = split(&sheet, lines, error);
-    *is_list = has_blocks(&sheet, form);
+    *is_list = has_blocks(&sheet, form, options);
     if (*is_list && !status)
         status = open_list(reader, &sheet, lines, form, options, abi, error);
     else if (!*is_list && status != STATUS_NO_MEMORY) /* says itself what is wrong */
@@ -566,6 +584,23 @@ static bool has_first(const struct csv_reader *reader, const char *list)
     return found;
 }
 
+enum status import_name_columns(struct csv_reader *reader, const struct import_options *options,
+                                struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < options->column.n && !status; i++) {
+        const char *item = options->column.item[i], *equals = strchr(item, '=');
+        char *name = strndup(item, (size_t)(equals - item));
+        bool found = false;
+        status = name ? csv_alias(reader, name, equals + 1, &found, error)
+                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the columns");
+        if (found && options->column_found)
+            options->column_found[i] = true;
+        free(name);
+    }
+    return status;
+}
+
 enum status import_open(struct csv_reader **reader, const char *path, enum import_form form,
                         const struct import_options *options, const struct stiffit_model *abi,
                         bool *is_changed, struct error *error)
@@ -579,6 +614,8 @@ enum status import_open(struct csv_reader **reader, const char *path, enum impor
         *is_changed = changed;
     if (!status)
         csv_set_missing(*reader, options->missing.item, options->missing.n);
+    if (!status)
+        status = import_name_columns(*reader, options, error);
     if (!status && !changed && options->id && form != FORM_WELLS) {
         status = csv_join(*reader, "dataset", options->id, '_', error);
         if (!status && options->id_found && has_first(*reader, options->id))

@@ -16,6 +16,9 @@ enum import_form {
      * corner, the column's. */
     FORM_LAYOUT
 };
+/* Gives columns the names that --column says. */
+enum status import_name_columns(struct csv_reader *reader, const struct import_options *options,
+                                struct error *error);
 /* *is_changed (or NULL): the table was made from blocks, and is a list of wells. `abi` names the
  * observables. */
 enum status import_open(struct csv_reader **reader, const char *path, enum import_form form,

@@ -25,7 +25,7 @@ static enum status list_datasets(struct import_owners *owners, const char *path,
     bool more = true;
     enum status status = csv_open(&reader, path, error);
     if (!status && (column = find_dataset(reader)) == CSV_NO_COLUMN)
-        status = csv_need_column(reader, "dataset", &column, error);
+        status = csv_lacks(reader, error, "there is no column 'dataset'");
     while (!status && !(status = csv_next(reader, &more, error)) && more)
         if (id_table_add(&owners->dataset, csv_field(reader, column)) == ID_NO_MEMORY)
             status = no_memory(error);

@@ -41,7 +41,8 @@ static enum status list_names(struct reading *reading, const char *before,
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n && !status; i++) {
-        const struct import_column column = {.prefix = before, .name = names[i]};
+        const struct import_column column = {.prefix = before, .name = names[i],
+                                             .check = before ? NULL : import_check_covariate};
         status = import_table_list(&reading->table, &column, 1, error);
         *has = *has || (!status && has_column(reading, reading->table.n - 1));
     }
@@ -318,8 +319,7 @@ enum status import_steady_read(struct import_rows *rows, const struct import_opt
 }
 
 /* Every covariate of the model must be in a table. */
-static enum status check_covariates(const struct reading *readings, int n,
-                                    const struct import_options *options,
+static enum status check_covariates(struct reading *readings, int n,
                                     const struct stiffit_model *abi, struct error *error)
 {
     for (size_t i = 0; i < abi->n_covariate; i++) {
@@ -332,10 +332,8 @@ static enum status check_covariates(const struct reading *readings, int n,
                              "--datasets",
                              abi->covariate_name[0], abi->n_covariate > 1 ? ", ..." : "");
         if (!has)
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "%s: a column '%s' is needed: it is a covariate of the model",
-                             options->datasets ? options->datasets : options->experiments,
-                             abi->covariate_name[i]);
+            import_need(&readings[0].table.lacks, readings[0].table.reader, abi->covariate_name[i],
+                        "it is a covariate of the model");
     }
     return STATUS_OK;
 }
@@ -386,7 +384,7 @@ enum status import_subjects_read(struct import_subjects *subjects,
         status = open_table(&readings[n++], error);
     }
     if (!status)
-        status = check_covariates(readings, n, options, &model->abi, error);
+        status = check_covariates(readings, n, &model->abi, error);
     if (!status)
         status = allocate(subjects, owners, model, start, fixed, error);
     for (int k = 0; k < n && !status; k++) {

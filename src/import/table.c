@@ -20,7 +20,6 @@ static enum status find_owners(struct import_table *table, struct error *error)
     const struct csv_reader *reader = table->reader;
     const struct import_owners *owners = table->owners;
     struct import_owner_columns *of = &table->owner;
-    enum status status = STATUS_OK;
     *of = (struct import_owner_columns){CSV_NO_COLUMN, CSV_NO_COLUMN};
     if (table->ownership == IMPORT_BY_NOBODY)
         return STATUS_OK;
@@ -30,14 +29,14 @@ static enum status find_owners(struct import_table *table, struct error *error)
     if (of->dataset == CSV_NO_COLUMN &&
         (table->ownership == IMPORT_BY_DATASET ||
          (table->ownership == IMPORT_BY_EXPERIMENT && owners->dataset.n > 1)))
-        status = csv_need_column(reader, "dataset", &of->dataset, error);
-    if (status || table->ownership == IMPORT_BY_DATASET)
-        return status;
+        import_need(&table->lacks, reader, "dataset", "");
+    if (table->ownership == IMPORT_BY_DATASET)
+        return STATUS_OK;
     of->experiment = csv_find_column(reader, "experiment");
     if (table->ownership == IMPORT_BY_ANY)
         return STATUS_OK;
     if (of->experiment == CSV_NO_COLUMN && owners->has_experiments)
-        return csv_need_column(reader, "experiment", &of->experiment, error);
+        import_need(&table->lacks, reader, "experiment", "");
     return of->experiment == CSV_NO_COLUMN || owners->has_experiments
                ? STATUS_OK
                : error_set(error, STATUS_BAD_PROBLEM,
@@ -69,8 +68,7 @@ static size_t find_new(const struct import_table *table, const char *prefix, con
 enum status import_table_list(struct import_table *table, const struct import_column *columns,
                               size_t n, struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < n && !status; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct import_column *column = &columns[i];
         size_t *room = table->room, at = find_new(table, column->prefix, column->name);
         if (at == CSV_NO_COLUMN && column->or_name)
@@ -81,17 +79,17 @@ enum status import_table_list(struct import_table *table, const struct import_co
             return no_memory(table, error);
         if (at != CSV_NO_COLUMN)
             table->is_used[at] = true;
-        else if (column->is_needed)
-            status = csv_need_column(table->reader, column->name, &at, error);
-        else if (column->names && column->n_name != 1)
-            status = error_set(error, STATUS_BAD_PROBLEM,
-                               "%s: a column '%s' is needed: the model has %zu %ss", table->path,
-                               column->name, column->n_name, column->what);
+        else if (column->is_needed || (column->names && column->n_name != 1)) {
+            char why[60] = "";
+            if (!column->is_needed)
+                snprintf(why, sizeof why, "the model has %zu %ss", column->n_name, column->what);
+            import_need(&table->lacks, table->reader, column->name, why);
+        }
         table->listed[table->n] = *column;
         table->column[table->n] = at;
         table->cell[table->n++] = NAN;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* A rate with a misspelt name must not be ignored. */
@@ -122,7 +120,8 @@ static enum status see_others(struct import_table *table, struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t j = 0; !status && j < csv_n_column(table->reader); j++) {
-        if (table->is_used[j] || j == table->owner.dataset || j == table->owner.experiment)
+        if (table->is_used[j] || j == table->owner.dataset || j == table->owner.experiment ||
+            (table->where && import_where_uses(table->where, j)))
             continue;
         if (table->other)
             status = table->other(table, j, table->context, error);
@@ -226,8 +225,14 @@ static enum status read_row(struct import_table *table, struct error *error)
 {
     const uint64_t n_slip = table->slips.n;
     uint32_t owner;
-    enum status status =
-        import_slips_take(&table->slips, find_owner(table, &owner, error), error);
+    bool holds = true;
+    enum status status = STATUS_OK;
+    if (table->where)
+        status = import_slips_take(&table->slips, import_where_holds(table->where, table->reader,
+                                                                     &holds, error), error);
+    if (status || !holds || table->slips.n > n_slip)
+        return status;
+    status = import_slips_take(&table->slips, find_owner(table, &owner, error), error);
     /* A row without an owner is left out, whatever it holds; whose a plate's is, `row` finds. */
     bool is_read = table->ownership == IMPORT_BY_NOBODY || table->is_made || owner != ID_NONE;
     for (size_t i = 0; i < table->n && !status && is_read; i++)
@@ -244,7 +249,12 @@ enum status import_table_read(struct import_table *table, struct error *error)
 {
     uint64_t n_row = 0;
     bool more = true;
-    enum status status = see_others(table, error);
+    enum status status = import_lacks_end(&table->lacks, table->reader, error);
+    if (!status && table->where)
+        status = import_where_begin(table->where, table->options, table->reader, table->path,
+                                    error);
+    if (!status)
+        status = see_others(table, error);
     if (status)
         return status;
     for (; !(status = csv_next(table->reader, &more, error)) && more; n_row++)

@@ -6,6 +6,7 @@
 #include "import/notes.h"
 #include "import/open.h"
 #include "import/owners.h"
+#include "import/where.h"
 
 /* A word that a cell may be, and the number for which it stands. */
 struct import_word {
@@ -61,6 +62,7 @@ struct import_table {
     enum status (*row)(struct import_table *table, uint32_t owner, void *context,
                        struct error *error);
     void *context;
+    struct import_where *where; /* of the rows that are read; NULL: of all */
     /* once it is open: */
     struct csv_reader *reader;
     bool is_made; /* from a plate's blocks or grid: a list of wells */
@@ -73,6 +75,7 @@ struct import_table {
     double *cell;
     size_t room[3];
     bool *is_used; /* each column of the file */
+    struct import_lacks lacks;
     struct import_slips slips;
     uint64_t n_unused; /* rows without an owner */
 };

@@ -40,6 +40,8 @@ struct csv_reader {
         const char *name;
         size_t column;
     } *sorted;           /* n_column: by name whatever its case, then by name */
+    struct csv_name *alias; /* n_alias: other names of columns, which it owns */
+    size_t n_alias;
     const char *const *missing; /* n_missing items, each one or more words */
     size_t n_missing;
     char *text;          /* of a table in memory */
@@ -271,27 +273,27 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
 }
 
 /* The most frequent of , ; and tab in the header, outside quotes; if it has none, a blank
- * between its words. */
+ * between its words, which may be quoted as R's write.table does. */
 static char find_delimiter(const char *header)
 {
     static const char candidates[] = ",;\t";
-    size_t count[3] = {0};
-    bool quoted = false;
+    size_t count[3] = {0}, n_word = 0;
+    bool quoted = false, in_word = false, is_unit = false;
     for (const char *p = header; *p; p++) {
         const char *found = strchr(candidates, *p);
+        bool is_blank = !quoted && strchr(" \t\r\n", *p);
         quoted = quoted != (*p == '"');
         if (found && !quoted)
             count[found - candidates]++;
+        is_unit = is_unit || (!quoted && (*p == '[' || *p == '(')); /* "conc [mg/L]" is one column */
+        n_word += !is_blank && !in_word;
+        in_word = !is_blank;
     }
     int best = 0;
     for (int i = 1; i < 3; i++)
         if (count[i] > count[best])
             best = i;
-    bool is_unit = strpbrk(header, "[(") != NULL; /* "conc [mg/L]" is one column */
-    const char *word = header + strspn(header, " \t\r\n"), *after = word + strcspn(word, " \t\r\n");
-    bool has_words = after[strspn(after, " \t\r\n")] != '\0';
-    return count[best] == 0 && has_words && !is_unit && !strchr(header, '"') ? ' '
-                                                                             : candidates[best];
+    return count[best] == 0 && n_word > 1 && !is_unit ? ' ' : candidates[best];
 }
 
 /* Byte-order marks: UTF-8's is skipped, UTF-16's are refused. */
@@ -610,6 +612,9 @@ void csv_close(struct csv_reader *reader)
         free(reader->name[i]);
     free(reader->name);
     free(reader->sorted);
+    for (size_t i = 0; i < reader->n_alias; i++)
+        free((char *)reader->alias[i].name);
+    free(reader->alias);
     free(reader->joined);
     free(reader->joined_text);
     free(reader->text);
@@ -636,7 +641,8 @@ const char *csv_field(const struct csv_reader *reader, size_t column)
     return reader->field[column];
 }
 
-size_t csv_find_column(const struct csv_reader *reader, const char *name)
+/* The column that the file calls like this. */
+static size_t find_in_file(const struct csv_reader *reader, const char *name)
 {
     size_t low = 0, high = reader->n_column;
     while (low < high) { /* the first that is not before it */
@@ -656,17 +662,46 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name)
     return n_similar == 1 ? reader->sorted[low].column : CSV_NO_COLUMN;
 }
 
-enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column,
-                            struct error *error)
+size_t csv_find_column(const struct csv_reader *reader, const char *name)
 {
-    char names[600] = "";
-    *column = csv_find_column(reader, name);
-    if (*column != CSV_NO_COLUMN)
+    for (size_t i = 0; i < reader->n_alias; i++)
+        if (!strcasecmp(reader->alias[i].name, name))
+            return reader->alias[i].column;
+    return find_in_file(reader, name);
+}
+
+enum status csv_alias(struct csv_reader *reader, const char *name, const char *of, bool *found,
+                      struct error *error)
+{
+    size_t column = find_in_file(reader, of);
+    *found = column != CSV_NO_COLUMN;
+    if (!*found)
         return STATUS_OK;
+    for (size_t i = 0; i < reader->n_alias; i++)
+        if (!strcasecmp(reader->alias[i].name, name) && reader->alias[i].column != column)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: both '%.100s' and '%.100s' are columns that stand for '%.100s'",
+                             reader->path, reader->name[reader->alias[i].column],
+                             reader->name[column], name);
+    struct csv_name *longer =
+        realloc(reader->alias, (reader->n_alias + 1) * sizeof *reader->alias);
+    reader->alias = longer ? longer : reader->alias;
+    if (!longer || !(longer[reader->n_alias].name = strdup(name)))
+        return no_memory(reader, error);
+    longer[reader->n_alias++].column = column;
+    return STATUS_OK;
+}
+
+enum status csv_lacks(const struct csv_reader *reader, struct error *error, const char *format, ...)
+{
+    char what[700], names[600] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
     for (size_t i = 0; i < reader->n_column && strlen(names) < sizeof names - 1; i++)
         words_add(names, sizeof names, "%s%.100s", i ? ", " : "", reader->name[i]);
-    return error_set(error, STATUS_BAD_PROBLEM,
-                     "%s: there is no column '%s'; the columns are: %s", reader->path, name,
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: %s; the columns are: %s", reader->path, what,
                      names);
 }
 
@@ -704,7 +739,7 @@ enum status csv_join(struct csv_reader *reader, const char *name, const char *li
         reader->joined[i] = csv_find_column(reader, word);
         n_found += reader->joined[i] != CSV_NO_COLUMN;
         if (reader->joined[i] == CSV_NO_COLUMN && !(has_name && n_found == 0))
-            status = csv_need_column(reader, word, &reader->joined[i], error);
+            status = csv_lacks(reader, error, "there is no column '%.100s'", word);
     }
     free(words);
     if (status || n_found == 0 || (n == 1 && has_name && !strcasecmp(list, name)))

@@ -50,9 +50,14 @@ const char *csv_column_name(const struct csv_reader *reader, size_t column);
 /* The column's number, CSV_NO_COLUMN if there is none; case matters only if names differ by case
  * alone. */
 size_t csv_find_column(const struct csv_reader *reader, const char *name);
-/* The same, or an error that says which columns there are. */
-enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column,
-                            struct error *error);
+/* From now on the name means the column that the file calls `of`, and no longer one that it calls
+ * like this; columns keep their names for messages. *found: the file has such a column.
+ * STATUS_BAD_PROBLEM: the name means another one already. */
+enum status csv_alias(struct csv_reader *reader, const char *name, const char *of, bool *found,
+                      struct error *error);
+/* A fault, "FILE: there is no column 'NAME'" say, to which the names of the columns are added. */
+enum status csv_lacks(const struct csv_reader *reader, struct error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Adds a column `name` behind the others, of the fields of the columns in `list` (names between
  * commas) with `between` between them; "" where one is empty. Before the first row. A table that

@@ -10,35 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = NAME_BYTES + 20 }; /* and a prefix: standard_error_NAME */
 static const size_t prefix = sizeof "/fits/" - 1;
-
-/* In the order of the enumeration; longer ones are looked for first. */
-static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
-
-/* The characters up to one of `end`, and then the blanks. A word that is too long becomes "". */
-static void take_word(const char **at, const char *end, char word[NAME_SIZE])
-{
-    size_t n = strcspn(*at, end);
-    snprintf(word, NAME_SIZE, "%.*s", n < NAME_SIZE ? (int)n : 0, *at);
-    *at += n;
-    *at += strspn(*at, " \t");
-}
-
-/* A word, or what is between quotes: 'P 1' or "P 1". */
-static void take_quoted(const char **at, const char *end_of_word, char word[NAME_SIZE])
-{
-    const char quote[2] = {**at, '\0'};
-    const char *end = *quote == '\'' || *quote == '"' ? strchr(*at + 1, *quote) : NULL;
-    if (!end) {
-        take_word(at, end_of_word, word);
-        return;
-    }
-    ++*at;
-    take_word(at, quote, word);
-    ++*at;
-    *at += strspn(*at, " \t");
-}
 
 /* "chi_square", "k", "standard_error_k": as in the head of an exported table. */
 static bool find_column(const struct result *result, const char *name,
@@ -132,10 +104,10 @@ static enum status add_condition(struct row_filter *filter, const struct row_con
 static enum status add_text(struct row_filter *filter, struct row_condition *condition,
                             const char *word, struct error *error)
 {
-    if (condition->comparison != ROW_SAME && condition->comparison != ROW_OTHER)
+    if (condition->comparison != IS_SAME && condition->comparison != IS_OTHER)
         return error_set(error, STATUS_USAGE,
                          "--where: '%s' is compared with == or !=, not with %s", word,
-                         operators[condition->comparison]);
+                         condition_operator_text(condition->comparison));
     enum status status = STATUS_OK;
     if (!(condition->text = strdup(word)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory");
@@ -146,29 +118,14 @@ static enum status add_text(struct row_filter *filter, struct row_condition *con
     return status;
 }
 
-static enum status read_condition(struct row_filter *filter, const struct result *result,
-                                  const char **at, struct error *error)
+static enum status take_condition(struct row_filter *filter, const struct result *result,
+                                  const struct condition *read, struct error *error)
 {
     struct row_condition condition;
-    char name[NAME_SIZE], word[NAME_SIZE];
-    size_t best = 0;
-    int comparison = -1;
-    *at += strspn(*at, " \t");
-    take_quoted(at, " \t<>=!", name);
-    for (int i = 0; i < (int)(sizeof operators / sizeof *operators); i++)
-        if (!strncmp(*at, operators[i], strlen(operators[i])) && strlen(operators[i]) > best) {
-            comparison = i;
-            best = strlen(operators[i]);
-        }
-    if (!name[0] || comparison < 0)
-        return error_set(error, STATUS_USAGE,
-                         "--where: expected NAME and one of < <= > >= == != at '%.40s'", *at);
-    *at += best;
-    *at += strspn(*at, " \t");
-    take_quoted(at, " \t", word);
+    const char *name = read->name, *word = read->word;
     if (!find_column(result, name, &condition))
         return unknown_column(result, name, error);
-    condition.comparison = comparison;
+    condition.comparison = read->comparison;
     if (condition.column >= FIT_OWN &&
         result_info(result)->column.is_text[condition.column - FIT_OWN])
         return add_text(filter, &condition, word, error);
@@ -177,23 +134,21 @@ static enum status read_condition(struct row_filter *filter, const struct result
         (condition.column == FIT_COLUMN_NOTES || !option_number(word, &condition.value)))
         return error_set(error, STATUS_USAGE, "--where: '%s' is neither a number nor a word of %s",
                          word, name);
-    if (is_word && comparison != ROW_SAME && comparison != ROW_OTHER)
+    if (is_word && read->comparison != IS_SAME && read->comparison != IS_OTHER)
         return error_set(error, STATUS_USAGE,
                          "--where: '%s' is compared with == or !=, not with %s", word,
-                         operators[comparison]);
+                         condition_operator_text(read->comparison));
     return add_condition(filter, &condition, error);
 }
 
 static enum status read_where(struct row_filter *filter, const char *where,
                               const struct result *result, struct error *error)
 {
-    enum status status = read_condition(filter, result, &where, error);
-    while (!status && *where) {
-        if (strncmp(where, "and", 3) || !strchr(" \t", where[3]))
-            return error_set(error, STATUS_USAGE, "--where: expected 'and' at '%.40s'", where);
-        where += 3;
-        status = read_condition(filter, result, &where, error);
-    }
+    struct condition condition;
+    enum status status = STATUS_OK;
+    for (bool more = true; more && !status;)
+        if (!(status = condition_next(&where, &condition, &more, error)))
+            status = take_condition(filter, result, &condition, error);
     return status;
 }
 
@@ -206,9 +161,9 @@ static enum status read_outcomes(struct row_filter *filter, const struct row_wor
         filter->outcomes |= words->failed && !outcome_is_success((enum outcome)i) ? 1u << i : 0;
     }
     for (const char *at = words->status ? words->status : ""; *at;) {
-        char word[NAME_SIZE], hint[NEAREST_HINT];
+        char word[NAME_BYTES], hint[NEAREST_HINT];
         size_t n = strcspn(at, ",");
-        snprintf(word, sizeof word, "%.*s", (int)(n < NAME_SIZE ? n : NAME_SIZE - 1), at);
+        snprintf(word, sizeof word, "%.*s", (int)(n < NAME_BYTES ? n : NAME_BYTES - 1), at);
         int outcome = words_find(word, candidates, N_OUTCOME);
         if (outcome < 0)
             return error_set(error, STATUS_USAGE, "--status: no fit ends as '%s'%s", word,
@@ -273,22 +228,15 @@ static double number_of(const struct row_condition *condition, const struct fit_
 
 static bool holds(const struct row_condition *condition, const struct fit_record *record)
 {
+    const bool is_same = condition->comparison == IS_SAME;
     double x = number_of(condition, record), y = condition->value;
-    bool is_same = isnan(y) ? isnan(x) : x == y;
     if (condition->text) {
         const char *text = record->own ? record->own[condition->column - FIT_OWN].text : NULL;
-        is_same = text && !strcmp(text, condition->text);
+        return is_same == (text && !strcmp(text, condition->text));
     }
     if (condition->column == FIT_COLUMN_NOTES)
-        is_same = record->notes >> (int)y & 1;
-    switch (condition->comparison) {
-    case ROW_LESS: return x < y;
-    case ROW_MORE: return x > y;
-    case ROW_LESS_OR_SAME: return x <= y;
-    case ROW_MORE_OR_SAME: return x >= y;
-    case ROW_SAME: return is_same;
-    default: return !is_same;
-    }
+        return is_same == (record->notes >> (int)y & 1);
+    return condition_holds(condition->comparison, x, y);
 }
 
 bool row_filter_is_done(const struct row_filter *filter)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/condition.h"
 #include "base/option.h"
 #include "io/result.h"
 #include "run/plan/selection_request.h"
@@ -36,7 +37,7 @@ enum { ROW_N_CONDITION = 16 };
 struct row_condition {
     int column;           /* enum fit_column, or FIT_OWN + c (use/fit_columns.h) */
     size_t parameter;     /* of a column with a number for each */
-    enum { ROW_LESS, ROW_MORE, ROW_LESS_OR_SAME, ROW_MORE_OR_SAME, ROW_SAME, ROW_OTHER } comparison;
+    enum condition_operator comparison;
     double value;         /* also the number of a word; of notes the bit */
     char *text;           /* of a column of texts; free it */
 };

@@ -192,16 +192,24 @@ static void columns_are_found_by_name(void **state)
     (void)state;
     struct csv_reader *reader = open_text("Dataset,time,TIME,value\n1,2,3,4\n");
     struct error error;
-    size_t column;
+    bool found;
     assert_int_equal(csv_find_column(reader, "dataset"), 0);
     assert_int_equal(csv_find_column(reader, "time"), 1);
     assert_int_equal(csv_find_column(reader, "TIME"), 2);
     assert_int_equal(csv_find_column(reader, "Time"), CSV_NO_COLUMN); /* which of the two? */
-    assert_int_equal(csv_need_column(reader, "value", &column, &error), STATUS_OK);
-    assert_int_equal(column, 3);
-    assert_int_equal(csv_need_column(reader, "sigma", &column, &error), STATUS_BAD_PROBLEM);
+    assert_int_equal(csv_find_column(reader, "value"), 3);
+    assert_int_equal(csv_lacks(reader, &error, "there is no column '%s'", "sigma"),
+                     STATUS_BAD_PROBLEM);
     assert_non_null(strstr(error.message,
                            "there is no column 'sigma'; the columns are: Dataset, time, TIME, value"));
+    /* another name of a column: the file's own column of that name no longer has it */
+    assert_int_equal(csv_alias(reader, "value", "TIME", &found, &error), STATUS_OK);
+    assert_true(found);
+    assert_int_equal(csv_find_column(reader, "Value"), 2);
+    assert_int_equal(csv_find_column(reader, "TIME"), 2);
+    assert_int_equal(csv_alias(reader, "sigma", "sd", &found, &error), STATUS_OK);
+    assert_false(found);
+    assert_int_equal(csv_alias(reader, "value", "dataset", &found, &error), STATUS_BAD_PROBLEM);
     csv_close(reader);
 }
 
