@@ -8,7 +8,10 @@
 /* In the order of the enumeration; longer ones are looked for first. */
 static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
 
-const char *condition_operator_text(enum condition_operator comparison) { return operators[comparison]; }
+const char *condition_operator_text(enum condition_operator comparison)
+{
+    return operators[comparison];
+}
 
 bool condition_holds(enum condition_operator comparison, double x, double y)
 {

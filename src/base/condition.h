@@ -1,5 +1,5 @@
-/* Reads conditions such as --where has: comparisons of a named thing with a number or word, joined by
- * "and". What the names mean is the caller's business.
+/* Reads conditions such as --where has: comparisons of a named thing with a number or word, joined
+ * by "and". What the names mean is the caller's business.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -82,8 +82,8 @@ static const struct option table[] = {
      .help = "with --nonmem: the state that CMT means by a number; may be repeated"},
     {.name = "observables", .kind = OPTION_LIST, .metavar = "NUMBER=OBSERVABLE[,...]",
      .offset = FIELD(observables), .default_text = "the column DVID",
-     .help = "with --nonmem: the observables that CMT, or DVID if there is no CMT, means by numbers, "
-             "in measurements"},
+     .help = "with --nonmem: the observables that CMT, or DVID if there is no CMT, means by "
+             "numbers, in measurements"},
     {.name = "ignore", .kind = OPTION_LIST, .metavar = "CHARACTER", .offset = FIELD(ignore),
      .default_text = "#, and words in a first column or a column C",
      .help = "with --nonmem: records that begin with this character are comments, as with "

@@ -20,8 +20,9 @@ struct import_options {
     size_t n_petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
     bool is_for_run; /* only notes are said */
-    bool *id_found;  /* set if a table has the columns `id`; NULL: nobody asks */
-    bool *column_found; /* the same for each item of `column` */
+    /* set if a table has the columns `id`, and behind it for each item of `column`; NULL: nobody
+     * asks */
+    bool *found;
     const char *where;  /* NULL: all rows are read */
     /* hears a note, or what was written */
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -632,8 +632,10 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     nonmem.last_knot = calloc(model->abi.n_input + 1, sizeof *nonmem.last_knot);
     enum status status = nonmem.covariate && nonmem.input && nonmem.last_knot
                              ? csv_open(&nonmem.reader, nonmem.path, error) : no_memory(error);
-    if (!status)
+    if (!status) {
         csv_set_missing(nonmem.reader, options->missing.item, options->missing.n);
+        csv_set_fortran(nonmem.reader);
+    }
     if (!status)
         status = import_name_columns(nonmem.reader, options, error);
     if (!status)

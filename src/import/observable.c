@@ -146,8 +146,8 @@ static enum status read_numbered(const struct import_observables *observables,
 /* What the only observable's number is where a word of CMT names it. */
 static const double named = -1;
 
-/* What the field says, as a number: a state's name is its number. Nothing is 1, the only observable,
- * in DVID, and 0, the default, in CMT. */
+/* What the field says, as a number: a state's name is its number. Nothing is 1, the only
+ * observable, in DVID, and 0, the default, in CMT. */
 static enum status read_said(const struct import_observables *observables,
                              const struct csv_reader *reader, const struct import_said *said,
                              double *number, struct error *error)
@@ -228,8 +228,8 @@ void import_observables_say(const struct import_observables *observables,
 {
     const struct import_said *dvid = &observables->said[0];
     if (dvid->line && dvid->number != 1)
-        options->say("note: %.300s: all measurements have %.100s %.40s, which is taken as '%.100s', "
-                     "the model's only observable",
+        options->say("note: %.300s: all measurements have %.100s %.40s, which is taken as "
+                     "'%.100s', the model's only observable",
                      observables->path, csv_column_name(reader, dvid->column), dvid->word,
                      observables->abi->observable_name[0]);
 }

@@ -1,6 +1,7 @@
 /* Which observable of the model a measurement is of. One rule for rows, columns and blocks of all
- * forms of tables: what they say must mean an observable. Where nothing is said, the model must have
- * a single one. Anything else is a fault, because a measurement of something else would be fitted.
+ * forms of tables: what they say must mean an observable. Where nothing is said, the model must
+ * have a single one. Anything else is a fault, because a measurement of something else would be
+ * fitted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -21,10 +22,10 @@ enum status import_numbers_take(const struct option_list *list, const char *opti
                                 const char *what, const char *const *names, size_t n,
                                 uint32_t number_of[MAX_CMT], struct error *error);
 
-/* The rule for a NONMEM-style table, where a number may stand for an observable. DVID says it by the
- * number, from 1, or the name; with --observables CMT does, or DVID if there is no CMT. For a model
- * with one observable all measurements must then say the same in DVID and in CMT, whatever it
- * is: tables in which they differ have measurements of something else. */
+/* The rule for a NONMEM-style table, where a number may stand for an observable. DVID says it by
+ * the number, from 1, or the name; with --observables CMT does, or DVID if there is no CMT. For a
+ * model with one observable all measurements must otherwise say the same in DVID and in CMT,
+ * whatever it is: tables in which they differ have measurements of something else. */
 struct import_observables {
     const struct stiffit_model *abi;
     const char *path;

@@ -161,8 +161,8 @@ static bool is_called_time(const char *name, const struct import_options *option
         const char *item = options->column.item[i];
         bool is_it = !strncasecmp(item, time, sizeof time - 1) &&
                      !strcasecmp(item + sizeof time - 1, name);
-        if (is_it && options->column_found)
-            options->column_found[i] = true;
+        if (is_it && options->found)
+            options->found[1 + i] = true;
         found = found || is_it;
     }
     return found;
@@ -412,7 +412,8 @@ static enum status write_row(const struct sheet *sheet, const struct block *bloc
 }
 
 /* Takes a title: an observable, or a plate. Above a block both may stand, in any order. */
-static void take_title(struct block *block, const struct line *line, const struct stiffit_model *abi)
+static void take_title(struct block *block, const struct line *line,
+                       const struct stiffit_model *abi)
 {
     const char *title = title_of(line);
     int found = import_observable_find(abi, title);
@@ -594,8 +595,8 @@ enum status import_name_columns(struct csv_reader *reader, const struct import_o
         bool found = false;
         status = name ? csv_alias(reader, name, equals + 1, &found, error)
                       : error_set(error, STATUS_NO_MEMORY, "out of memory for the columns");
-        if (found && options->column_found)
-            options->column_found[i] = true;
+        if (found && options->found)
+            options->found[1 + i] = true;
         free(name);
     }
     return status;
@@ -618,8 +619,8 @@ enum status import_open(struct csv_reader **reader, const char *path, enum impor
         status = import_name_columns(*reader, options, error);
     if (!status && !changed && options->id && form != FORM_WELLS) {
         status = csv_join(*reader, "dataset", options->id, '_', error);
-        if (!status && options->id_found && has_first(*reader, options->id))
-            *options->id_found = true;
+        if (!status && options->found && has_first(*reader, options->id))
+            options->found[0] = true;
     }
     return status;
 }

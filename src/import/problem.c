@@ -288,22 +288,20 @@ static void say_contents(const struct contents *contents, const struct import_op
 enum status import_tables(const struct import_options *asked, const struct model *model,
                           const char *path, struct error *error)
 {
-    bool id_found = false, *column_found = calloc(asked->column.n + 1, sizeof *column_found);
     struct import_options with = *asked, *options = &with;
-    with.id_found = &id_found;
-    with.column_found = column_found;
+    bool *found = with.found = calloc(asked->column.n + 1, sizeof *found);
     struct import_parameters parameters = {.block = NULL};
     struct contents contents = {.widened = {.place = NULL}};
     const char **error_words = NULL;
-    enum status status = column_found ? choose_errors(options, &model->abi, &error_words, error)
-                                      : error_set(error, STATUS_NO_MEMORY, "out of memory");
+    enum status status = found ? choose_errors(options, &model->abi, &error_words, error)
+                               : error_set(error, STATUS_NO_MEMORY, "out of memory");
     if (!status)
         status = read_contents(&contents, options, model, &parameters, error);
-    if (!status && options->id && !id_found)
+    if (!status && options->id && !found[0])
         options->say("note: --id: no table has a column '%.*s'",
                      (int)strcspn(options->id, ","), options->id);
     for (size_t i = 0; i < options->column.n && !status; i++)
-        if (!column_found[i])
+        if (!found[1 + i])
             status = error_set(error, STATUS_USAGE, "--column: no table has a column '%.100s'",
                                strchr(options->column.item[i], '=') + 1);
     if (!status && !options->quiet)
@@ -315,7 +313,7 @@ enum status import_tables(const struct import_options *asked, const struct model
     arena_fini(&contents.widened.arena);
     import_rows_fini(&contents.rows);
     free(error_words);
-    free(column_found);
+    free(found);
     import_parameters_fini(&parameters);
     return status;
 }

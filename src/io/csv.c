@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -42,6 +41,7 @@ struct csv_reader {
     } *sorted;           /* n_column: by name whatever its case, then by name */
     struct csv_name *alias; /* n_alias: other names of columns, which it owns */
     size_t n_alias;
+    bool is_fortran;     /* csv_parse_fortran reads numbers, too */
     const char *const *missing; /* n_missing items, each one or more words */
     size_t n_missing;
     char *text;          /* of a table in memory */
@@ -272,30 +272,6 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
     }
 }
 
-/* The most frequent of , ; and tab in the header, outside quotes; if it has none, a blank
- * between its words, which may be quoted as R's write.table does. */
-static char find_delimiter(const char *header)
-{
-    static const char candidates[] = ",;\t";
-    size_t count[3] = {0}, n_word = 0;
-    bool quoted = false, in_word = false, is_unit = false;
-    for (const char *p = header; *p; p++) {
-        const char *found = strchr(candidates, *p);
-        bool is_blank = !quoted && strchr(" \t\r\n", *p);
-        quoted = quoted != (*p == '"');
-        if (found && !quoted)
-            count[found - candidates]++;
-        is_unit = is_unit || (!quoted && (*p == '[' || *p == '(')); /* "conc [mg/L]" is one column */
-        n_word += !is_blank && !in_word;
-        in_word = !is_blank;
-    }
-    int best = 0;
-    for (int i = 1; i < 3; i++)
-        if (count[i] > count[best])
-            best = i;
-    return count[best] == 0 && n_word > 1 && !is_unit ? ' ' : candidates[best];
-}
-
 /* Byte-order marks: UTF-8's is skipped, UTF-16's are refused. */
 static enum status skip_mark(struct csv_reader *reader, struct error *error)
 {
@@ -319,43 +295,6 @@ static enum status skip_mark(struct csv_reader *reader, struct error *error)
 static bool is_blank(const struct csv_reader *reader)
 {
     return reader->row[strspn(reader->row, " \t\n")] == '\0';
-}
-
-/* Counts the fields of a row's text, and those that are numbers. */
-static size_t count_fields(const char *text, char delimiter, size_t *n_number)
-{
-    size_t n = 1, length = 0;
-    char field[64];
-    bool quoted = false, is_blank_between = delimiter == ' ';
-    *n_number = 0;
-    text += is_blank_between ? strspn(text, " \t") : 0;
-    for (const char *p = text;; p++) {
-        quoted = quoted != (*p == '"');
-        bool ends = !*p || *p == '\n' || (*p == delimiter && !quoted);
-        if (!ends && length < sizeof field - 1)
-            field[length++] = *p;
-        if (!ends)
-            continue;
-        double number;
-        field[length] = '\0';
-        length = 0;
-        *n_number += csv_parse_double(field, &number) && isfinite(number);
-        const char *next = p + (is_blank_between ? strspn(p, " \t\r\n") : 1);
-        if (*p != delimiter || !*p || (is_blank_between && !*next))
-            return n;
-        p = next - 1;
-        n++;
-    }
-}
-
-/* Whether a comment names the columns of the row below it, as numpy.savetxt writes: "#
- * time,value" above numbers. */
-static bool is_header_of(const char *comment, const char *row)
-{
-    size_t n_number, n_below;
-    char delimiter = find_delimiter(comment);
-    size_t n = count_fields(comment, delimiter, &n_number);
-    return n > 1 && n_number == 0 && count_fields(row, delimiter, &n_below) == n && n_below > 0;
 }
 
 /* The comment becomes the row, and the row below it is held. */
@@ -394,27 +333,13 @@ static enum status read_header(struct csv_reader *reader, bool *more, struct err
         }
         status = read_raw(reader, more, error);
     }
-    if (!status && *more && comment && is_header_of(comment, reader->row)) {
+    if (!status && *more && comment && csv_is_header_of(comment, reader->row)) {
         use_comment(reader, comment, line);
         reader->comments.n--;
     } else {
         free(comment);
     }
     return status;
-}
-
-/* "time [h]", "value (nM)": without the unit. */
-static void drop_unit(char *name)
-{
-    size_t n = strlen(name);
-    char *unit = n && name[n - 1] == ']'   ? strrchr(name, '[')
-                 : n && name[n - 1] == ')' ? strrchr(name, '(')
-                                           : NULL;
-    if (!unit || unit == name || (*unit == '(' && unit[-1] != ' '))
-        return;
-    while (unit > name && unit[-1] == ' ')
-        unit--;
-    *unit = '\0';
 }
 
 struct bare_name {
@@ -436,7 +361,7 @@ static enum status drop_units(struct csv_reader *reader, struct error *error)
         if (!(bare[n_made].name = strdup(reader->name[n_made])))
             break;
         bare[n_made].column = n_made;
-        drop_unit(bare[n_made].name);
+        csv_drop_unit(bare[n_made].name);
     }
     if (n_made == n)
         qsort(bare, n, sizeof *bare, compare_bare);
@@ -495,7 +420,7 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s: is empty; a first line with the names of the columns is expected",
                          reader->path);
-    reader->delimiter = find_delimiter(reader->row);
+    reader->delimiter = csv_find_delimiter(reader->row);
     if ((status = split_row(reader, error)))
         return status;
     while (reader->n_field > 1 && !reader->field[reader->n_field - 1][0])
@@ -851,6 +776,8 @@ void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t 
     reader->n_missing = n;
 }
 
+void csv_set_fortran(struct csv_reader *reader) { reader->is_fortran = true; }
+
 static bool is_missing_word(const struct csv_reader *reader, const char *text)
 {
     size_t n = strlen(text);
@@ -888,7 +815,9 @@ enum status csv_number(const struct csv_reader *reader, size_t column, double *v
         *value = NAN;
         return STATUS_OK;
     }
-    if (!csv_parse_double(is_comma ? copy : text, value))
+    const char *number = is_comma ? copy : text;
+    if (!csv_parse_double(number, value) &&
+        !(reader->is_fortran && csv_parse_fortran(number, value)))
         return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,
                          comma && reader->delimiter == ',' ? ": decimals are written with a point "
                                                              "if commas separate columns"
@@ -902,32 +831,4 @@ enum status csv_number(const struct csv_reader *reader, size_t column, double *v
                                                                           "commas",
                                                                           text)
                                                               : STATUS_OK;
-}
-
-bool csv_parse_double(const char *text, double *value)
-{
-    static const char *const missing[] = {"", ".", "NA", "N/A", "NaN"};
-    const char *begin = text + strspn(text, " \t");
-    size_t n = strlen(begin);
-    while (n > 0 && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
-        n--;
-    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
-        if (strlen(missing[i]) == n && !strncasecmp(missing[i], begin, n)) {
-            *value = NAN;
-            return true;
-        }
-    if (memchr(begin, 'x', n) || memchr(begin, 'X', n))
-        return false;
-    /* glibc returns a permanent object: cheap */
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale)
-        return false;
-    char *end;
-    double number = strtod_l(begin, &end, c_locale);
-    freelocale(c_locale);
-    bool infinite_text = n > 0 && strpbrk(begin, "iI") != NULL;
-    if (end != begin + n || isnan(number) || (isinf(number) && !infinite_text))
-        return false;
-    *value = number;
-    return true;
 }

@@ -86,6 +86,8 @@ const char *csv_field(const struct csv_reader *reader, size_t column);
 void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t n);
 /* Whether the field is a missing value. */
 bool csv_is_missing(const struct csv_reader *reader, size_t column);
+/* csv_number shall also read numbers as csv_parse_fortran. */
+void csv_set_fortran(struct csv_reader *reader);
 /* As csv_parse_double; a decimal comma is read, too, where semicolons or tabs separate columns. */
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value,
                        struct error *error);
@@ -95,10 +97,21 @@ enum status csv_number(const struct csv_reader *reader, size_t column, double *v
 enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* What separates the columns of a header: the most frequent of , ; and tab outside quotes; if it
+ * has none, a blank between its words, which may be quoted as R's write.table does. */
+char csv_find_delimiter(const char *header);
+/* Whether a comment names the columns of the row below it, as numpy.savetxt writes: "#
+ * time,value" above numbers. */
+bool csv_is_header_of(const char *comment, const char *row);
+/* "time [h]", "value (nM)": without the unit. */
+void csv_drop_unit(char *name);
 /* A decimal number, with a point in every locale, or inf. "", ".", NA, N/A and NaN are missing
  * values: NaN. False for anything else, such as trailing text, hexadecimal, a decimal comma, or
  * 1e999. */
 bool csv_parse_double(const char *text, double *value);
+/* A number with an exponent as Fortran writes it: 9.05D1 or, without a letter, 8.19+1. False for
+ * anything else. */
+bool csv_parse_fortran(const char *text, double *value);
 
 /* Writing: LF, quotes only if needed. The caller owns the file and checks ferror at the end. */
 struct csv_writer {

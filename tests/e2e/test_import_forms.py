@@ -205,7 +205,8 @@ def test_datasets_in_columns(tmp):
     got = imported(tmp, "time,observable,first strain,second\n1,y,3,4\n", "--datasets-in-columns")[0]
     assert got == [("first strain", "y", 1, 3), ("second", "y", 1, 4)]
     for text, fault in ((plate("OVRFLW"), "'OVRFLW' is not a number"), ("time,A1\n1,2\n", "a column 'observable' is needed"),
-                        ("t,A1\n1,2\n", "there are no columns 'time', 'observable'"), ("time,observable\n1,y\n", "beside the time"),
+                        ("t,A1\n1,2\n", "there are no columns 'time', 'observable'"),
+                        ("time,observable\n1,y\n", "beside the time"),
                         ("time,observable,A1\n,y,3\n", "the time is missing")):
         assert fault in imported(tmp, text, "--datasets-in-columns", code=3), fault
     assert "leave out --nonmem" in imported(tmp, plate(""), "--datasets-in-columns", "--nonmem", code=2)

@@ -60,7 +60,8 @@ def test_nonmem_names_and_records(tmp):
 
 
 def test_names_in_every_table(tmp):
-    tables = {"m.csv": "Animal,Hours,Conc (mg/L),flag\na,1,3,ok\nb,2,99,bad\nb,3,2,ok\n", "d.csv": "Animal,kg,tablet\na,60,0\nb,70,1\n",
+    tables = {"m.csv": "Animal,Hours,Conc (mg/L),flag\na,1,3,ok\nb,2,99,bad\nb,3,2,ok\n",
+              "d.csv": "Animal,kg,tablet\na,60,0\nb,70,1\n",
               "x.csv": "Animal,Hours,mg\na,0,10\nb,0,20\n"}
     plain = {"m.csv": "dataset,time,value\na,1,3\nb,3,2\n", "d.csv": "dataset,weight,form\na,60,0\nb,70,1\n",
              "x.csv": "dataset,time,amount\na,0,10\nb,0,20\n"}
@@ -75,7 +76,8 @@ def test_names_in_every_table(tmp):
     for options, code, text in (
             (("--column", "sigma=SD"), 2, "no table has a column 'SD'"), (("--column", "value"), 2, "is not NAME=COLUMN"),
             (("--where", "flog == ok"), 2, "m.csv has no column 'flog'; did you mean 'flag'"),
-            (("--where", "flag < ok"), 2, "compared with == or !="), (("--where", "flag > 3"), 3, "m.csv:2: column 'flag': --where"),
+            (("--where", "flag < ok"), 2, "compared with == or !="),
+            (("--where", "flag > 3"), 3, "m.csv:2: column 'flag': --where"),
             (("--where", "flag == no"), 3, "no measurements below its header that meet --where"),
             (("--where", "flag == ok and"), 2, "expected NAME"), (("--where", ""), 2, "expected NAME"),
             (("--where", "flag == ok or flag == bad"), 2, "expected 'and'"),
@@ -107,7 +109,8 @@ def test_messages_name_what_to_do(tmp):
     said = imported(tmp, {"m.csv": "dataset,time,value\na,1,3\n", "d.csv": "dataset,weight,form\na,60,drops\n"}, "-d", "d.csv",
                     model=WEIGHED, code=3)
     assert "d.csv:2: column 'form': 'drops' is not a number" in said and "a number for each word" in said, said
-    assert "--where" in h.stiffit("import", "t.csv", "-m", "m.ode", "--nonmem", "--ignore", "(BLQ.EQ.1)", cwd=tmp, code=2).stderr
+    assert "--where" in h.stiffit("import", "t.csv", "-m", "m.ode", "--nonmem", "--ignore", "(BLQ.EQ.1)", cwd=tmp,
+                                  code=2).stderr
     assert "say --column ID=SUBJ" in h.stiffit("import", "t.csv", "-m", "m.ode", "--nonmem", "--id", "SUBJ", cwd=tmp,
                                                code=2).stderr
 
