@@ -51,7 +51,8 @@ DEPS_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(HDF5_PC) liblbfgs nettle zlib 2>
 DEPS_LIBS := $(shell $(PKG_CONFIG) --libs $(HDF5_PC) liblbfgs nettle zlib 2>/dev/null || \
 	echo -lhdf5 -llbfgs -lnettle -lz)
 # Debian's shared HDF5 loads some thirty more libraries (for cloud storage), 4 ms in each process, so the program takes its archive,
-# where that links without them. HDF5_ARCHIVE= (empty) keeps the shared library, as do sanitizers, whose reports name it.
+# where that links without them (see "archives" below). HDF5_ARCHIVE= (empty) keeps the shared library, as do sanitizers, whose
+# reports name it.
 HDF5_ARCHIVE ?= $(firstword $(wildcard $(patsubst -L%,%/libhdf5.a,$(filter -L%,$(DEPS_LIBS)))))
 # SUNDIALS and KLU have no .pc file. SUNDIALS' headers want mpi.h where it was built with MPI.
 SUNDIALS_CFLAGS ?= $(shell $(PKG_CONFIG) --cflags mpi-c 2>/dev/null || $(PKG_CONFIG) --cflags ompi-c 2>/dev/null)
@@ -62,13 +63,20 @@ KLU_LIBS ?= -lklu
 PREFIXES := $(CONDA_PREFIX) $(HOMEBREW_PREFIX)
 PREFIX_CFLAGS := $(addprefix -I,$(addsuffix /include,$(PREFIXES)))
 PREFIX_LIBS := $(foreach p,$(PREFIXES),-L$(p)/lib -Wl,-rpath,$(p)/lib)
-# Since version 7 SUNDIALS' context is in a library of its own, and SUN_COMM_NULL is a variable of MPI's.
+# Since version 7 SUNDIALS' context is in a library of its own, and SUN_COMM_NULL is a variable of MPI's. Where it was built with
+# MPI, its shared library loads MPI and some thirty libraries of networks, 30 ms in each process, of which some install handlers of
+# signals: then its archives are taken, if there are any. SUNDIALS_ARCHIVES= (empty) keeps the shared libraries.
 ifndef SUNDIALS_LIBS
 SUNDIALS_FOUND := $(shell echo SUNDIALS_VERSION_MAJOR SUNDIALS_MPI_ENABLED | $(CC) -E -P -x c \
 	-include sundials/sundials_config.h $(PREFIX_CFLAGS) $(CPPFLAGS) $(SUNDIALS_CFLAGS) - 2>/dev/null | tail -n 1)
 MPI_LIBS = $(shell $(PKG_CONFIG) --libs mpi-c 2>/dev/null || $(PKG_CONFIG) --libs ompi-c 2>/dev/null || echo -lmpi)
 SUNDIALS_LIBS := -lsundials_cvodes $(if $(filter-out 6,$(word 1,$(SUNDIALS_FOUND))),-lsundials_core \
 	$(if $(filter 1,$(word 2,$(SUNDIALS_FOUND))),$(MPI_LIBS)))
+SUNDIALS_FOLDER = $(dir $(firstword $(wildcard $(patsubst -L%,%/libsundials_core.so,$(filter -L%,$(LDFLAGS) $(PREFIX_LIBS))) \
+	$(shell $(CC) -print-file-name=libsundials_core.so))))
+SUNDIALS_FOUND_ARCHIVES = $(wildcard $(addprefix $(SUNDIALS_FOLDER),libsundials_cvodes.a libsundials_core.a))
+SUNDIALS_ARCHIVES ?= $(if $(filter $(firstword $(MPI_LIBS)),$(SUNDIALS_LIBS)),\
+	$(if $(word 2,$(SUNDIALS_FOUND_ARCHIVES)),$(SUNDIALS_FOUND_ARCHIVES)))
 endif
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-format-truncation
@@ -78,9 +86,11 @@ endif
 ALL_CPPFLAGS = -Isrc -Iinclude -D_GNU_SOURCE $(DEPS_CFLAGS) $(SUNDIALS_CFLAGS) $(KLU_CFLAGS) $(PREFIX_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS = -std=c11 $(WARN) -fno-math-errno -fPIC -fvisibility=hidden -pthread $(if $(BUNDLE),-include scripts/bundle.h) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(BUNDLE_LDFLAGS) $(LDFLAGS) $(PREFIX_LIBS)
-LIBS = $(DEPS_LIBS) $(SUNDIALS_LIBS) $(KLU_LIBS) -ldl -lm
+SUNDIALS_LINKED = $(or $(addprefix $(B)/archives/,$(notdir $(SUNDIALS_ARCHIVES))),$(SUNDIALS_LIBS))
+LIBS = $(DEPS_LIBS) $(SUNDIALS_LINKED) $(KLU_LIBS) -ldl -lm
 ifdef SANITIZE
 HDF5_ARCHIVE :=
+SUNDIALS_ARCHIVES :=
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 ALL_LDFLAGS += -fsanitize=$(SANITIZE)
 endif
@@ -113,17 +123,29 @@ ENGINES := $(addprefix $(B)/tests/engine/stiffit-,four failing lanes failing-lan
 TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_model_sources judge_lanes judge_turns simulate_events evaluate_many) $(ENGINES)
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
+ARCHIVES := $(addprefix $(B)/archives/,$(notdir $(HDF5_ARCHIVE) $(SUNDIALS_ARCHIVES)))
+
 .PHONY: all
 all: $(B)/stiffit $(LIBSTIFFIT) $(MODEL_LIBS) mpi ## build the program and the example models (the default)
 
 $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@echo "  LINK    $@"
-	$(Q)$(if $(HDF5_ARCHIVE),$(CC) $(ALL_LDFLAGS) -o $@ $^ $(patsubst -lhdf5%,$(HDF5_ARCHIVE) -lsz,$(LIBS)) 2>/dev/null || )\
+	$(Q)$(if $(HDF5_ARCHIVE),$(CC) $(ALL_LDFLAGS) -o $@ $^ $(patsubst -lhdf5%,$(B)/archives/libhdf5.a -lsz,$(LIBS)) 2>/dev/null || )\
 		$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(B)/libstiffit.a: $(OBJECTS)
+$(B)/libstiffit.a: $(OBJECTS) | $(ARCHIVES)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
+
+# Copies of archives, in which functions of MPI and of cloud storage may be missing: SUNDIALS calls MPI only for a communicator, HDF5
+# those of libcurl and libcrypto only for files in a cloud, and there are none here. What the program is linked with resolves them
+# all the same, if it has them.
+define ARCHIVE
+$(B)/archives/$(notdir $(1)): $(1)
+	@mkdir -p $$(@D)
+	$$(Q)$$(OBJCOPY) --wildcard $(foreach w,MPI_* ompi_mpi_* curl_* EVP_* HMAC SHA256,--weaken-symbol='$(w)') $$< $$@
+endef
+$(foreach a,$(HDF5_ARCHIVE) $(SUNDIALS_ARCHIVES),$(eval $(call ARCHIVE,$(a))))
 
 # libstiffit as it is installed: of the archive what the functions of stiffit/stiffit.h need, whose names alone are visible,
 # also in the static library, which is one object. (Visibility hides most names, but not the resolvers of functions that are
@@ -453,7 +475,7 @@ ln -sf $(SONAME) $(DESTDIR)$(shlibdir)/libstiffit.so
 install -d $(dir $(LIBRARY_PC_FILE))
 printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,$(includedir))' 'libdir=$(call of_prefix,$(shlibdir))' '' \
 	'Name: libstiffit' 'Description: fits and evaluations of stiff ODE models in memory' 'Version: $(VERSION)' \
-	'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lstiffit' 'Libs.private: $(LIBS) -pthread' >$(LIBRARY_PC_FILE)
+	'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lstiffit' 'Libs.private: $(subst $(SUNDIALS_LINKED),$(SUNDIALS_LIBS),$(LIBS)) -pthread' >$(LIBRARY_PC_FILE)
 endef
 
 uninstall: ## remove what install has put there
@@ -486,4 +508,4 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Settings: CC CFLAGS LDFLAGS prefix DESTDIR V=1 SANITIZE=address|undefined|thread PORTABLE=1 NO_INSTALL=1"
-	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC LIBSTIFFIT PKG_CONFIG PYTHON"
+	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS SUNDIALS_ARCHIVES HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC LIBSTIFFIT PKG_CONFIG PYTHON"

@@ -4,7 +4,8 @@
 #ifndef BENCH_ODE_STOCK_H
 #define BENCH_ODE_STOCK_H
 
-#include <cvodes/cvodes.h>
+#include "ode/sundials_compat.h"
+
 #include <nvector/nvector_serial.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,13 +13,8 @@
 #include <stdlib.h>
 #include <stiffit/model.h>
 #include <string.h>
-#include <sundials/sundials_config.h>
 #include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
-
-#if SUNDIALS_VERSION_MAJOR >= 7
-#include <sundials/sundials_core.h>
-#endif
 
 struct stock_options {
     double rtol, atol;
@@ -97,11 +93,7 @@ static bool stock_init(struct stock *stock, const struct stiffit_model *model, c
     if (model->prepare && model->prepare(&stock->at, stock->work) != 0)
         return false;
     stock->at.work = model->n_work ? stock->work : NULL;
-#if SUNDIALS_VERSION_MAJOR >= 7
-    SUNContext_Create(SUN_COMM_NULL, &stock->context);
-#else
-    SUNContext_Create(NULL, &stock->context);
-#endif
+    stock->context = sundials_context_new();
     stock->y = N_VNew_Serial((sunindextype)n, stock->context);
     stock->matrix = SUNDenseMatrix((sunindextype)n, (sunindextype)n, stock->context);
     stock->linear = SUNLinSol_Dense(stock->y, stock->matrix, stock->context);

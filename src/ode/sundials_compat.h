@@ -44,6 +44,10 @@ static inline int sundials_silence(void *cvode_memory)
 
 #include <sundials/sundials_core.h>
 
+/* OpenMPI's SUN_COMM_NULL is the address of this variable, which is not there where the program is
+ * linked with SUNDIALS' archives and without MPI (Makefile): NULL then, for SUNDIALS too. */
+#pragma weak ompi_mpi_comm_null
+
 static inline void sundials_ignore_error(int line, const char *function, const char *file,
                                          const char *message, SUNErrCode code, void *data,
                                          SUNContext context)
