@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "base/sanitizer.h"
+#include "base/signals.h"
 #include "base/version.h"
 #include "base/words.h"
 #include "io/hdf5_file.h"
@@ -61,9 +63,27 @@ static void open_standard_streams(void)
             _exit(status_exit_code(STATUS_SYSTEM));
 }
 
+/* Signals as they were when the program began. This runs before the constructors of all libraries,
+ * which may install handlers. musl has no such hook: there, nothing is restored. Sanitizers need
+ * their own handlers. */
+static struct signals at_exec;
+static bool has_signals;
+
+static void keep_signals(void)
+{
+    signals_keep(&at_exec);
+    has_signals = true;
+}
+
+#if !WITH_ASAN && !WITH_TSAN
+__attribute__((section(".preinit_array"), used)) static void (*const first)(void) = keep_signals;
+#endif
+
 int main(int argc, char **argv)
 {
     struct error error;
+    if (has_signals)
+        signals_restore(&at_exec);
     open_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of that write, not the end of a run */
     signal(SIGXFSZ, SIG_IGN); /* so is a file at its size limit (ulimit -f) */

@@ -16,7 +16,7 @@ import faults
 import helpers as h
 
 
-def start(problem, *args, preexec=None, **keywords):
+def start(problem, *args, preexec=None, env=None, **keywords):
     """A run in a process group of its own, with default signals whoever calls us."""
     def prepare():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -25,7 +25,7 @@ def start(problem, *args, preexec=None, **keywords):
             preexec()
     keywords = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
     return subprocess.Popen([str(h.STIFFIT), "run", str(problem), "--trust", "--progress", "never", *map(str, args)],
-                            env=h.environment(), text=True, start_new_session=True, preexec_fn=prepare, **keywords)
+                            env=env or h.environment(), text=True, start_new_session=True, preexec_fn=prepare, **keywords)
 
 
 def finish(process, code, timeout=300):
@@ -35,8 +35,8 @@ def finish(process, code, timeout=300):
     return out, err
 
 
-def zoo_problem(path, name, n):
-    h.decay_problem(path, n)
+def zoo_problem(path, name, n, **keywords):
+    h.decay_problem(path, n, **keywords)
     with h5py.File(path, "r+") as f:
         f["model"].attrs["plugin"] = str(h.zoo(name))
     return path
@@ -275,6 +275,49 @@ def test_nohup(tmp):
     os.killpg(process.pid, signal.SIGHUP)
     finish(process, 0)
     assert len(h.read_fits(h.result_path(problem))["id"]) == 100
+
+
+TAKES_SIGNALS = """#include <signal.h>
+#include <unistd.h>
+static void on_signal(int number)
+{
+    (void)number;
+    (void)!write(2, "==== backtrace ====\\n", 20);
+    _exit(9);
+}
+__attribute__((constructor)) static void take(void)
+{
+    for (int i = 1; i < 32; i++)
+        signal(i, on_signal);
+}
+"""
+
+
+def test_libraries_do_not_take_signals(tmp):
+    """As UCX does before main. The library is loaded into all processes of a run: none of them has a handler that it has not
+    installed itself, SIGHUP stays ignored, and a model's crash is told as without the library."""
+    if h.SANITIZE:
+        h.skip("the sanitizer wants to be loaded first")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", tmp / "takes.so", "-xc", "-"],
+                   input=TAKES_SIGNALS, text=True, check=True)
+    env = h.environment(LD_PRELOAD=tmp / "takes.so")
+    problem = zoo_problem(tmp / "p.h5", "slow", 20)
+    process = start(problem, "-j", 1, env=env, preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for_fits(process, tmp / "p.result.h5.journal")
+    fatal = [signal.SIGHUP, signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV]
+    for pid in (process.pid, *children(process)):
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            masks = {key: int(value, 16) for key, value in (line.split(":") for line in file if line.startswith("Sig"))
+                     if key != "SigQ"}
+        assert not [n for n in fatal if masks["SigCgt"] >> (n - 1) & 1], hex(masks["SigCgt"])
+        assert masks["SigIgn"] >> (signal.SIGHUP - 1) & 1, hex(masks["SigIgn"])
+    os.killpg(process.pid, signal.SIGHUP)
+    finish(process, 0)
+    assert len(h.read_fits(h.result_path(problem))["id"]) == 20
+    faulty = np.array([0, 1, 0.0])  # 1: segfault (test_crash.py)
+    _, err = finish(start(zoo_problem(tmp / "q.h5", "by_covariate", 3, covariates={"fault": faulty}), env=env), 1)
+    assert "backtrace" not in err, err
+    assert "signal 11" in str(h.read_fits(tmp / "q.result.h5")["message"][1]), err
 
 
 def test_inherited_signals(tmp):

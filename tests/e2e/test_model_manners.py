@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-3-Clause
 """
 import json
+import os
 import subprocess
 
 import h5py
@@ -72,6 +73,24 @@ def test_a_library_linked_with_fast_math_changes_no_bits(tmp):
     path = problem(tmp, "prints")
     fits = h.run(path, "--model", tmp / "ftz.so", "-o", tmp / "ftz.h5")
     assert list(fits["status"]) == ["converged"] * N, fits["message"]
+
+
+def test_a_library_that_takes_signals_has_none(tmp):
+    """Loading the model does not change what happens at a signal: the model's crash is told as that of any other."""
+    h.let_models_crash()
+    source = tmp / "takes.c"
+    source.write_text('#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include "zoo.h"\n'
+                      "static void on_signal(int number) { (void)number; _exit(9); }\n"
+                      "__attribute__((constructor)) static void take(void) { signal(SIGSEGV, on_signal); }\n"
+                      "static int observe(const struct stiffit_point *at, double *h)\n"
+                      "{ h[0] = at->y[0]; if (at->covariate[0] > 0) raise(SIGSEGV); return 0; }\n"
+                      'STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("takes"), .observe = observe,\n'
+                      '    .n_covariate = 1, .covariate_name = (const char *const[]){"fault"}};\n')
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared",
+                    "-I", h.ROOT / "include", "-I", h.ROOT / "tests/zoo", "-o", tmp / "takes.so", source, "-lm"], check=True)
+    h.decay_problem(tmp / "p.h5", 3, known_sigma=True, covariates={"fault": np.array([0, 1, 0.0])})
+    fits = h.run(tmp / "p.h5", "--model", tmp / "takes.so", code=1)
+    assert "signal 11" in str(fits["message"][1]), fits["message"]
 
 
 def test_what_is_refused_leaves_nothing_behind(tmp):

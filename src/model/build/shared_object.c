@@ -6,6 +6,7 @@
 #include "model/build/shared_object.h"
 
 #include "base/floating.h"
+#include "base/signals.h"
 #include "base/words.h"
 
 #include <dlfcn.h>
@@ -304,7 +305,11 @@ static bool cannot_map(const char *message)
 static enum status load_failed(const char *origin, const char *message, struct error *error)
 {
     const char *advice = "";
-    if (strstr(message, "undefined symbol"))
+    /* glibc refuses an executable stack since version 2.41. */
+    if (strstr(message, "executable stack"))
+        advice = "; link it with -Wl,-z,noexecstack, or, as tcc cannot, use another compiler "
+                 "(CC=gcc)";
+    else if (strstr(message, "undefined symbol"))
         advice = "; compile all of the model's source files into one .so, and link with -lm";
     else if (cannot_map(message))
         advice = "; if the temporary directory is mounted noexec, set TMPDIR to one that is not";
@@ -313,16 +318,20 @@ static enum status load_failed(const char *origin, const char *message, struct e
 }
 
 /* Constructors may change what all of the process depends on: the folder that relative paths are
- * in, the permissions of new files, the language of numbers. And code linked with -ffast-math makes
- * the loading thread, and all threads that this one starts, flush subnormal numbers to zero. */
+ * in, the permissions of new files, the language of numbers, what happens at a signal. And code
+ * linked with -ffast-math makes the loading thread, and all threads that this one starts, flush
+ * subnormal numbers to zero. */
 static void *load(const char *name)
 {
     int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *language = setlocale(LC_ALL, NULL);
     mode_t mask = umask(077);
+    struct signals signals;
     umask(mask);
+    signals_keep(&signals);
     language = language ? strdup(language) : NULL;
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    signals_restore(&signals);
     floating_reset();
     umask(mask);
     if (language)

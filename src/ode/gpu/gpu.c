@@ -5,6 +5,7 @@
  * shows but the time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
+#include "base/signals.h"
 #include "ode/drive.h"
 #include "ode/gpu/exchange.h"
 #include "ode/gpu/site.h"
@@ -184,11 +185,14 @@ static size_t choose_capacity(size_t n_worker)
     return n > MOST_ON_DEVICE ? MOST_ON_DEVICE : n;
 }
 
-/* False: a device cannot be used. */
+/* False: a device cannot be used. OpenCL loads drivers here, and their compilers (LLVM) install
+ * handlers of signals when they first compile. */
 static bool open_sites(struct gpu_pool *pool, struct error *error)
 {
     struct device device[DEVICE_MOST];
+    struct signals signals;
     size_t n = 0;
+    signals_keep(&signals);
     bool good = device_open(pool->options.devices, device, &n, error) == STATUS_OK;
     for (size_t i = 0; i < DEVICE_MOST; i++) /* also what is to be closed */
         pool->site[i].device = device[i];
@@ -201,6 +205,7 @@ static bool open_sites(struct gpu_pool *pool, struct error *error)
             good = false;
         }
     }
+    signals_restore(&signals);
     return good;
 }
 

@@ -3,6 +3,7 @@
 #include "run/supervise/ranks.h"
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "model/build/shared_object.h"
 #include "run/supervise/ranks_mpi.h"
 
@@ -167,8 +168,12 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
                  ranks->n_launched, *error.message ? " that can be loaded: " : "", error.message);
         return why;
     }
-    if (rank_has_manager())
+    if (rank_has_manager()) {
+        struct signals signals;
+        signals_keep(&signals);
         mpi->begin(&ranks->n, &ranks->rank);
+        signals_restore(&signals);
+    }
     if ((unsigned)ranks->n != ranks->n_launched) {
         snprintf(why, size,
                  "%u tasks of this run were launched, but MPI does not know them: use the mpirun "
