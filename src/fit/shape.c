@@ -86,7 +86,7 @@ static void differentiate(const struct shape *shape, size_t r, double part, cons
 
 double shape_part(const struct shape *shape, size_t r, double reach)
 {
-    double most = 0, by[SHAPE_MOST * SHAPE_MOST], corner[SHAPE_MOST];
+    double most = 0, by[SHAPE_MOST * SHAPE_MOST] = {0}, corner[SHAPE_MOST];
     for (unsigned k = 0; r <= SHAPE_MOST && k < 1u << r; k++) { /* the change is convex in t */
         for (size_t a = 0; a < r; a++)
             corner[a] = k >> a & 1 ? reach : -reach;

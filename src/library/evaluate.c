@@ -47,6 +47,7 @@ static bool pick_experiments(struct simulated *simulated, const struct fit_probl
     problem->task = simulated->task;
     problem->preequilibration = n > 1 ? simulated->preequilibration : NULL;
     simulated->preequilibration[0] = EXPERIMENT_NONE;
+    simulated->preequilibration[1] = 0;
     struct ode_task *first = &simulated->task[0];
     const struct measurements none = {.time = NULL};
     struct ode_rows rows;

@@ -506,7 +506,10 @@ def test_experiments_of_a_file(tmp):
     )
     truth, times = steady.TRUTH, steady.TIMES[::-1]
     h_rel = 1e-5
+    source = "void fill(void) { volatile char b[100000]; for (int i = 0; i < 100000; i++) b[i] = -2; }\n"
+    fill_stack = ctypes.CDLL(str(h.compile_plugin(source, tmp / "fill.so"))).fill
     for experiment in (1, 2):
+        fill_stack()  # what the library has not set is not 0 by luck
         values, slopes = evaluate_file(stiffit, problem, 2, experiment, times, truth, 2)
         expected = steady.exact(truth)[experiment - 1].T[::-1]
         np.testing.assert_allclose(values, expected, rtol=1e-5)  # rtol 1e-7 a step
