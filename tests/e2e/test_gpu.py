@@ -510,6 +510,19 @@ def test_slow_compiler(tmp):
     test_same_bits.assert_same(lanes, gpu, "a slow compiler")
 
 
+@h.slow
+def test_gamma_function(tmp):
+    """Its text is compiled by the device's compiler, too, where other words are reserved."""
+    need_device(tmp)
+    (tmp / "m.ode").write_text("parameter k = 1 in [0.1, 3], b = 2\na(0) = 1; y(0) = 0\n"
+                               "a' = k; y' = lgamma(a*b)*0.1 - lgamma(k)*y\nobserve y\n")
+    h.stiffit("simulate", "--model", "m.ode", "--times", "0.5:3:0.5", "-n", 60, "--noise", "0.1", "-o", "p.h5", cwd=tmp)
+    lanes, _ = run(tmp / "p.h5", tmp / "lanes.h5", "lanes", "--evaluate")
+    gpu, says = run(tmp / "p.h5", tmp / "gpu.h5", "gpu", "--evaluate")
+    assert re.search(r"device: [1-9]\d* evaluations", says), says
+    test_same_bits.assert_same(lanes, gpu, "the gamma function")
+
+
 def endless_problem(tmp):
     """A dataset whose evaluations take hours, and two others, in p.h5; the device's program is built. Returns options."""
     (tmp / "m.ode").write_text(ENDLESS)
