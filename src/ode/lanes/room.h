@@ -169,7 +169,9 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
 void lanes_room_fini(struct lanes_room *room);
 /* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side
  * does not depend on), and how many lanes share those of an evaluation. All sensitivities are
- * zero then. False: out of memory, which cannot be if there were as many columns before; there
- * are no columns then. */
-bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
+ * zero then. lanes_room_reserve has made room for as many. */
+void lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
                             int n_share);
+/* Makes room for n parameters; the numbers of the present ones may be lost. False: out of memory,
+ * and nothing has changed. */
+bool lanes_room_reserve(struct lanes_room *room, size_t n, int n_share);
