@@ -68,6 +68,7 @@ struct lanes_scratch {
     lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES]; /* curved follows derived */
     lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES]; /* stage: followed by gamma_i h */
     lanes *factor, *argument, *right, *base;
+    lanes *tolerance, *factor_end; /* of states in a step; by the Jacobian at its end */
     lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
 };
 
