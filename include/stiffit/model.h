@@ -162,7 +162,7 @@ struct stiffit_lanes_states {
     const double *minus_rate; /* of infusions, or NULL */
     const double *first;      /* derive's output in the first stage */
     double *right;            /* the right-hand side without the model; is overwritten */
-    double *derived, *curved; /* out: outputs of derive and curve; stages: derived may be NULL */
+    double *derived, *curved; /* out: outputs of derive and curve */
     double *entry;            /* out: d rhs / d p with the outputs of curve */
     double *factor;           /* the factored matrix; out in the first stage */
     /* out: what a step of iterative refinement adds to `out` (stages), or the right-hand side
@@ -191,9 +191,9 @@ struct stiffit_lanes_columns {
     int32_t n_place, n_column, n_lane;
 };
 /* All stages of the states, each followed by those of all columns. begin makes right-hand sides
- * and arguments of a stage from those before it, and sets `direct`, `out`, `inverse` and `derived`
- * in states, and `out` in the blocks. Of derive's output the part by state is written, where
- * `derived` is not NULL; nothing of curve's, and no entries. */
+ * and arguments of a stage from those before it, and sets `direct`, `out` and `inverse` in
+ * states, and `out` in the blocks. Of derive's output the part by state of the first stage is
+ * written; nothing of curve's, and no entries. */
 struct stiffit_lanes_stages {
     void (*begin)(void *context, int32_t i_stage);
     void *context;
@@ -242,6 +242,24 @@ struct stiffit_lanes {
      * they would call, "tan, erf", which is why there are none; or NULL. */
     const char *const *opencl;
     const char *calls;
+};
+
+/* What keeps a state non-negative: a state, parameter, covariate, input, or time (index 0), that
+ * is not negative, or a parameter or covariate above 0. */
+enum {
+    STIFFIT_NEED_NOTHING, /* never holds */
+    STIFFIT_NEED_STATE,
+    STIFFIT_NEED_PARAMETER,
+    STIFFIT_NEED_COVARIATE,
+    STIFFIT_NEED_INPUT,
+    STIFFIT_NEED_TIME,
+    STIFFIT_NEED_POSITIVE_PARAMETER,
+    STIFFIT_NEED_POSITIVE_COVARIATE
+};
+
+struct stiffit_need {
+    uint32_t kind; /* STIFFIT_NEED_* */
+    uint32_t index;
 };
 
 struct stiffit_model {
@@ -431,6 +449,14 @@ struct stiffit_model {
      * 0: nothing is said; if the right-hand side then depends on time, and the model has neither
      * `forcing` nor switching_time, rows carry the note hidden_pulses. */
     double max_step;
+
+    /* States that the right-hand side keeps non-negative, so that no step of the integrator may
+     * carry one far below 0, as past the pole at -K of V y/(K + y). The rate of state i is not
+     * negative where y[i] is 0 and nonnegative_need[nonnegative_start[i]] up to the next state's
+     * first one all hold; a state that has the need STIFFIT_NEED_NOTHING may become negative.
+     * NULL: every state may. */
+    const int32_t *nonnegative_start;            /* n_state + 1 */
+    const struct stiffit_need *nonnegative_need;
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, \

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 
-#include "base/memory.h"
-
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +56,7 @@ static struct arena_block *go_on(struct arena *arena, size_t bytes)
 static void *fail(struct arena *arena)
 {
     arena->failed = true;
-    return memory_fail();
+    return NULL;
 }
 
 void *arena_alloc(struct arena *arena, size_t bytes)
@@ -91,9 +89,9 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
     for (size_t i = 0; i < n; i++)
         if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) ||
             __builtin_add_overflow(total, count, &total))
-            return fail(arena);
+            return false;
     if (total > SIZE_MAX / sizeof(double))
-        return fail(arena);
+        return false;
     double *numbers = arena_alloc(arena, total * sizeof *numbers);
     if (numbers && zeroed)
         memset(numbers, 0, total * sizeof *numbers);

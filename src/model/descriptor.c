@@ -343,6 +343,32 @@ static void check_default(struct fault_list *list, const struct stiffit_model *a
               name, use);
 }
 
+static void check_needs(struct fault_list *list, const struct stiffit_model *abi)
+{
+    const uint32_t most[] = {
+        [STIFFIT_NEED_NOTHING] = 1, [STIFFIT_NEED_STATE] = abi->n_state,
+        [STIFFIT_NEED_PARAMETER] = abi->n_parameter,
+        [STIFFIT_NEED_COVARIATE] = abi->n_covariate, [STIFFIT_NEED_INPUT] = abi->n_input,
+        [STIFFIT_NEED_TIME] = 1, [STIFFIT_NEED_POSITIVE_PARAMETER] = abi->n_parameter,
+        [STIFFIT_NEED_POSITIVE_COVARIATE] = abi->n_covariate};
+    const int32_t *start = abi->nonnegative_start;
+    if (start && !abi->nonnegative_need)
+        fault(list, "nonnegative_start is there, but nonnegative_need is NULL");
+    for (uint32_t i = 0; start && abi->nonnegative_need && i < abi->n_state; i++) {
+        if (start[i] < 0 || start[i] > start[i + 1]) {
+            fault(list, "nonnegative_start falls from %d to %d, or is below 0", (int)start[i],
+                  (int)start[i + 1]);
+            return;
+        }
+        for (int32_t k = start[i]; k < start[i + 1]; k++) {
+            const struct stiffit_need *need = &abi->nonnegative_need[k];
+            if (need->kind >= sizeof most / sizeof *most || need->index >= most[need->kind])
+                fault(list, "nonnegative_need[%d] has kind %u and index %u, which do not exist",
+                      (int)k, (unsigned)need->kind, (unsigned)need->index);
+        }
+    }
+}
+
 enum status descriptor_check(const struct stiffit_model *abi, const char *origin,
                              struct error *error)
 {
@@ -391,6 +417,7 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
             if (abi->infusion_kind[i] > STIFFIT_INFUSION_DURATION)
                 fault(&list, "infusion_kind[%u] is %u, which this version does not know",
                       (unsigned)i, abi->infusion_kind[i]);
+        check_needs(&list, abi);
         if (abi->infusion_kind && !abi->infusion)
             fault(&list, "infusion_kind is there, but infusion is NULL");
         check_pattern(&list, abi);

@@ -54,12 +54,21 @@ static void stop(struct batch *b, int k, enum evaluation_outcome outcome, const 
     b->finished |= bit(k);
 }
 
+/* Ends the evaluations of the other seats for which there is no memory any more. */
+static void stop_lost(struct batch *b)
+{
+    EACH_SEAT(k, b->lost)
+        stop(b, k, EVALUATION_NO_MEMORY, "no memory for sensitivities");
+    b->lost = 0;
+}
+
 /* After a call that was to let a seat's evaluation go on; goes_on: its result. */
 static void enter(struct batch *b, int k, bool goes_on)
 {
     const struct simulation *sim = b->seat[k];
     if (!goes_on) {
         b->finished |= bit(k);
+        stop_lost(b);
         return;
     }
     b->live |= bit(k);
@@ -330,10 +339,12 @@ static bool take_back(struct batch *b, int k, const double *y)
     if (!shorten(b, sim, part))
         return false;
     answer(b, bit(k), 0);
-    if (b->live & bit(k) && !b->integrator->state_at(sim, sim->t))
+    if (b->live & bit(k) && !b->integrator->state_at(sim, sim->t)) {
         finish(b, k);
-    else if (b->live & bit(k))
+    } else if (b->live & bit(k)) {
+        positive_lift(sim, sim->y);
         start_again(b, k);
+    }
     return true;
 }
 
@@ -428,13 +439,14 @@ static bool attend(struct batch *b, int k)
     return observation_answer_until(sim, INFINITY, 1, sim->y, false);
 }
 
-/* No further step is possible: begins again with other sizes of states, if these may be the
- * reason. */
+/* No further step is possible: begins again with other sizes of states, or without those below
+ * zero, if these may be the reason. */
 static void recover(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
     bool may_be_sizes = b->integrator->may_be_sizes && b->integrator->may_be_sizes(b, k);
-    bool is_rescued = may_be_sizes && tolerance_rescue(sim, sim->y);
+    bool is_rescued =
+        (may_be_sizes && tolerance_rescue(sim, sim->y)) || positive_rescue(sim, sim->y);
     if (is_rescued)
         count(b, k);
     if (is_rescued || b->integrator->fail(b, k))

@@ -7,6 +7,7 @@
 #include "model/generate/program.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* With up to this many states, a model with a sparse Jacobian also has a dense one, for hosts
@@ -59,8 +60,7 @@ static void put_head(const struct emitter *e)
           "#include <math.h>\n"
           "#include <stiffit/model.h>\n\n",
           e->out);
-    uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR) |
-                       c_helpers_needed(&e->programs.range, C_SCALAR);
+    uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         helpers |= c_helpers_needed(&e->programs.of[f], C_SCALAR);
     for (size_t i = 0; i < e->programs.n_event * N_EVENT_FUNCTION; i++)
@@ -263,6 +263,47 @@ static void put_movers(const struct emitter *e)
     fputs("};\n\n", e->out);
 }
 
+static const char *need_word(const struct sign_need *need)
+{
+    switch (need->leaf) {
+    case GRAPH_STATE: return "STATE";
+    case GRAPH_PARAMETER: return need->is_positive ? "POSITIVE_PARAMETER" : "PARAMETER";
+    case GRAPH_COVARIATE: return need->is_positive ? "POSITIVE_COVARIATE" : "COVARIATE";
+    case GRAPH_INPUT: return "INPUT";
+    default: return "TIME";
+    }
+}
+
+/* Which states stay non-negative. False: out of memory. */
+static bool put_needs(const struct emitter *e)
+{
+    const struct equations *it = e->equations;
+    size_t n = 0, n_need;
+    if (it->n_state == 0)
+        return true;
+    struct signs *signs = signs_new(it->graph);
+    uint32_t *start = calloc(it->n_state + 1, sizeof *start);
+    bool good = signs && start;
+    fputs(good ? "static const struct stiffit_need nonnegative_need[] = {\n" : "", e->out);
+    for (uint32_t i = 0; good && i < it->n_state; i++) {
+        const struct sign_need *need = signs_prove(signs, it->state[i].rhs, i, &n_need);
+        fprintf(e->out, "    /* %s */", it->state[i].name);
+        for (size_t k = 0; k < n_need; k++)
+            fprintf(e->out, " {STIFFIT_NEED_%s, %u},", need_word(&need[k]),
+                    (unsigned)need[k].index);
+        fputs(need ? "\n" : " {STIFFIT_NEED_NOTHING, 0},\n", e->out);
+        n += need ? n_need : 1;
+        start[i + 1] = (uint32_t)n;
+    }
+    if (good) {
+        fputs("    {STIFFIT_NEED_NOTHING, 0}\n};\n", e->out);
+        c_integers(e->out, "nonnegative_start", start, it->n_state + 1);
+    }
+    free(start);
+    signs_free(signs);
+    return good;
+}
+
 /* The dense Jacobian: the sparse one's entries in their places. */
 static void put_spread(const struct emitter *e, size_t n_entry)
 {
@@ -389,7 +430,7 @@ static void put_descriptor(const struct emitter *e)
     put_count(out, "n_work", e->programs.values.n_work);
     put_count(out, "n_input", equations->n_input);
     put_count(out, "n_event", equations->n_event);
-    put_fields(out, equations->n_state > 0, "state_name");
+    put_fields(out, equations->n_state > 0, "state_name nonnegative_start nonnegative_need");
     put_fields(out, equations->n_covariate > 0, "covariate_name");
     put_fields(out, equations->n_input > 0, "input_name input_linear");
     put_fields(out, is_there(e, FUNCTION_infusion), "infusion_kind");
@@ -439,7 +480,9 @@ enum status generate_c(const struct equations *equations, const struct functions
         put_defaults(&e);
         put_movers(&e);
         put_kinds(&e);
-        status = put_functions(&e, error);
+        status = put_needs(&e) ? put_functions(&e, error)
+                               : error_set(error, STATUS_NO_MEMORY,
+                                           "out of memory while generating the model's code");
         if (status == STATUS_OK && functions->lanes.are_there)
             status = c_lanes(&e.programs, functions, &e.lines, out, error);
         put_descriptor(&e);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Part of every key of the compile cache: increase it with each change of the generated code. */
-#define GENERATOR_VERSION 16
+#define GENERATOR_VERSION 17
 
 /* The C source of a plugin (include/stiffit/model.h): complete and readable; its bytes depend
  * only on the arguments. Check ferror(file) for write errors. STATUS_NO_MEMORY otherwise. */

@@ -1,6 +1,6 @@
 /* What can be derived from a model's graph: exact derivatives of nodes, as new nodes of the same
- * graph; conditions at which the rates may jump (unless it is proved that they do not); and
- * inputs that depend on time alone.
+ * graph; conditions at which the rates may jump (unless it is proved that they do not);
+ * inputs that depend on time alone; and states that stay non-negative.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -83,3 +83,20 @@ void continuity_free(struct continuity *continuity);
 /* True: wherever a = b, all roots have the same limits from a < b and from a > b, as far as this
  * surface is concerned and wherever they are defined. False: they may differ. */
 bool continuity_at(struct continuity *continuity, node a, node b);
+
+/* Proofs that states stay non-negative. */
+struct signs;
+
+/* A leaf that must not be negative, or must be positive. */
+struct sign_need {
+    enum graph_op leaf;
+    uint32_t index;
+    bool is_positive;
+};
+
+/* NULL: out of memory. No nodes may be added meanwhile. */
+struct signs *signs_new(const struct graph *graph);
+void signs_free(struct signs *signs); /* NULL is legal */
+/* What a proof that `rate` is not negative where state `state` is 0 needs of leaves: n_need
+ * needs, valid until the next call. NULL: there is no proof. */
+const struct sign_need *signs_prove(struct signs *signs, node rate, uint32_t state, size_t *n_need);

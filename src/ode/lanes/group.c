@@ -5,6 +5,7 @@
 
 #include "ode/lanes/kernel_constants.h"
 #include "ode/observation.h"
+#include "ode/positive.h"
 #include "ode/stops.h"
 #include "ode/tolerance.h"
 
@@ -85,11 +86,6 @@ size_t group_cost(const struct lanes_kernel *kernel, int n, size_t n_parameter)
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id)
 {
     size_t n = 0;
-    for (uint32_t j = 0; j < n_id; j++)
-        n += wanted[j];
-    if (!lanes_room_reserve(&group->room, n, layout.n_share))
-        return false;
-    n = 0;
     for (uint32_t j = 0; j < n_id; j++) {
         group->number[j] = wanted[j] ? (int32_t)n : -1;
         if (wanted[j])
@@ -99,8 +95,7 @@ bool group_arrange(struct group *group, struct layout layout, const bool *wanted
     group->room.n_lane = layout.n_lane;
     group->room.live = (lanes_mask){0};
     group->room.outside.infused = 0;
-    lanes_room_set_columns(&group->room, n, group->parameter, layout.n_share);
-    return true;
+    return lanes_room_set_columns(&group->room, n, group->parameter, layout.n_share);
 }
 
 int group_free_lane(const struct group *group)
@@ -167,6 +162,7 @@ void group_load_states(struct group *group, int k, const struct lane *lane)
         room->tolerance.reach[i][k] = sim->tolerance.reach[i];
         room->tolerance.noise[i][k] = sim->tolerance.noise[i];
         room->y[i][k] = room->y_before[i][k] = lane->y[i];
+        room->low[i][k] = positive_lows(sim)[i];
         room->tolerance.size[i][k] = sim->tolerance.sizes[i];
         room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
         room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
@@ -348,6 +344,11 @@ bool group_take_back(struct group *group, int l, struct lane *lane, double part)
              block++)
             for (size_t e = 0; e < sim->n_state * block->width; e++)
                 block->sens[e][each] = block->sens_new[e][each];
+    }
+    if (positive_is_lost(sim)) {
+        group_store(group, l, lane);
+        positive_lift(sim, lane->y);
+        group_load(group, l, lane);
     }
     return true;
 }

@@ -34,11 +34,21 @@ static void move(struct lanes_room *room, const part_mask *accepted)
     }
 }
 
+/* Whether a state has fallen below its low (positive.h). */
+INLINE part_mask is_low(const struct lanes_room *room, int h)
+{
+    part_mask low = PART(room->y, 0) < PART(room->low, 0);
+    for (size_t i = 1; i < room->plan->n; i++)
+        low |= PART(room->y, i) < PART(room->low, i);
+    return low;
+}
+
 /* What the caller must look at. */
 static void report(struct lanes_room *room, struct lanes_events *events, part_mask accepted, int h)
 {
     part_mask live = IS_LIVE(room);
-    part_mask fell = (MASK(&room->control.watched, 0) | has_fallen(room, h)) & accepted;
+    part_mask fell =
+        (MASK(&room->control.watched, 0) | has_fallen(room, h) | is_low(room, h)) & accepted;
     part_mask measured = accepted & (PART(&room->t, 0) >= PART(&room->t_next, 0));
     int first = h * (N_LANE / N_PART);
     events->moved |= bits(accepted) << first;
