@@ -37,7 +37,7 @@ def check_growth(tmp, n_small, n_large, limit_mib):
 
 def test_no_growth_from_2000_to_10000(tmp):
     """From where the reader's first block is full; 8,000 more records, of 1.5 KiB each, would be 12 MiB."""
-    check_growth(tmp, 2000, 10000, 6)
+    check_growth(tmp, 2000, 10000, 9)
 
 
 @h.more
