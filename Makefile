@@ -442,47 +442,53 @@ $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
 
 VERSION = $(shell sed -n 's/^.define STIFFIT_VERSION "\(.*\)"/\1/p' src/base/version.h)
-# What install puts where: its file here, and under DESTDIR.
-INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
-	$(if $(LIBSTIFFIT),include/stiffit/stiffit.h:$(includedir)/stiffit/stiffit.h $(B)/static/libstiffit.a:$(shlibdir)/libstiffit.a) \
-	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
-	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
-	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit \
-	$(B)/completion/fish:$(datadir)/fish/vendor_completions.d/stiffit.fish \
-	LICENSE:$(docdir)/LICENSE \
-	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(docdir)/examples/$(f:models/%=%)) \
-	$(if $(LIBSTIFFIT),$(foreach f,$(wildcard scripts/examples/*),$(f):$(docdir)/examples/$(notdir $(f)))) \
-	$(foreach f,$(wildcard data/*.csv),$(f):$(docdir)/examples/$(notdir $(f))) \
-	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(docdir)/examples/slurm/$(notdir $(f)))
+# What install puts where: its file here, and under DESTDIR. The folders may have blanks, which end a word of make's.
+blank := $(subst ,, )
+hidden = $(subst $(blank),<blank>,$($(1)))
+shown = $(subst <blank>,$(blank),$(1))
+INSTALLED = include/stiffit/model.h:$(call hidden,includedir)/stiffit/model.h \
+	$(if $(LIBSTIFFIT),include/stiffit/stiffit.h:$(call hidden,includedir)/stiffit/stiffit.h \
+		$(B)/static/libstiffit.a:$(call hidden,shlibdir)/libstiffit.a) \
+	$(foreach m,$(MAN_PAGES),$(m):$(call hidden,mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+	$(B)/completion/bash:$(call hidden,datadir)/bash-completion/completions/stiffit \
+	$(B)/completion/zsh:$(call hidden,datadir)/zsh/site-functions/_stiffit \
+	$(B)/completion/fish:$(call hidden,datadir)/fish/vendor_completions.d/stiffit.fish \
+	LICENSE:$(call hidden,docdir)/LICENSE \
+	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(call hidden,docdir)/examples/$(f:models/%=%)) \
+	$(if $(LIBSTIFFIT),$(foreach f,$(wildcard scripts/examples/*),$(f):$(call hidden,docdir)/examples/$(notdir $(f)))) \
+	$(foreach f,$(wildcard data/*.csv),$(f):$(call hidden,docdir)/examples/$(notdir $(f))) \
+	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(call hidden,docdir)/examples/slurm/$(notdir $(f)))
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
 LIBRARY_PC_FILE = $(DESTDIR)$(shlibdir)/pkgconfig/libstiffit.pc
-of_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
+of_prefix = $(call shown,$(patsubst $(call hidden,prefix)/%,$${prefix}/%,$(call hidden,$(1))))
 
 .PHONY: install uninstall
 install: $(B)/stiffit $(LIBSTIFFIT) mpi $(COMPLETIONS) ## install program, library, headers, manual pages, examples, completions, .pc files, licence
-	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
-	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
-	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
-	install -d $(dir $(PC_FILE))
-	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,$(includedir))' '' 'Name: stiffit' \
+	install -D -m 755 $(B)/stiffit '$(DESTDIR)$(bindir)/stiffit'
+	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) '$(DESTDIR)$(libdir)/stiffit-mpi.so')
+	$(foreach i,$(INSTALLED),install -D -m 644 $(call shown,$(subst :, '$(DESTDIR),$(i))') &&) :
+	install -d '$(DESTDIR)$(pkgconfigdir)'
+	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,includedir)' '' 'Name: stiffit' \
 		'Description: header for models of stiffit, which fits one stiff ODE model to many datasets' \
-		'Version: $(VERSION)' 'Cflags: -I$${includedir}' >$(PC_FILE)
+		'Version: $(VERSION)' 'Cflags: -I"$${includedir}"' >'$(PC_FILE)'
 	$(if $(LIBSTIFFIT),$(INSTALL_LIBRARY))
 
 define INSTALL_LIBRARY
-install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(shlibdir)/$(SONAME)
-ln -sf $(SONAME) $(DESTDIR)$(shlibdir)/libstiffit.so
-install -d $(dir $(LIBRARY_PC_FILE))
-printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,$(includedir))' 'libdir=$(call of_prefix,$(shlibdir))' '' \
+install -D -m 755 $(B)/$(SONAME) '$(DESTDIR)$(shlibdir)/$(SONAME)'
+ln -sf $(SONAME) '$(DESTDIR)$(shlibdir)/libstiffit.so'
+install -d '$(DESTDIR)$(shlibdir)/pkgconfig'
+printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,includedir)' 'libdir=$(call of_prefix,shlibdir)' '' \
 	'Name: libstiffit' 'Description: fits and evaluations of stiff ODE models in memory' 'Version: $(VERSION)' \
-	'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lstiffit' 'Libs.private: $(subst $(SUNDIALS_LINKED),$(SUNDIALS_LIBS),$(LIBS)) -pthread' >$(LIBRARY_PC_FILE)
+	'Cflags: -I"$${includedir}"' 'Libs: -L"$${libdir}" -lstiffit' \
+	'Libs.private: $(subst $(SUNDIALS_LINKED),$(SUNDIALS_LIBS),$(LIBS)) -pthread' >'$(LIBRARY_PC_FILE)'
 endef
 
 uninstall: ## remove what install has put there
-	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(LIBRARY_PC_FILE) \
-		$(DESTDIR)$(shlibdir)/$(SONAME) $(DESTDIR)$(shlibdir)/libstiffit.so $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
-	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
-	-find $(DESTDIR)$(docdir) -depth -type d -empty -delete 2>/dev/null
+	rm -f '$(DESTDIR)$(bindir)/stiffit' '$(DESTDIR)$(libdir)/stiffit-mpi.so' '$(PC_FILE)' '$(LIBRARY_PC_FILE)' \
+		'$(DESTDIR)$(shlibdir)/$(SONAME)' '$(DESTDIR)$(shlibdir)/libstiffit.so' \
+		$(foreach i,$(INSTALLED),'$(DESTDIR)$(call shown,$(lastword $(subst :, ,$(i))))')
+	-rmdir '$(DESTDIR)$(includedir)/stiffit' 2>/dev/null
+	-find '$(DESTDIR)$(docdir)' -depth -type d -empty -delete 2>/dev/null
 
 .PHONY: dist
 dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz

@@ -38,7 +38,7 @@ def shim(tmp):
 def environment(tmp, fault=None, **changes):
     """`fault`: (process, call, k, how), how as in shim.c. The counts begin at 0."""
     (tmp / "counts").write_bytes(bytes(8 * len(CALLS) * len(PROCESSES)))
-    env = h.environment(LD_PRELOAD=shim(tmp), SHIM_COUNTS=tmp / "counts", **changes)
+    env = h.environment(**h.preload(shim(tmp)), SHIM_COUNTS=tmp / "counts", **changes)
     if fault:
         process, call, k, how = fault
         env["SHIM_FAULT"] = f"{process} {call} {k} {how} {ERRNO.get(call, errno.ENOMEM)}"

@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 A test file holds functions test_*(tmp); each gets an empty folder. It ends with `helpers.main()`. Each function has a level
 (see LEVEL): @more and @slow mark those that `make check` leaves out.
 """
+import atexit
 import faulthandler
 import inspect
 import json
@@ -35,7 +36,7 @@ ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once
 LEVEL = os.environ.get("STIFFIT_LEVEL", "")
 QUICK, SLOW = LEVEL == "quick", LEVEL == "slow"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
-QUICK_COMPILER = not (SLOW or SANITIZE or ENGINE) and shutil.which("cc")
+QUICK_COMPILER = ROOT / "tests" / "quick-cc" if shutil.which("cc") and not (SLOW or SANITIZE or ENGINE) else None
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
 
@@ -99,7 +100,39 @@ def zoo(name):
 def compile_as_users_do():
     """For tests about compiling, vectors or rounding: the default compiler and its optimisation (see tests/quick-cc)."""
     global QUICK_COMPILER  # pylint: disable=global-statement
-    QUICK_COMPILER = False
+    QUICK_COMPILER = None
+
+
+def may_be_entered(folder):
+    """By all users."""
+    return all(each.stat().st_mode & 1 for each in (folder.resolve(), *folder.resolve().parents))
+
+
+def let_others_enter():
+    """For tests that become another user: where others may not enter the build folder or that of temporary files, as in a home
+    of mode 700, /tmp gets a copy of the program and its models, and the tests' files."""
+    global BUILD, STIFFIT, QUICK_COMPILER  # pylint: disable=global-statement
+    if os.geteuid():
+        return
+    os.umask(0o022)
+    if may_be_entered(BUILD) and may_be_entered(pathlib.Path(tempfile.gettempdir())):
+        return
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
+    for path in (STIFFIT, BUILD / "models", BUILD / "tests" / "zoo"):
+        copied = folder / path.relative_to(BUILD)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, copied)
+    BUILD, STIFFIT = folder, folder / STIFFIT.relative_to(BUILD)
+    if QUICK_COMPILER:
+        QUICK_COMPILER = shutil.copy(QUICK_COMPILER, folder)
+
+
+def preload(library):
+    """Variables for a library that is loaded first. LD_PRELOAD is cut at blanks, which a path may have."""
+    return {"LD_PRELOAD": library.name, "LD_LIBRARY_PATH": library.parent}
 
 
 def environment(**changes):
@@ -109,7 +142,7 @@ def environment(**changes):
     env.setdefault("XDG_CACHE_HOME", str(BUILD / "tests" / "cache"))
     env.setdefault("XDG_CONFIG_HOME", str(BUILD / "tests" / "config"))
     if QUICK_COMPILER:
-        env.setdefault("CC", str(ROOT / "tests" / "quick-cc"))
+        env.setdefault("CC", str(QUICK_COMPILER))
     if ENGINE == "gpu":
         env["STIFFIT_GPU_LEAST"] = "1"  # the tests' few evaluations, too, are for the device
     env.update({k: str(v) for k, v in changes.items()})

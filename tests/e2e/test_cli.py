@@ -160,7 +160,7 @@ def test_completions_are_valid_and_complete(tmp):
     script = tmp / "complete.bash"
     script.write_text(bash)
     test = f"""
-        . {script}
+        . '{script}'
         COMP_WORDS=(stiffit run --thr) COMP_CWORD=2; _stiffit; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(stiffit sim) COMP_CWORD=1; _stiffit; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(stiffit run --color al) COMP_CWORD=3; _stiffit; echo "${{COMPREPLY[@]}}"

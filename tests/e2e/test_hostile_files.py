@@ -21,6 +21,8 @@ import numpy as np
 import helpers as h
 from helpers import stiffit
 
+h.let_others_enter()
+
 VICTIM, PLANTER = 65534, 65533
 TABLE = "dataset,time,observable,value\n" + "".join(f"a,{t},y,{np.exp(-0.3 * t):.6f}\n" for t in (1, 2, 3, 4))
 

@@ -18,6 +18,8 @@ import faults
 import helpers as h
 from test_hostile import finish, start, wait_for_fits, zoo_problem
 
+h.let_others_enter()
+
 NOBODY = 65534
 
 

@@ -7,6 +7,7 @@ import ast
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -55,18 +56,18 @@ def make(*words, cwd=h.ROOT):
 def test_install_use_uninstall(tmp):
     need_plain_build()
     need("pkg-config")
-    words = (f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
+    words = (f"DESTDIR={tmp}/a dest", "prefix=/opt/my programs")
     make("install", *words)
-    base = tmp / "dest/opt/stiffit"
+    base = tmp / "a dest/opt/my programs"
     for name in INSTALLED + LIBRARY:
         assert (base / name).stat().st_size > 0, name
     assert (base / "share/doc/stiffit/LICENSE").read_bytes() == (h.ROOT / "LICENSE").read_bytes()
     installed = {path.name for path in (base / "share/doc/stiffit/examples").iterdir()}
     assert {path.parent.name for path in h.ROOT.glob("models/*/README.md")} <= installed
     assert {path.name for path in h.ROOT.glob("data/*.csv")} <= installed
-    pc = {"PKG_CONFIG_PATH": base / "share/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
+    pc = {"PKG_CONFIG_PATH": base / "share/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "a dest"}
     assert shell("pkg-config", "--modversion", "stiffit", **pc).strip() == VERSION
-    flags = shell("pkg-config", "--cflags", "stiffit", **pc).split()
+    flags = shlex.split(shell("pkg-config", "--cflags", "stiffit", **pc))
     assert flags == [f"-I{base}/include"], flags
 
     shell("cc", "-std=c11", "-O1", "-fPIC", "-shared", *flags, h.ROOT / "models/robertson/robertson.c", "-o", tmp / "plugin.so",
@@ -81,10 +82,10 @@ def test_install_use_uninstall(tmp):
         assert np.isclose(f["fits/parameters"][0][0], 5.93e-5, rtol=2e-2), f["fits/parameters"][0]
     if shutil.which("man"):
         pages = shell("man", "-M", base / "share/man", "-w", "stiffit", "stiffit-run", "stiffit-slurm", "5", "stiffit-model")
-        assert len(pages.split()) >= 4 and all(str(base) in page for page in pages.split()), pages
+        assert len(pages.splitlines()) >= 4 and all(str(base) in page for page in pages.splitlines()), pages
 
     make("uninstall", *words)
-    assert not [path for path in tmp.glob("dest/**/*") if path.is_file()]
+    assert not [path for path in tmp.glob("a dest/**/*") if path.is_file()]
     assert not (base / "include/stiffit").exists() and not (base / "share/doc/stiffit").exists()
 
 
@@ -95,7 +96,7 @@ def test_c_program_of_an_installed_library(tmp):
     library.run("make", "-s", "-C", h.ROOT, "install", f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
     base = tmp / "dest/opt/stiffit"
     pc = {"PKG_CONFIG_PATH": base / "lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
-    flags = library.run("pkg-config", "--cflags", "--libs", "libstiffit", **pc).stdout.split()
+    flags = shlex.split(library.run("pkg-config", "--cflags", "--libs", "libstiffit", **pc).stdout)
     assert set(flags) == {f"-I{base}/include", f"-L{base}/lib", "-lstiffit"}, flags
     words = (
         "cc",

@@ -346,7 +346,7 @@ def test_help_of_the_group(tmp):
 def test_completions_know_the_group(tmp):
     script = write(tmp / "complete.bash", h.stiffit("help", "--completion", "bash").stdout)
     test = f"""
-        . {script}
+        . '{script}'
         COMP_WORDS=(stiffit model bu) COMP_CWORD=2; _stiffit; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(stiffit model build --port) COMP_CWORD=3; _stiffit; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(stiffit model check --poi) COMP_CWORD=3; _stiffit; echo "${{COMPREPLY[@]}}"

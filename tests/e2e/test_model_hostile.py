@@ -336,9 +336,13 @@ def test_compilers_that_are_none(tmp):
         assert done.returncode in (3, 4), f"{compiler}: {done.returncode} {done.stderr}"
         assert "error" in done.stderr and len(done.stderr) < 20_000, f"{compiler}: {done.stderr[:2000]}"
         assert not (tmp / "pwned").exists() and not (tmp / "m.so").exists(), compiler
-    for good in ("", "  ", "cc -DX", " cc  -O1 "):
+    blanks = script(tmp / "a  c compiler", 'exec cc "$@"\n')
+    for good in ("", "  ", "cc -DX", " cc  -O1 ", blanks, f" {blanks} -O1 "):
         h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, env=h.environment(CC=good))
         (tmp / "m.so").unlink()
+    done = h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, code=3, env=h.environment(CC=f"{tmp}/a  c -O1"))
+    assert f"there is no program '{tmp}/a'" in done.stderr, done.stderr
+    compilers.append(blanks)
     left = {entry.name for entry in tmp.iterdir()} - {"m.ode"} - {pathlib.Path(c).name for c in compilers}
     assert not left, f"left behind: {left}"
 

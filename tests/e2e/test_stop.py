@@ -86,7 +86,7 @@ def killed_at_birth(tmp, process, number):
     subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-D_GNU_SOURCE", f'-DPROCESS="{process}"',
                     f'-DNAME="{process[2:]}"', f"-DSIGNAL={int(number)}",
                     "-o", library, "-xc", "-"], input=KILLED_AT_BIRTH, text=True, check=True)
-    return h.environment(LD_PRELOAD=library)
+    return h.environment(**h.preload(library))
 
 
 def test_stopped_before_it_can_listen(tmp):
@@ -228,7 +228,7 @@ def stuck(tmp):
         h.skip("the sanitizer replaces the same functions")
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-fPIC", "-shared", "-xc", "-", "-o", tmp / "stuck.so"],
                    input=STUCK, text=True, check=True)
-    return hang_after(1, LD_PRELOAD=tmp / "stuck.so", STUCK=tmp / "flag")
+    return hang_after(1, **h.preload(tmp / "stuck.so"), STUCK=tmp / "flag")
 
 
 def test_processes_that_hang_outside_the_model(tmp):

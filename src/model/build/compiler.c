@@ -55,20 +55,39 @@ static bool is_found(const char *name)
     return path != NULL;
 }
 
+/* Cuts the name of the program off `text` and returns what follows it. A path may contain blanks:
+ * the name ends at the first blank, or at the end, before which it names a program; if nowhere, at
+ * the first blank. */
+static char *cut_program(char *text)
+{
+    char *first = text + strcspn(text, BLANKS);
+    for (char *end = first;; end += strspn(end, BLANKS), end += strcspn(end, BLANKS)) {
+        char after = *end;
+        *end = '\0';
+        if (is_found(text))
+            return after ? end + 1 : end;
+        *end = after;
+        if (!after || !memchr(text, '/', (size_t)(first - text)))
+            break;
+    }
+    char *rest = *first ? first + 1 : first;
+    *first = '\0';
+    return rest;
+}
+
 static enum status cut(struct compiler *compiler, const char *text, struct error *error)
 {
-    char *rest, *word;
-    compiler->text = strdup(text);
+    compiler->text = strdup(text + strspn(text, BLANKS));
     if (!compiler->text)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the compiler's name");
-    for (word = strtok_r(compiler->text, BLANKS, &rest); word;
-         word = strtok_r(NULL, BLANKS, &rest)) {
+    char *rest = cut_program(compiler->text), *word = compiler->text;
+    do {
         if (compiler->n_word == COMPILER_MAX_WORD - 1)
             return error_set(error, STATUS_BAD_MODEL,
                              "the environment's CC has more than %d words: '%.200s'",
                              COMPILER_MAX_WORD - 1, text);
         compiler->word[compiler->n_word++] = word;
-    }
+    } while ((word = strtok_r(NULL, BLANKS, &rest)));
     return STATUS_OK;
 }
 
