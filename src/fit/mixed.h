@@ -114,6 +114,7 @@ struct mixed {
     double sampled[MIXED_BEYOND]; /* how many datasets the last pass takes these levels for */
     bool holds;               /* the pass stays at the modes that are known; */
     bool chooses;             /* datasets choose their levels of the rule */
+    bool seeks;               /* datasets look for higher modes, and give 1 if they find one */
     uint64_t probed;          /* columns of those left out that the pass integrates over */
     bool is_current;          /* the latest pass was at the best estimates */
     struct mixed_result result; /* once the fit has ended */

@@ -34,6 +34,8 @@ enum { FEW_DATASETS = 40, MORE_POINTS = 16384 };
 /* A pass that tries random effects which are left out has at most so many times the points. */
 enum { PROBE_TIMES = 5 };
 enum { PURPOSE = 0x53414d50 }; /* of random numbers */
+/* Modes are different if a random effect is by so many deviations. */
+static const double OTHER_MODE = 1e-2;
 /* In so many datasets, chosen at random, the last pass also takes the level below the last stage's,
  * which shows how fast the levels' errors fall. */
 static const double BELOW = 40;
@@ -751,6 +753,23 @@ static void put_derivatives(const struct effects *local)
     }
 }
 
+/* Looks for a mode that is higher than the one that the search has followed. */
+static enum asked seek(struct effects *local)
+{
+    struct mixed_block *block = local->block;
+    memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
+    enum asked asked = effects_seek_mode(local);
+    double apart = 0;
+    for (size_t a = 0; a < local->r; a++)
+        apart = fmax(apart, fabs(local->here.b[a] - block->mode[a]));
+    memset(block->number, 0, mixed_n_number(local->mixed->m) * sizeof *block->number);
+    if (asked != ASKED_OK || apart < OTHER_MODE)
+        return asked;
+    memcpy(block->mode, local->here.b, local->r * sizeof *block->mode);
+    block->number[0] = 1;
+    return ASKED_OK;
+}
+
 /* The likelihood at the estimates that the pass evaluates. */
 static enum asked contribute(struct effects *local)
 {
@@ -864,7 +883,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     bool is_known = joint->pass == JOINT_TELL && mixed->is_current
                     && count_beyond(&local) <= mixed_block_of(block)->n_beyond;
-    enum asked asked = is_known ? ASKED_OK : contribute(&local);
+    enum asked asked = mixed->seeks ? seek(&local) : is_known ? ASKED_OK : contribute(&local);
     if (mixed->holds)
         work->asker->used = used;
     block->has_failed = asked != ASKED_OK;

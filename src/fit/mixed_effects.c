@@ -14,6 +14,14 @@ static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 
 enum { MAX_STEP = 60 };
 /* In standard deviations of the random effects: a mode so far away is doubtful. */
 static const double FAR = 5;
+/* Where the search for other modes looks, in standard deviations of one random effect: at all of
+ * these with up to FEW_EFFECTS of them, at the inner ones with more. */
+static const double PRIOR_AT[] = {-1, 1, -2, 2};
+enum { FEW_EFFECTS = 4, N_INNER = 2, N_PRIOR_AT = sizeof PRIOR_AT / sizeof *PRIOR_AT };
+/* A point that is LEAST_RISE from the mode by the curvature there, and lies lower than this part of
+ * that, is on another hill, or on a long slope of the same one. A mode is another one if -log
+ * density differs by DIFFERENT. */
+static const double RISE_PART = 0.3, LEAST_RISE = 1, DIFFERENT = 1e-4;
 
 static bool make_place(struct effects_place *place, size_t r, size_t s, struct arena *arena)
 {
@@ -282,22 +290,87 @@ static enum asked climb(struct effects *local)
     return asked;
 }
 
+/* Climbs from `from`. The higher mode of this and `kept`, whose -log density is *value, becomes
+ * `kept`; local->here is where the climb ended. ASKED_FAILED: it cannot be evaluated. */
+static enum asked climb_from(struct effects *local, const double *from, double *kept, double *value)
+{
+    size_t r = local->r;
+    memmove(local->here.b, from, r * sizeof *from);
+    enum asked asked = climb(local);
+    if (asked == ASKED_OK && local->here.with_density < *value - DIFFERENT) {
+        memcpy(kept, local->here.b, r * sizeof *kept);
+        *value = local->here.with_density;
+    }
+    return asked;
+}
+
+/* -log density at these random effects, without derivatives; NaN: it cannot be evaluated. */
+static enum asked value_at(struct effects *local, const double *b, double *value)
+{
+    struct joint_work *work = local->work;
+    effects_set(local, b);
+    enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, false);
+    *value = asked == ASKED_OK ? work->at.f + 0.5 * matrix_squares(local->r, b) : (double)NAN;
+    return asked;
+}
+
+/* Of the points of the prior the lowest one that the curvature at the mode, whose Hessian is
+ * local->hessian, does not explain. ASKED_FAILED: there is none. */
+static enum asked find_hill(struct effects *local, const double *mode, double value, double *hill)
+{
+    size_t r = local->r, n = local->n_variable, n_at = n <= FEW_EFFECTS ? N_PRIOR_AT : N_INNER;
+    double lowest = INFINITY, *b = local->there.b;
+    for (size_t k = 0; k <= n * n_at; k++) { /* the last one is the mean */
+        double rise = 0, found;
+        memset(b, 0, r * sizeof *b);
+        if (k < n * n_at)
+            b[local->variable[k / n_at]] = PRIOR_AT[k % n_at];
+        for (size_t c = 0; c < r; c++)
+            for (size_t d = 0; d < r; d++)
+                rise += 0.5 * (b[c] - mode[c]) * (b[d] - mode[d])
+                        * local->hessian[c < d ? c + d * r : d + c * r];
+        if (rise < LEAST_RISE)
+            continue;
+        if (value_at(local, b, &found) == ASKED_END)
+            return ASKED_END;
+        if (!(found - value < RISE_PART * rise && found < lowest))
+            continue;
+        lowest = found;
+        memcpy(hill, b, r * sizeof *hill);
+    }
+    return lowest < INFINITY ? ASKED_OK : ASKED_FAILED;
+}
+
+enum asked effects_seek_mode(struct effects *local)
+{
+    size_t r = local->r;
+    double mode[RULE_MOST], hill[RULE_MOST], value = INFINITY;
+    enum asked asked = climb_from(local, local->here.b, mode, &value);
+    if (asked != ASKED_OK || !effects_hessian(local, local->here.information))
+        return asked;
+    uint32_t notes = local->work->asker->notes; /* a trial point here is none of the search */
+    asked = find_hill(local, mode, value, hill);
+    if (asked == ASKED_OK)
+        asked = climb_from(local, hill, mode, &value);
+    local->work->asker->notes = notes;
+    memcpy(local->here.b, mode, r * sizeof *mode);
+    return asked == ASKED_END ? ASKED_END : ASKED_OK;
+}
+
 /* A mode many deviations away may be one of several, from where the search's earlier estimates have
  * led; the mode that is found from the mean replaces it if it is higher. */
 enum asked effects_find_mode(struct effects *local)
 {
+    static const double mean[RULE_MOST] = {0};
     size_t r = local->r;
-    double far[RULE_MOST];
-    enum asked asked = climb(local);
+    double mode[RULE_MOST], value = INFINITY;
+    enum asked asked = climb_from(local, local->here.b, mode, &value);
     if (asked != ASKED_OK || local->mixed->holds ||
         !(matrix_squares(r, local->here.b) > FAR * FAR))
         return asked;
-    double value = local->here.with_density;
-    memcpy(far, local->here.b, r * sizeof *far);
-    memset(local->here.b, 0, r * sizeof *local->here.b);
-    asked = climb(local);
-    if (asked == ASKED_END || (asked == ASKED_OK && local->here.with_density < value))
+    asked = climb_from(local, mean, mode, &value);
+    if (asked == ASKED_END || (asked == ASKED_OK && !memcmp(mode, local->here.b, r * sizeof *mode)))
         return asked;
-    memcpy(local->here.b, far, r * sizeof *far);
+    memcpy(local->here.b, mode, r * sizeof *mode);
     return effects_evaluate(local, &local->here);
 }

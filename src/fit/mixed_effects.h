@@ -57,3 +57,6 @@ bool effects_hessian(struct effects *local, const double *information);
 /* Finds the mode from local->here.b, and evaluates it: local->here. Steps that promise little are
  * judged by the slopes, which the integrator's noise hides less than values. */
 enum asked effects_find_mode(struct effects *local);
+/* Puts into local->here.b the highest mode that is found from there and from points of the prior:
+ * an integrand may have several. Does not evaluate it. */
+enum asked effects_seek_mode(struct effects *local);

@@ -14,6 +14,8 @@
 /* With so many datasets for each estimate their gradients' outer products are the curvature. */
 static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
+/* How often a search goes on with higher modes. */
+enum { MAX_SOUGHT = 4 };
 /* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol
  * is the default: the last one within 1e-3 standard errors of the optimum. That with many points
  * and the second derivatives there begins as near, and its steps are worth their price only
@@ -278,12 +280,14 @@ static enum asked turn_columns(struct mixed *mixed, bool *has_changed)
 
 /* Starts a stage of the exact likelihood at the best estimates, without the random effects of these
  * columns of the factor: an integral over variables that move nothing needs more points to be as
- * accurate. Datasets choose their levels if the variables or the stage's first level are new. */
-static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint64_t left_out)
+ * accurate. Datasets choose their levels if the variables, the modes or the stage's first level are
+ * new. */
+static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint64_t left_out,
+                               bool has_new_modes)
 {
     struct mixed_progress *progress = &mixed->progress;
     enum asked asked = ASKED_OK;
-    mixed->chooses = level == MIXED_OWN || left_out != progress->left_out;
+    mixed->chooses = level == MIXED_OWN || left_out != progress->left_out || has_new_modes;
     mixed->is_current = false;
     progress->phase = MIXED_EXACT;
     progress->left_out = left_out;
@@ -313,7 +317,7 @@ static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
         return ASKED_OK;
     *has_changed = true;
     memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
-    return begin_points(mixed, progress->level, zeros | progress->left_out);
+    return begin_points(mixed, progress->level, zeros | progress->left_out, false);
 }
 
 /* Tries a small variance where it is 0, entry k. Both values are by the same points. */
@@ -355,7 +359,8 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
         *has_changed = true;
         if (progress->left_out & mixed_bit(a)) {
             progress->returned |= mixed_bit(a);
-            asked = begin_points(mixed, progress->level, progress->left_out & ~mixed_bit(a));
+            asked = begin_points(mixed, progress->level, progress->left_out & ~mixed_bit(a),
+                                 false);
         }
     }
     return asked;
@@ -421,12 +426,32 @@ static void hold_estimates(struct mixed *mixed)
     }
 }
 
+/* A dataset's integrand may have several modes (after an infusion a concentration rises or falls
+ * with the volume), and the search follows the one that it has met first. Datasets that find a
+ * higher one at the best estimates, from points of the prior, are integrated around that. */
+static enum asked take_higher_modes(struct mixed *mixed, bool *has_changed)
+{
+    mixed->seeks = true;
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->point.theta);
+    mixed->seeks = mixed->is_current = false;
+    if (asked == ASKED_END || (asked == ASKED_OK && !(mixed->sum[0] - mixed->prior_f > 0.5)))
+        return asked;
+    *has_changed = true;
+    if (mixed->progress.phase == MIXED_EXACT)
+        return begin_points(mixed, mixed->progress.level, mixed->progress.left_out, true);
+    asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    if (asked == ASKED_OK)
+        mixed_keep_found(mixed);
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
 /* Steps at one likelihood, from the best estimates, whose numbers are known. */
 static enum outcome search_on(struct mixed *mixed, bool is_under_way)
 {
     struct fit_search *search = &mixed->search;
     enum outcome outcome;
     bool has_changed;
+    int n_sought = 0;
     set_tolerance(mixed);
     do {
         hold_estimates(mixed);
@@ -442,7 +467,9 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
             && (take_zeros(mixed, &has_changed) == ASKED_END
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
-                || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)))
+                || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
+                || (!has_changed && n_sought++ < MAX_SOUGHT
+                    && take_higher_modes(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
     } while (has_changed && search->n_iteration < 1000);
     return outcome;
@@ -644,7 +671,7 @@ static enum asked begin_stage(struct mixed *mixed, enum mixed_level level)
 {
     mixed->progress.returned = 0;
     mixed_clear_columns(mixed, mixed->point.theta);
-    return begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta));
+    return begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta), false);
 }
 
 /* The value of the latest end by finer levels: those of the search are too rough to compare ends
