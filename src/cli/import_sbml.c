@@ -3,6 +3,7 @@
 #include "cli/import.h"
 
 #include "base/output.h"
+#include "base/process.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "sbml/sbml.h"
@@ -11,9 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a file may cost that was made to cost much; a model of 10,000 reactions needs a tenth of
- * it. */
-enum { MOST_CPU_S = 120, MOST_GIB = 4 };
+/* What a file may cost that was made to cost much: memory, and time on the processor in units of
+ * process_hang_seconds(), a minute. A model of 10,000 reactions needs a tenth of it. */
+enum { MOST_HANGS = 2, MOST_GIB = 4 };
 
 bool import_is_sbml(const char *path)
 {
@@ -81,7 +82,7 @@ static int work(void *context)
     const struct import_options *options = context;
     struct error error = {.status = STATUS_OK};
     char *path = options->output ? strdup(options->output) : default_output(options->measurements);
-    contained_limit(MOST_CPU_S, MOST_GIB);
+    contained_limit(MOST_HANGS * process_hang_seconds(), MOST_GIB);
     enum status status = path ? spare_file(path, options->measurements, &error)
                               : error_set(&error, STATUS_NO_MEMORY, "out of memory");
     if (!status)

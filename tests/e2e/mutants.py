@@ -1,5 +1,5 @@
-"""Mutants of files for fuzzing: bytes of any file, and what h5py can make of a problem or result file. The same number makes
-the same mutant.
+"""Mutants of files for fuzzing: bytes of files that stiffit itself reads, and what h5py can make of a problem or result file.
+The same number makes the same mutant.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
