@@ -445,6 +445,13 @@ static enum asked take_higher_modes(struct mixed *mixed, bool *has_changed)
     return asked == ASKED_OK ? begin_curvature(mixed) : asked;
 }
 
+/* Whether what follows a search may begin at its end: rounding of a likelihood, or of its slopes,
+ * may stall one where the next likelihood, or another start, goes on. */
+static bool is_usable(enum outcome outcome)
+{
+    return outcome_is_success(outcome) || outcome == OUTCOME_stalled;
+}
+
 /* Steps at one likelihood, from the best estimates, whose numbers are known. */
 static enum outcome search_on(struct mixed *mixed, bool is_under_way)
 {
@@ -463,7 +470,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
         outcome = fit_search_run(search, true);
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
-        if (outcome == OUTCOME_converged
+        if (is_usable(outcome)
             && (take_zeros(mixed, &has_changed) == ASKED_END
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
@@ -647,6 +654,8 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
                 return mixed->joint->asker.outcome;
             if (progress->start == START_FIRST)
                 outcome = latest;
+            if (outcome_is_success(latest) && !outcome_is_success(outcome))
+                outcome = latest;
             if (progress->start == START_FIRST || outcome_is_success(latest))
                 keep_end(mixed);
         }
@@ -654,9 +663,9 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
         do
             progress->start++;
         while (progress->start < count_starts(mixed) && !set_start(mixed, progress->start));
-        if (outcome_is_success(outcome) && progress->start < count_starts(mixed))
+        if (is_usable(outcome) && progress->start < count_starts(mixed))
             asked = go_to_trial(mixed);
-    } while (asked != ASKED_END && outcome_is_success(outcome)
+    } while (asked != ASKED_END && is_usable(outcome)
              && progress->start < count_starts(mixed));
     hold_estimates(mixed);
     if (asked != ASKED_END)
@@ -801,7 +810,7 @@ static enum outcome search_all(struct mixed *mixed, enum stop_test *stop)
     if (asked == ASKED_OK && !is_exact)
         outcome = search_laplace(mixed, is_resumed);
     if (asked == ASKED_OK && !joint->end.is_cut && joint->options->likelihood == LIKELIHOOD_EXACT
-        && (is_exact || outcome_is_success(outcome)))
+        && (is_exact || is_usable(outcome)))
         outcome = search_exact(mixed, is_exact);
     if (asked != ASKED_OK || joint->end.is_cut)
         return joint->asker.outcome;
