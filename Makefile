@@ -194,13 +194,13 @@ $(GPU_KERNEL).c: src/ode/gpu/prelude.cl $(GPU_TEXT)
 		echo 'const char gpu_prelude[] =' && $(AS_STRING) src/ode/gpu/prelude.cl && echo '    ;' && \
 		echo 'const char gpu_kernel[] =' && $(AS_STRING) $(GPU_TEXT) && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
-# Functions that models are compiled with: a string for each part between lines of "@@".
+# Functions that models are compiled with: a string for each part, which begins with a line "/* @@ NAME */".
 $(MATHEMATICS).c: src/model/generate/mathematics.cl
 	@mkdir -p $(@D)
 	$(Q){ echo '#include "model/generate/mathematics.h"' && \
-		sed -n -e '/^@@/,$$p' $< | sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' \
-		-e '2,$$s/^    "@@ \(.*\)\\n"$$/    ;\nconst char mathematics_\1[] =/' \
-		-e '1s/^    "@@ \(.*\)\\n"$$/const char mathematics_\1[] =/' && echo '    ;'; } >$@.tmp && mv $@.tmp $@
+		sed -n -e '/^\/\* @@/,$$p' $< | sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' \
+		-e '2,$$s/^    "\/\* @@ \(.*\) \*\/\\n"$$/    ;\nconst char mathematics_\1[] =/' \
+		-e '1s/^    "\/\* @@ \(.*\) \*\/\\n"$$/const char mathematics_\1[] =/' && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
 # The templates of `stiffit model new`: what models/library holds, in the order of the names.
 LIBRARY := $(sort $(patsubst models/library/%.ode,%,$(wildcard models/library/*.ode)))

@@ -162,7 +162,7 @@ struct stiffit_lanes_states {
     const double *minus_rate; /* of infusions, or NULL */
     const double *first;      /* derive's output in the first stage */
     double *right;            /* the right-hand side without the model; is overwritten */
-    double *derived, *curved; /* out: outputs of derive and curve */
+    double *derived, *curved; /* out: outputs of derive and curve; stages: derived may be NULL */
     double *entry;            /* out: d rhs / d p with the outputs of curve */
     double *factor;           /* the factored matrix; out in the first stage */
     /* out: what a step of iterative refinement adds to `out` (stages), or the right-hand side
@@ -191,9 +191,9 @@ struct stiffit_lanes_columns {
     int32_t n_place, n_column, n_lane;
 };
 /* All stages of the states, each followed by those of all columns. begin makes right-hand sides
- * and arguments of a stage from those before it, and sets `direct`, `out` and `inverse` in
- * states, and `out` in the blocks. Of derive's output the part by state of the first stage is
- * written; nothing of curve's, and no entries. */
+ * and arguments of a stage from those before it, and sets `direct`, `out`, `inverse` and `derived`
+ * in states, and `out` in the blocks. Of derive's output the part by state is written, where
+ * `derived` is not NULL; nothing of curve's, and no entries. */
 struct stiffit_lanes_stages {
     void (*begin)(void *context, int32_t i_stage);
     void *context;

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 
+#include "base/memory.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +58,7 @@ static struct arena_block *go_on(struct arena *arena, size_t bytes)
 static void *fail(struct arena *arena)
 {
     arena->failed = true;
-    return NULL;
+    return memory_fail();
 }
 
 void *arena_alloc(struct arena *arena, size_t bytes)
@@ -89,9 +91,9 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
     for (size_t i = 0; i < n; i++)
         if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) ||
             __builtin_add_overflow(total, count, &total))
-            return false;
+            return fail(arena);
     if (total > SIZE_MAX / sizeof(double))
-        return false;
+        return fail(arena);
     double *numbers = arena_alloc(arena, total * sizeof *numbers);
     if (numbers && zeroed)
         memset(numbers, 0, total * sizeof *numbers);

@@ -177,6 +177,8 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
         char name[FIT_NAME_SIZE];
         snprintf(record->reason, REASON, "no prediction at the best fit: %s%.120s",
                  fit_name_experiment(problem, asked[e]->task, name), asked[e]->reason);
+        if (asked[e]->outcome == EVALUATION_NO_MEMORY)
+            return OUTCOME_out_of_memory;
         return asked[e]->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed
                                                             : OUTCOME_ode_failed;
     }

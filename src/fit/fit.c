@@ -49,6 +49,8 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
         fit_statistics_glance(record, asker, end.best);
     if (!has_room)
         fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit's statistics");
+    else if (asker->outcome == OUTCOME_out_of_memory) /* an evaluation that could be spared */
+        fit_fail(record, OUTCOME_out_of_memory, asker->reason);
 }
 
 /* Runs a fit with the sigmas that are known. */

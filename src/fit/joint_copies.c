@@ -6,6 +6,7 @@
 #include "fit/joint_copies.h"
 
 #include "base/cursor.h"
+#include "base/memory.h"
 #include "fit/joint_errors.h"
 #include "fit/joint_ranks.h"
 
@@ -71,7 +72,7 @@ bool joint_exchange(struct joint *joint)
         return true;
     for (size_t k = 0; n_all > 0 && !joint->agreement.is_short;) {
         size_t first = k, n = give(joint, &k, NULL);
-        unsigned char *bytes = malloc(n + 1);
+        unsigned char *bytes = memory_alloc(n + 1);
         if (bytes)
             give(joint, &first, bytes);
         joint->agreement.is_short = !bytes;

@@ -4,6 +4,7 @@
  * blocks have been eliminated. From these a record is filled as that of a single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
+#include "base/memory.h"
 #include "fit/joint_vector.h"
 
 #include "fit/found.h"
@@ -394,7 +395,7 @@ static bool reduce(struct joint *joint, bool *is_definite)
     struct reduction reduction = {.joint = joint};
     size_t k = errors->n_kept, n_loose, n_group = joint->above.group ? joint->levels.n_group[0] : 0;
     bool is_observed = errors->has_excess && errors->whole.is_observed;
-    double *excess = is_observed ? calloc(k * k + 1, sizeof *excess) : NULL;
+    double *excess = is_observed ? memory_calloc(k * k + 1, sizeof *excess) : NULL;
     bool is_good = excess || !is_observed;
     for (size_t a = 0; is_good && a < joint->part.n_active; a++)
         is_good = eliminate(joint, joint->part.active[a], NULL, &n_loose, is_definite);
@@ -577,7 +578,7 @@ static bool find_rows(struct joint *joint, size_t i, struct row *row)
     const struct joint_group *group = group_of(joint, i);
     struct joint_block *block = &joint->block[i];
     size_t s = joint->above.s_block, k = errors->n_kept;
-    double *own = calloc(block->n * (block->n + s) + 1, sizeof *own);
+    double *own = memory_calloc(block->n * (block->n + s) + 1, sizeof *own);
     bool is_definite = true, has_root = joint->levels.n_column > 1;
     *row = (struct row){.n_own = 0};
     bool is_good = own && eliminate(joint, i, own, &row->n_own, &is_definite);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
 
+#include "base/memory.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
 
@@ -45,7 +46,8 @@ bool joint_findings_room(struct joint_block *block, size_t s)
     free(block->findings.memory);
     block->findings.memory = NULL;
     return (block->findings.memory =
-                calloc(joint_findings_arrays(block, s, &arrays) + 1, sizeof(double))) != NULL;
+                memory_calloc(joint_findings_arrays(block, s, &arrays) + 1,
+                              sizeof(double))) != NULL;
 }
 
 const double *joint_information(const struct joint_block *block, size_t s)
@@ -62,7 +64,7 @@ static bool take_excess(struct joint_work *work, double *to)
     size_t all = work->n + work->s;
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
     struct fit_answer answer = fit_point_answer(asker, &work->at);
-    double *excess = calloc(all * all + 1, sizeof *excess);
+    double *excess = memory_calloc(all * all + 1, sizeof *excess);
     if (excess)
         fit_objective_excess(&asker->objective, &answer, excess);
     for (size_t k = 0; excess && k < all; k++)

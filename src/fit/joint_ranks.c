@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_ranks.h"
 
+#include "base/memory.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +141,7 @@ bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const
 {
     struct totals totals = {.joint = joint, .n = n, .get = get, .context = context};
     double few[(DEPTH + NODES) * JOINT_MANY];
-    double *room = n <= JOINT_MANY ? few : malloc((DEPTH + NODES) * n * sizeof *room),
+    double *room = n <= JOINT_MANY ? few : memory_alloc((DEPTH + NODES) * n * sizeof *room),
            *nodes = room + DEPTH * n;
     bool is_good = room != NULL;
     memset(sum, 0, n * sizeof *sum);
@@ -153,7 +155,7 @@ bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const
         const unsigned char *all =
             joint_gather(joint, nodes, room ? (size_t)(totals.out - nodes) * sizeof *nodes : 0,
                          &n_byte);
-        double *in = all ? malloc(n_byte + 1) : NULL;
+        double *in = all ? memory_alloc(n_byte + 1) : NULL;
         is_good = is_good && in;
         if (is_good) {
             memcpy(in, all, n_byte);

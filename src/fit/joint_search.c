@@ -2,6 +2,7 @@
  * region on the sums over blocks (fit/search.h); every evaluation is a pass over all blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_alone.h"
+#include "base/memory.h"
 #include "fit/joint_descent.h"
 #include "fit/joint_errors.h"
 #include "fit/joint_leap.h"
@@ -47,7 +48,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
     joint->search.requested = joint->asker.accuracy;
-    joint->block = calloc(n_block + 1, sizeof *joint->block);
+    joint->block = memory_calloc(n_block + 1, sizeof *joint->block);
     joint->agreement.fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     joint->part.active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->part.active);
     size_t n_group = 1;

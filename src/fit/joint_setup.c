@@ -1,6 +1,7 @@
 /* Sets up what one dataset needs in a pass of a fit over many, and what it keeps from pass to pass.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_alone.h"
+#include "base/memory.h"
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
 #include "fit/prepare.h"
@@ -91,9 +92,9 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
 static bool begin_as_others(struct joint *joint, const struct joint_above *message, size_t s)
 {
     struct fit_map map = {.n_free = s};
-    uint32_t *order = calloc(2 * s + 1, sizeof *order);
-    double *numbers = calloc(4 * s + 1, sizeof *numbers);
-    map.scale = calloc(s + 1, sizeof *map.scale);
+    uint32_t *order = memory_calloc(2 * s + 1, sizeof *order);
+    double *numbers = memory_calloc(4 * s + 1, sizeof *numbers);
+    map.scale = memory_calloc(s + 1, sizeof *map.scale);
     map.file_index = order + s;
     map.start = numbers;
     map.lower = numbers + s;
@@ -130,7 +131,7 @@ void joint_make_common(struct joint *joint)
     const unsigned char *all =
         ranks->gather(ranks->context, joint->above.list, n * sizeof *joint->above.list, &n_byte);
     if (all && !joint->agreement.is_begun) {
-        struct joint_above *others = malloc(n_byte + 1);
+        struct joint_above *others = memory_alloc(n_byte + 1);
         if (others)
             memcpy(others, all, n_byte);
         joint->agreement.is_begun =

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
+#include "base/memory.h"
 #include "fit/matrix.h"
 
 #include <assert.h>
@@ -101,7 +102,7 @@ static size_t measure(size_t n_item, size_t *n_level)
 
 static double *make_room(size_t n_level, size_t width)
 {
-    return malloc(n_level * (AT_ONCE + 1) * width * (width + 1) * sizeof(double) + 1);
+    return memory_alloc(n_level * (AT_ONCE + 1) * width * (width + 1) * sizeof(double) + 1);
 }
 
 bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle,
@@ -196,12 +197,13 @@ bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void
     if (width == 0)
         return true;
     double *room = make_room(n_level + 1, width);
-    double *nodes = calloc(2 * AT_ONCE * n_level * n_packed(width) + 1, sizeof *nodes), *to = nodes;
+    double *nodes = memory_calloc(2 * AT_ONCE * n_level * n_packed(width) + 1, sizeof *nodes),
+           *to = nodes;
     if (room && nodes)
         pack_nodes(&sum, joint, 0, n, room, &to);
     const unsigned char *all =
         joint_gather(joint, nodes, (size_t)(to - nodes) * sizeof *nodes, &n_byte);
-    double *in = malloc(n_byte + 1);
+    double *in = memory_alloc(n_byte + 1);
     bool is_good = room && nodes && in;
     if (is_good) {
         if (all)
@@ -219,7 +221,7 @@ bool joint_add_least(size_t width, size_t n, const double *length, double least,
                      double *rhs)
 {
     size_t m = width + n;
-    double *a = calloc(m * width + m + 1, sizeof *a), *b = a + m * width;
+    double *a = memory_calloc(m * width + m + 1, sizeof *a), *b = a + m * width;
     for (size_t c = 0; a && c < width; c++) {
         memcpy(a + c * m, triangle + c * width, width * sizeof *a);
         b[c] = rhs[c];

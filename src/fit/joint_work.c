@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
+#include "base/memory.h"
 #include "fit/matrix.h"
 #include "fit/prepare.h"
 
@@ -62,7 +63,7 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
 bool joint_block_room(const struct joint *joint, struct joint_block *block)
 {
     joint_block_place(joint, block);
-    block->memory.numbers = calloc(block->memory.n + 1, sizeof *block->memory.numbers);
+    block->memory.numbers = memory_calloc(block->memory.n + 1, sizeof *block->memory.numbers);
     joint_block_place(joint, block);
     return block->memory.numbers != NULL;
 }

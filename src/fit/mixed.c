@@ -3,6 +3,7 @@
 #include "fit/mixed.h"
 
 #include "base/cursor.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -246,7 +247,7 @@ struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
 {
     size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
     struct mixed_block *block =
-        calloc(1, sizeof *block
+        memory_calloc(1, sizeof *block
                       + (2 * n_effect + most_shape(n_effect) + 2 * r + n_number) * sizeof(double));
     if (!block)
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed_pass.h"
 
+#include "base/memory.h"
 #include "fit/joint_members.h"
 #include "fit/map.h"
 #include "fit/prior.h"
@@ -151,7 +152,7 @@ void mixed_keep_found(struct mixed *mixed)
 bool mixed_products(const struct mixed *mixed, double *matrix)
 {
     size_t m = mixed->m;
-    double *packed = malloc((m * (m + 1) / 2 + 1) * sizeof *packed), n = mixed->n_dataset;
+    double *packed = memory_alloc((m * (m + 1) / 2 + 1) * sizeof *packed), n = mixed->n_dataset;
     bool is_good =
         packed && joint_totals(mixed->joint, m * (m + 1) / 2, products_of, mixed, packed);
     if (is_good)

@@ -2,6 +2,7 @@
 #include "fit/mixed_search.h"
 
 #include "base/cursor.h"
+#include "base/memory.h"
 #include "fit/matrix.h"
 #include "fit/mixed_block.h"
 #include "fit/mixed_errors.h"
@@ -76,9 +77,9 @@ static double least_curvature(const struct mixed *mixed, size_t k)
 static bool factor_curvature(const struct mixed *mixed, double *triangle)
 {
     size_t m = mixed->m;
-    uint32_t *index = malloc((m + 1) * sizeof *index);
-    double *lower = malloc((m * m + 1) * sizeof *lower),
-           *matrix = malloc((m * m + 1) * sizeof *matrix);
+    uint32_t *index = memory_alloc((m + 1) * sizeof *index);
+    double *lower = memory_alloc((m * m + 1) * sizeof *lower),
+           *matrix = memory_alloc((m * m + 1) * sizeof *matrix);
     bool is_good = false;
     for (double part = 0; index && lower && matrix && !is_good && part < 1e3;
          part = part > 0 ? 10 * part : 1e-10) {
@@ -135,7 +136,7 @@ static enum asked look(struct fit_search *search)
 static void improve_curvature(struct mixed *mixed)
 {
     size_t m = mixed->m;
-    double *b = mixed->curvature, *moved = malloc((3 * m + 1) * sizeof *moved);
+    double *b = mixed->curvature, *moved = memory_alloc((3 * m + 1) * sizeof *moved);
     double *change = moved + m, *by = change + m, sy = 0, sbs = 0;
     for (size_t k = 0; moved && k < m; k++)
         moved[k] = mixed->trial[k] - mixed->point.theta[k];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/preequilibration.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,15 +134,21 @@ bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *m
         n_column += most_columns(&from, k);
         n_index += (1 + n_part_of(evaluations[k])) * most_columns(&from, k);
     }
-    from.asked = calloc(n, sizeof(struct evaluation *));
-    from.number = malloc(2 * n_column * problem->model->abi.n_state * sizeof *from.number + 1);
-    from.index = malloc(n_index * sizeof *from.index);
+    from.asked = memory_calloc(n, sizeof(struct evaluation *));
+    from.number = memory_alloc(2 * n_column * problem->model->abi.n_state * sizeof *from.number
+                               + 1);
+    from.index = memory_alloc(n_index * sizeof *from.index);
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->end = NULL;
         evaluations[k]->begin = NULL;
     }
-    bool good = from.asked && from.number && from.index && ask_sources(&from, ask, context)
-        && ask_others(&from, ask, context);
+    bool has_room = from.asked && from.number && from.index;
+    bool good = !has_room || (ask_sources(&from, ask, context) && ask_others(&from, ask, context));
+    for (size_t k = 0; !has_room && k < n; k++) {
+        evaluations[k]->outcome = EVALUATION_NO_MEMORY;
+        snprintf(evaluations[k]->reason, sizeof evaluations[k]->reason,
+                 "no memory for steady states");
+    }
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->end = NULL;
         evaluations[k]->begin = NULL;

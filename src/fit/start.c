@@ -110,6 +110,10 @@ bool fit_start_beats(const struct fit_record *a, const struct fit_record *b)
     bool a_success = outcome_is_success((enum outcome)a->outcome),
          b_success = outcome_is_success((enum outcome)b->outcome);
     double f = objective_at_most(a), g = objective_at_most(b);
+    bool a_short = a->outcome == OUTCOME_out_of_memory,
+         b_short = b->outcome == OUTCOME_out_of_memory;
+    if (a_short || b_short) /* it might have been the best one */
+        return a_short && !b_short;
     if (isnan(f) || isnan(g))
         return !isnan(f);
     double variance = a->notes & NOTE_no_model_sigma

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/two_stage.h"
 
+#include "base/memory.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -259,8 +260,8 @@ bool two_stage_fit(struct two_stage *t)
 {
     size_t k = t->k, kk = k * k, q = k * (k + 1) / 2;
     size_t n_point = 3 * kk + k + 2 * q + q * q, n_work = 6 * kk + 2 * k + 2 * q * q + q;
-    double *block = calloc(2 * n_point + n_work, sizeof *block);
-    uint32_t *index = calloc(q, sizeof *index);
+    double *block = memory_calloc(2 * n_point + n_work, sizeof *block);
+    uint32_t *index = memory_calloc(q, sizeof *index);
     bool good = block && index;
     t->is_converged = false;
     if (good) {

@@ -259,6 +259,7 @@ enum status import_happenings_read(struct import_happenings *happenings, enum re
                                  .ownership = IMPORT_BY_EXPERIMENT,
                                  .owners = &rows->owners,
                                  .row = read_row,
+                                 .abi = &model->abi,
                                  .context = &reading};
     if (!path[kind])
         return STATUS_OK;
@@ -270,6 +271,7 @@ enum status import_happenings_read(struct import_happenings *happenings, enum re
         const struct column_info *is = &info->column[c];
         struct import_column column = {.name = is->name,
                                        .is_needed = is->presence == COLUMN_NEEDED,
+                                       .is_time = !strcmp(is->name, "time"),
                                        .is_text = is_new_name(kind, c)};
         if (is->names && !column.is_text) {
             column.names = names;

@@ -51,7 +51,7 @@ static const struct import_word side_words[] = {{"0", 0}, {"-1", -1}, {"before",
 
 /* What cells are that are not simply numbers, and which columns are needed. */
 static const struct import_column special[MEASUREMENT_line] = {
-    [MEASUREMENT_time] = {.is_needed = true},
+    [MEASUREMENT_time] = {.is_needed = true, .is_time = true},
     [MEASUREMENT_value] = {.is_needed = true, .check = check_value},
     [MEASUREMENT_observable] = {.what = "observable"},
     [MEASUREMENT_censored] = {.word = censored_words,

@@ -571,6 +571,10 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
     nonmem->n_reset += is_reset;
     if (is_first && (status = begin_experiment(nonmem, time, error)))
         return status;
+    if (time < nonmem->time && nonmem->clock.date != CSV_NO_COLUMN)
+        return csv_fault(nonmem->reader, nonmem->column[TIME], error,
+                         "is before that of the individual's last record: %s after %s",
+                         nonmem->clock.this_date, nonmem->clock.last_date);
     if (time < nonmem->time)
         return fault(nonmem, TIME, error, "is before that of the individual's last record");
     if (!(time == nonmem->time))

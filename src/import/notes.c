@@ -90,6 +90,9 @@ enum status import_slips_take(struct import_slips *slips, enum status status,
 {
     if (status != STATUS_BAD_PROBLEM)
         return status;
+    if (!strcmp(slips->last, error->message))
+        return STATUS_OK;
+    snprintf(slips->last, sizeof slips->last, "%s", error->message);
     size_t used = strlen(slips->text), length = strlen(error->message);
     bool has_room = used + length + 2 < sizeof slips->text;
     if (has_room || slips->n == 0)

@@ -40,6 +40,7 @@ enum status import_check_value(const struct csv_reader *reader, size_t field, co
 struct import_slips {
     uint64_t n, n_shown;
     char text[900]; /* the first ones, a line each */
+    char last[1200]; /* the last one: a cell that several wells have slips once */
 };
 /* Takes STATUS_BAD_PROBLEM and returns STATUS_OK; returns other ones. */
 enum status import_slips_take(struct import_slips *slips, enum status status,

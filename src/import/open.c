@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/id_table.h"
 #include "base/words.h"
+#include "import/clock.h"
 #include "import/notes.h"
 #include "import/observable.h"
 #include "import/well.h"
@@ -168,14 +169,31 @@ static bool is_called_time(const char *name, const struct import_options *option
     return found;
 }
 
-/* A line of names of a block of times: a time, then names. */
+/* A time of the day, "1:29:17 PM". */
+static bool is_clock(const char *text)
+{
+    double hours;
+    char copy[24];
+    size_t n = strcspn(text, " ");
+    bool has_half = !strcasecmp(text + n, " am") || !strcasecmp(text + n, " pm");
+    snprintf(copy, sizeof copy, "%.*s", has_half && n < sizeof copy ? (int)n : (int)strlen(text),
+             text);
+    return import_clock_read(copy, &hours);
+}
+
+/* A line of names of a block of times: a time, then names. "Time,1:29:17 PM" is none, but says when
+ * the plate was read. */
 static size_t time_column(const struct line *line, const struct import_options *options)
 {
-    for (size_t j = 0; j < line->n; j++)
+    size_t found = CSV_NO_COLUMN;
+    for (size_t j = 0; j < line->n && found == CSV_NO_COLUMN; j++)
         if (is_called_time(line->field[j], options) ||
-            (!strncasecmp(line->field[j], "time", 4) && strcspn(line->field[j], " [(") == 4))
-            return j;
-    return CSV_NO_COLUMN;
+            (!strncasecmp(line->field[j], "time", 4) && strcspn(line->field[j], " [(:") == 4))
+            found = j;
+    for (size_t j = 0; j < line->n && found != CSV_NO_COLUMN; j++)
+        if (is_clock(line->field[j]))
+            return CSV_NO_COLUMN;
+    return found;
 }
 
 static void count_line(struct csv_lines *lines, const struct line *line)
@@ -508,18 +526,20 @@ static void say_lines(const struct sheet *sheet, const struct import_options *op
                          notes[i].what, (unsigned long long)notes[i].lines->first);
 }
 
-/* Whether the sheet has grids, or titles and several lines of names. */
+/* Whether the sheet has grids, or several lines of names, or other lines above the only one, or
+ * titles. */
 static bool has_blocks(const struct sheet *sheet, enum import_form form,
                        const struct import_options *options)
 {
-    size_t n_head = 0, n_title = 0;
+    size_t n_head = 0, n_title = 0, n_above = 0;
     bool found = false;
     for (size_t i = 0; i < sheet->n && !found; i++) {
         found = form == FORM_LAYOUT && is_grid(sheet, i);
+        n_above += n_head == 0 && sheet->line[i].n_filled > 0;
         n_title += form == FORM_WELLS && is_title(&sheet->line[i]);
         n_head += form == FORM_WELLS && time_column(&sheet->line[i], options) != CSV_NO_COLUMN;
     }
-    return found || n_head > 1 || (n_head == 1 && n_title > 0);
+    return found || n_head > 1 || (n_head == 1 && (n_title > 0 || n_above > 1));
 }
 
 /* The sheet as a list, which has its lines' numbers. */

@@ -54,7 +54,8 @@ static enum status list_columns(struct reading *reading, struct error *error)
     struct import_table *table = &reading->table;
     struct import_subjects *subjects = reading->subjects;
     const struct stiffit_model *abi = &reading->model->abi;
-    const struct import_column others[] = {{.name = "t0"}, {.name = "steady", .is_text = true}};
+    const struct import_column others[] = {{.name = "t0", .is_time = true},
+                                           {.name = "steady", .is_text = true}};
     bool has_covariate = false, has[N_OF_PARAMETER] = {false};
     enum status status =
         list_names(reading, NULL, abi->covariate_name, abi->n_covariate, &has_covariate, error);

@@ -46,6 +46,8 @@ static enum status find_owners(struct import_table *table, struct error *error)
 
 enum status import_table_open(struct import_table *table, struct error *error)
 {
+    table->elapsed.unit =
+        table->abi && table->abi->time_unit ? table->abi->time_unit : "";
     enum status status = import_open(&table->reader, table->path, table->form, table->options,
                                      table->abi, &table->is_made, error);
     if (status)
@@ -175,7 +177,7 @@ static enum status read_word(const struct import_table *table, size_t i, double 
                  : STATUS_OK;
 }
 
-static enum status read_cell(const struct import_table *table, size_t i, double *cell,
+static enum status read_cell(struct import_table *table, size_t i, double *cell,
                              struct error *error)
 {
     const struct import_column *column = &table->listed[i];
@@ -189,7 +191,11 @@ static enum status read_cell(const struct import_table *table, size_t i, double 
         return read_word(table, i, cell, error);
     enum status status =
         column->check ? column->check(table->reader, at, error) : STATUS_OK;
-    return status ? status : csv_number(table->reader, at, cell, error);
+    if (status)
+        return status;
+    return column->is_time
+               ? import_clock_elapsed(&table->elapsed, table->reader, at, cell, error)
+               : csv_number(table->reader, at, cell, error);
 }
 
 /* The row's experiment or dataset; *owner ID_NONE: there is none. */
@@ -262,8 +268,10 @@ enum status import_table_read(struct import_table *table, struct error *error)
             break;
     status = import_slips_take(&table->slips, status, error);
     status = import_slips_end(&table->slips, status, error);
-    if (!status)
+    if (!status) {
         import_say_reading(table->options, table->reader, table->path);
+        import_clock_say(&table->elapsed, table->path, table->options);
+    }
     if (!status && table->ownership == IMPORT_BY_EXPERIMENT && n_row > 0 &&
         table->n_unused == n_row)
         status = error_set(error, STATUS_BAD_PROBLEM,

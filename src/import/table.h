@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "import/clock.h"
 #include "import/notes.h"
 #include "import/open.h"
 #include "import/owners.h"
@@ -19,6 +20,7 @@ struct import_column {
     /* prefix: precedes the name, or NULL; or_name: accepted in its place, or NULL */
     const char *prefix, *name, *or_name;
     bool is_needed, is_text;
+    bool is_time; /* a number, or a clock time (clock.h) */
     /* Names of the model's, of which a cell is one: what they are ("state"). A single one may be
      * missing. */
     const char *what;
@@ -76,6 +78,7 @@ struct import_table {
     size_t room[3];
     bool *is_used; /* each column of the file */
     struct import_lacks lacks;
+    struct import_elapsed elapsed;
     struct import_slips slips;
     uint64_t n_unused; /* rows without an owner */
 };

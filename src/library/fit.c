@@ -3,6 +3,7 @@
 #include "library/problem.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "fit/fit.h"
 #include "fit/found.h"
 #include "fit/start.h"
@@ -22,12 +23,16 @@ struct stiffit_record {
 struct library_host {
     struct stiffit_problem *problem;
     int64_t begun_ns;
+    bool is_short; /* an evaluation found no memory */
 };
 
 static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
 {
-    struct stiffit_problem *problem = ((struct library_host *)context)->problem;
-    return ode_alone_ask(&problem->ready.alone, evaluations, n);
+    struct library_host *host = context;
+    bool good = ode_alone_ask(&host->problem->ready.alone, evaluations, n);
+    for (size_t k = 0; k < n; k++)
+        host->is_short = host->is_short || evaluations[k]->outcome == EVALUATION_NO_MEMORY;
+    return good;
 }
 
 static int64_t host_elapsed(void *context)
@@ -61,7 +66,7 @@ void stiffit_record_free(struct stiffit_record *record)
 static enum status fit_start(struct stiffit_problem *problem, size_t dataset, uint32_t start,
                              struct fit_record *record, struct error *error)
 {
-    struct library_host context = {problem, clock_now_ns()};
+    struct library_host context = {problem, clock_now_ns(), false};
     const struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = &context};
     struct fit_problem of;
     const char *fault;
@@ -76,7 +81,10 @@ static enum status fit_start(struct stiffit_problem *problem, size_t dataset, ui
         fit_record_zero_work(record);
         fit_fail(record, OUTCOME_bad_data, fault);
     } else {
+        uint64_t n_failed = memory_n_failed();
         fit_run(&of, &problem->ready.fit, &host, &problem->arena, record);
+        if (context.is_short || memory_n_failed() != n_failed)
+            fit_fail(record, OUTCOME_out_of_memory, "no memory for a part of this fit");
         record->seconds = 1e-9 * (double)host_elapsed(&context);
     }
     if (record->outcome == OUTCOME_out_of_memory)

@@ -240,7 +240,7 @@ static uint64_t hash(uint64_t key, const void *list, size_t n_number)
 static uint64_t key_of(const struct lanes_plan *plan)
 {
     const struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper};
-    enum { VERSION = 2 }; /* of the functions of struct stiffit_lanes_algebra */
+    enum { VERSION = 3 }; /* of the functions of struct stiffit_lanes_algebra */
     uint64_t key = hash(0xcbf29ce484222325 + VERSION, plan->order, plan->n);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         key = hash(key, rows[i]->start, plan->n + 1);

@@ -54,21 +54,12 @@ static void stop(struct batch *b, int k, enum evaluation_outcome outcome, const 
     b->finished |= bit(k);
 }
 
-/* Ends the evaluations of the other seats for which there is no memory any more. */
-static void stop_lost(struct batch *b)
-{
-    EACH_SEAT(k, b->lost)
-        stop(b, k, EVALUATION_NO_MEMORY, "no memory for sensitivities");
-    b->lost = 0;
-}
-
 /* After a call that was to let a seat's evaluation go on; goes_on: its result. */
 static void enter(struct batch *b, int k, bool goes_on)
 {
     const struct simulation *sim = b->seat[k];
     if (!goes_on) {
         b->finished |= bit(k);
-        stop_lost(b);
         return;
     }
     b->live |= bit(k);

@@ -26,7 +26,6 @@ struct batch {
     unsigned finished;  /* seats whose evaluation has ended, and that the caller must clear */
     unsigned attended;  /* live seats with stops or forcing */
     uint64_t n_seat, n_held; /* as in struct engine */
-    unsigned lost;      /* seats for which the integrator has no memory any more */
 };
 
 /* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or
@@ -90,7 +89,7 @@ struct integrator {
 struct integrator_seats {
     struct batch *(*batch_new)(const void *plan); /* NULL: out of memory */
     void (*batch_free)(struct batch *batch);
-    /* A simulation goes on that has left another batch (false: no memory for all; see `lost`);
+    /* A simulation goes on that has left another batch (false: there is no memory for it);
      * its state has changed; it leaves; its counters and time go into the evaluation. */
     bool (*enter)(struct batch *batch, int k);
     void (*reload)(struct batch *batch, int k);

@@ -23,6 +23,7 @@ struct pool_thread {
 struct pool {
     struct monitor gate;
     bool open;                                   /* under the gate's mutex */
+    size_t n_kept;                               /* likewise: threads from this one on return */
     void (*work)(void *context, size_t thread);  /* NULL at an open gate: return */
     void *context;
     size_t n_thread;
@@ -47,10 +48,11 @@ static void *thread_main(void *argument)
     pthread_setname_np(pthread_self(), name);
 #endif
     monitor_enter(&pool->gate);
-    while (!pool->open)
+    while (!pool->open && self->number < pool->n_kept)
         monitor_wait(&pool->gate, -1);
+    bool is_kept = self->number < pool->n_kept;
     monitor_leave(&pool->gate);
-    if (pool->work) {
+    if (pool->work && is_kept) {
         pthread_cleanup_push(die_of_exit, NULL);
         pool->work(pool->context, self->number);
         pthread_cleanup_pop(0);
@@ -89,6 +91,18 @@ static int create_threads(struct pool *pool, size_t n_thread)
     return failed;
 }
 
+/* Stacks must not take the last memory, which the threads' work needs. */
+static void release_half(struct pool *pool)
+{
+    size_t n_thread = pool->n_thread, n_kept = n_thread > 4 ? n_thread / 2 : n_thread;
+    monitor_enter(&pool->gate);
+    pool->n_kept = n_kept;
+    monitor_notify(&pool->gate);
+    monitor_leave(&pool->gate);
+    for (pool->n_thread = n_kept; n_kept < n_thread; n_kept++)
+        pthread_join(pool->thread[n_kept].thread, NULL);
+}
+
 struct pool *pool_new(size_t n_thread, const char *name, struct error *error)
 {
     struct pool *pool =
@@ -99,9 +113,12 @@ struct pool *pool_new(size_t n_thread, const char *name, struct error *error)
         return NULL;
     }
     snprintf(pool->name, sizeof pool->name, "%s", name);
+    pool->n_kept = n_thread;
     int failed = create_threads(pool, n_thread);
+    if (failed)
+        release_half(pool);
     if (pool->n_thread == 0) {
-        error_system(error, failed, "cannot create a thread");
+        error_set(error, STATUS_NO_MEMORY, "cannot create a thread: %s", strerror(failed));
         monitor_fini(&pool->gate);
         free(pool);
         return NULL;

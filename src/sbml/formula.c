@@ -130,19 +130,14 @@ static void write_piecewise(const struct writer *writer, const struct math *math
     fputs(math->n % 2 ? ")" : ", log(-1))", writer->out);
 }
 
-/* Functions that model text lacks, defined in it where they are used. The Lanczos approximation
- * of the gamma function with g = 7 and 9 terms (Godfrey 2001) has a relative error of 1e-15. */
+/* Functions that model text lacks, defined in it where they are used. */
 static const struct { const char *name, *arguments, *body;
 } helpers[] = {
     {"xor", "a, b", "(a or b) and not (a and b)"},
     {"quotient", "a, b", "if a/b < 0 then ceil(a/b) else floor(a/b)"},
     {"rem", "a, b", "a - b*(if a/b < 0 then ceil(a/b) else floor(a/b))"},
     {"odd_root", "a, n", "if a < 0 then -((-a)^(1/n)) else a^(1/n)"},
-    {"factorial", "n",
-     "sqrt(2*pi)*(n + 7.5)^(n + 0.5)*exp(-(n + 7.5))*(0.99999999999980993 + 676.5203681218851/(n + "
-     "1) - 1259.1392167224028/(n + 2) + 771.32342877765313/(n + 3) - 176.61502916214059/(n + 4) + "
-     "12.507343278686905/(n + 5) - 0.13857109526572012/(n + 6) + 9.9843695780195716e-6/(n + 7) + "
-     "1.5056327351493116e-7/(n + 8))"},
+    {"factorial", "n", "exp(lgamma(n + 1))"},
 };
 
 static void write_helper(const struct writer *writer, const struct math *math, enum level outer)

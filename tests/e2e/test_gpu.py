@@ -92,6 +92,23 @@ x' = feed - k*x*heat - m*x^e
 y' = k*x*heat - 40*(y - 0.1*feed)
 observe x, y, flow = feed*x
 """
+# Fast couplings that end by a state (sharp functions of time are the CPU's). Their error estimates are confirmed at the ends of
+# steps, those of the derivatives by a and b, too, while z is at rest.
+COUPLED = """parameter a = 1 in [0.5, 2], b = 1 in [0.5, 2], g = 1.1 in [0.5, 2], d = 0.2 in [0.01, 1]
+z(0) = 1
+w(0) = 1
+x(0) = 1
+y(0) = 1
+v(0) = 1
+c(0) = 0
+c' = 1
+z' = (a - b)*w
+w' = -0.3*w
+x' = -(d + 1e8/(1 + exp((c - 2*g)/0.03)))*(x - g*w)
+y' = -1e6/(1 + exp((c - 1.5)/0.02))*(y - z)
+v' = -1e7/(1 + (2*w)^-40)*(v - w) - d*v
+observe x, y, v
+"""
 # What goes to the CPU: an event, a pole at which a state falls.
 EVENT = """parameter k = 0.5 in [0.01, 9] scale log
 x(0) = 2
@@ -272,6 +289,14 @@ def test_doses_and_inputs(tmp):
     if h.SLOW:
         for name in ("robertson", "hires", "oregonator"):
             compare(build(tmp, name), MODELS[name], 100, "doses")
+
+
+@h.more
+def test_couplings_that_end(tmp):
+    need_device(tmp)
+    plugin = build(tmp, "coupled", COUPLED)
+    for times, spread in (((6, 0.5, 4), 0.1), ((40, 0.1, 4), 0.1), ((6, 0.5, 4), 0)):
+        compare(plugin, (*times, spread), 60)
 
 
 @h.more
@@ -508,6 +533,19 @@ def test_slow_compiler(tmp):
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shim(tmp), SHIM_BUILD="6", STIFFIT_HANG_SECONDS="2")
     assert "no step finished" not in says and re.search(r"device: [1-9]\d* evaluations", says), says
     test_same_bits.assert_same(lanes, gpu, "a slow compiler")
+
+
+@h.slow
+def test_gamma_function(tmp):
+    """Its text is compiled by the device's compiler, too, where other words are reserved."""
+    need_device(tmp)
+    (tmp / "m.ode").write_text("parameter k = 1 in [0.1, 3], b = 2\na(0) = 1; y(0) = 0\n"
+                               "a' = k; y' = lgamma(a*b)*0.1 - lgamma(k)*y\nobserve y\n")
+    h.stiffit("simulate", "--model", "m.ode", "--times", "0.5:3:0.5", "-n", 60, "--noise", "0.1", "-o", "p.h5", cwd=tmp)
+    lanes, _ = run(tmp / "p.h5", tmp / "lanes.h5", "lanes", "--evaluate")
+    gpu, says = run(tmp / "p.h5", tmp / "gpu.h5", "gpu", "--evaluate")
+    assert re.search(r"device: [1-9]\d* evaluations", says), says
+    test_same_bits.assert_same(lanes, gpu, "the gamma function")
 
 
 def endless_problem(tmp):

@@ -14,6 +14,7 @@ import sys
 
 import h5py
 import numpy as np
+import scipy.integrate
 
 import helpers as h
 import test_same_bits
@@ -288,6 +289,31 @@ def test_lanes_agree_with_cvodes(tmp):
             assert np.nanmax(apart[good]) < 0.045, (name, column, np.nanmax(apart[good]))
         variance = np.maximum(1, cvodes["residual_error"] ** 2)  # sigmas are known
         assert np.nanmax((np.abs(lanes["objective"] - cvodes["objective"]) / variance)[good]) < 2e-3, name
+
+
+def test_coupling_that_ends(tmp):
+    """x follows g z at a rate of 1e8 until about t = a. SciPy's steps are shorter than the end of the coupling."""
+    time, a, g, d = np.arange(1, 7)*5/6, 1.878, 1.12, 0.183
+    (tmp/"m.ode").write_text(f"parameter a = {a}, g = {g}, d = {d}\nz(0) = 1\nz' = -0.3*z\nx(0) = 1\n"
+                             "x' = -(d + 1e8*(1 - 1/(1 + exp(-(t - a)/0.03))))*(x - g*z)\nobserve x\n")
+    (tmp/"d.csv").write_text("dataset,time,value,sigma\n" + "".join(f"d,{t!r},0.5,0.1\n" for t in map(float, time)))
+    h.stiffit("import", "d.csv", "--model", "m.ode", "-o", "p.h5", cwd=tmp)
+
+    def objective(a):
+        def rate(t):
+            return d + 1e8*(1 - 1/(1 + np.exp(-(t - a)/0.03)))
+        right = scipy.integrate.solve_ivp(lambda t, x: -rate(t)*(x - g*np.exp(-0.3*t)), (0, 5), [1], "BDF", time, rtol=1e-8,
+                                          jac=lambda t, x: [[-rate(t)]], atol=1e-11, max_step=0.01)
+        return 0.5*np.sum(((right.y[0] - 0.5)/0.1)**2)
+
+    right, step = objective(a), 0.01
+    by_a = (objective(a + step) - objective(a - step))/(2*step)
+    for rtol in ("1e-4", "1e-7", "1e-10"):
+        h.stiffit("run", "p.h5", "--evaluate", "-q", "--rtol", rtol, "--overwrite", "-o", "r.h5", cwd=tmp)
+        said = h.stiffit("export", "r.h5", "--columns", "objective,objective_gradient", cwd=tmp).stdout.splitlines()
+        found = [float(x) for x in said[1].split(",")]
+        # some tens of rtol; the difference quotient is off by some step^2
+        assert abs(found[0] - right) < 1e-3*right and abs(found[1] - by_a) < 1e-2*abs(by_a), (rtol, found, right, by_a)
 
 
 def test_second_derivatives_that_are_infinite(tmp):

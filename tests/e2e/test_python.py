@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import ast
 import contextlib
+import datetime
 import doctest
 import functools
 import importlib
@@ -130,6 +131,109 @@ def test_an_index_is_a_column(tmp):
     refused(ValueError, lambda: stiffit.fit(df.set_index("dataset").rename_axis(None), TEXT), "rename_axis('dataset')")
     refused(ValueError, lambda: stiffit.fit(df.assign(dataset="x").set_index(df["dataset"]), TEXT),
             "both a column and a level")
+
+
+def test_quantities_with_units_are_refused(tmp):
+    """Durations and points in time, in whatever type, are one message that says how to make them numbers."""
+    stiffit, pandas, df = load()
+    one = df[df["dataset"] == "a"].reset_index(drop=True)
+    hours = pandas.to_timedelta(one["time"], unit="h")
+    start = pandas.Timestamp("2026-01-01")
+    durations = (hours, [datetime.timedelta(hours=float(t)) for t in one["time"]], hours.astype(object),
+                 [None, *hours[1:].astype(object)], (3600 * one["time"].to_numpy()).astype("m8[s]"))
+    points = (start + hours, start.tz_localize("Europe/Berlin") + hours, [datetime.date(2026, 1, 1 + i) for i in range(16)],
+              pandas.Series(pandas.period_range("2026-01", periods=16, freq="D")))
+    for kind, how, columns in (("durations", "df['time'] / pd.Timedelta(\"1h\") is in hours", durations),
+                               ("points in time", ".min()) / pd.Timedelta(\"1h\") is in hours after the first", points)):
+        for column in columns:
+            error = refused(ValueError, lambda column=column: stiffit.fit(one.assign(time=column), TEXT), kind, how)
+            assert len(str(error).splitlines()) == 1 and str(error).startswith("measurements: column 'time' has "), error
+    refused(ValueError, lambda: stiffit.fit(one.assign(time=hours).set_index(["dataset", "time"]), TEXT), "durations")
+    np.testing.assert_array_equal(  # as the message says
+        stiffit.fit(one.assign(time=hours / pandas.Timedelta("1h")), TEXT, progress=False).table[["k", "A"]].to_numpy(),
+        fitted().table[["k", "A"]].to_numpy()[:1])
+    dose = {"dataset": "a", "time": hours[:1], "amount": 1}
+    refused(ValueError, lambda: stiffit.fit(one, TEXT, doses=dose), "doses: column 'time'")
+    refused(ValueError, lambda: stiffit.simulate(TEXT, times=hours), "times has durations")
+    dated = {"dataset": ["a"], "day": [start]}  # a column that only describes
+    assert str(stiffit.fit(one, TEXT, covariates=dated, progress=False).table["day"][0]).startswith("2026-01-01")
+    model = stiffit.Model(TEXT)
+    for times in (hours, hours.to_numpy(), list(hours), (start + hours).to_numpy(), list(points[2])):
+        refused(ValueError, lambda times=times: model.evaluate(times), "times has ", "np.timedelta64(1, 'h')")
+        table = {"time": times, "value": one["value"]}
+        refused(ValueError, lambda table=table: model.fit(table), "measurements: column 'time'")
+    refused(ValueError, lambda: model.evaluate([1.0], t0=np.timedelta64(1, "h")), "t0 has durations")
+    refused(ValueError, lambda: model.evaluate([1.0], doses={"target": ["y"], "time": [hours[0]], "amount": [1]}), "doses: ")
+
+
+def test_what_is_missing_or_masked(tmp):
+    """NumPy's masks and pandas' missing values are missing, not the numbers below them."""
+    stiffit, pandas, df = load()
+    one = df[df["dataset"] == "a"].reset_index(drop=True)
+    out = np.arange(16) == 5
+    masked = np.ma.array(np.where(out, 99, one["value"]), mask=out)
+    columns = [masked, list(masked), np.where(out, np.nan, one["value"]),
+               pandas.array([None if gone else value for gone, value in zip(out, one["value"])], dtype="Float64"),
+               [None if gone else value for gone, value in zip(out, one["value"])]]
+    model = stiffit.Model(TEXT)
+    plain = {"dataset": ["a"] * 16, "time": list(one["time"]), "sigma": list(one["sigma"])}
+    want = stiffit.fit({name: column[~out] for name, column in one.items()}, TEXT, progress=False).table[["k", "A"]].to_numpy()
+    for column in columns:
+        table = {**plain, "value": column}
+        # the same measurements; missing rows may change how their sums are rounded
+        np.testing.assert_allclose(stiffit.fit(table, TEXT, progress=False).table[["k", "A"]].to_numpy(), want, rtol=1e-12)
+        np.testing.assert_allclose([list(model.fit(table).parameters.values())], want, rtol=1e-12)
+    refused(stiffit.StiffitError, lambda: model.evaluate(np.ma.array([1.0, 2.0], mask=[False, True])), "time 1 is nan")
+    refused(ValueError, lambda: model.evaluate(np.array([1j, 2])), "complex")
+
+
+def test_ids_that_would_become_one(tmp):
+    stiffit, pandas, df = load()
+    part = df[df["dataset"] != "007"]
+    for column in (part["dataset"].map({"a": 1, "b": "1"}), part["dataset"].map({"a": 1, "b": "1"}).astype("category")):
+        refused(ValueError, lambda column=column: stiffit.fit(part.assign(dataset=column), TEXT),
+                "measurements: column 'dataset' has 1 and '1', which are the same id")
+    refused(ValueError, lambda: stiffit.fit({1: part[["time", "value"]], "1": part[["time", "value"]]}, TEXT), "1 and '1'")
+    same = part["dataset"].map({"a": 1, "b": 2}).astype(object)
+    same[:1] = 1.0
+    assert list(stiffit.fit(part.assign(dataset=same), TEXT, progress=False).table["id"]) == ["1", "2"]
+
+
+def test_tables_do_not_ask_for_a_parser(tmp):
+    """pandas 3.1 deprecates float_precision; the bits are those that were written all the same."""
+    stiffit, pandas, _ = load()
+    result = fitted()
+    seen = []
+    real = pandas.read_csv
+    try:
+        pandas.read_csv = lambda *words, **options: seen.append(options) or real(*words, **options)
+        table = result.export("fits")
+    finally:
+        pandas.read_csv = real
+    assert seen and all("float_precision" not in options for options in seen)
+    with h5py.File(result.path) as f:
+        for name in ("objective", "chi_square", "gradient_norm", "reduced_chi_square", "r_squared"):
+            np.testing.assert_array_equal(table[name].to_numpy(), f["fits"][name][:])
+            assert table[name].dtype == float
+
+
+def test_no_relative_place(tmp):
+    """Neither the program nor the library is looked for in the present folder."""
+    load()
+    (tmp / "lib").mkdir()
+    for path in (tmp / "stiffit", tmp / "libstiffit.so.0", tmp / "lib" / "libstiffit.so.0"):
+        path.write_text("#!/bin/sh\necho taken\n")
+        path.chmod(0o755)
+    code = ("import os, stiffit\nfor path in ('/nowhere', '/nowhere:', '.:/nowhere', ''):\n    os.environ['PATH'] = path\n"
+            "    for call in (lambda: stiffit.Model('m.ode'), lambda: stiffit.fit({'time': [1], 'value': [1]}, 'm.ode')):\n"
+            "        try:\n            call()\n        except stiffit.StiffitError as error:\n            print(error)")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("STIFFIT", "LD_"))}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp, capture_output=True, text=True, check=False,
+                          env=env | {"PYTHONPATH": str(FOLDER)})
+    said = done.stdout.splitlines()
+    assert len(said) == 8, done
+    assert all(line.startswith("there is no program 'stiffit'") for line in said[1::2]) and str(tmp) not in done.stdout, said
+    assert not any("lib/" in line or "invalid ELF" in line or "taken" in line for line in said), said
 
 
 def test_errors_name_rows_and_keywords(tmp):

@@ -194,6 +194,49 @@ told$same <- c(identical(types(as.data.frame(result, where = "k > 99")), wanted)
     assert {said["types"][name] for name in ("k", "iterations", "objective")} == {"double"}
 
 
+def test_quantities_with_units_are_refused(tmp):
+    """As in Python: one message that names the unit and says how to make them numbers."""
+    said, _, _ = told(tmp, """
+one <- data[data$dataset == "a", ]
+start <- as.POSIXct("2026-01-01", tz = "UTC")
+with <- function(time) { list <- as.list(one); list$time <- time; list }
+as_hms <- structure(one$time*3600, units = "secs", class = c("hms", "difftime"))
+as_itime <- structure(as.integer(3600*one$time), class = "ITime")
+told$durations <- vapply(list(as.difftime(one$time, units = "hours"), (start + 3600*one$time) - start, as_hms, as_itime),
+                         function(time) { frame <- one; frame$time <- time; refused(stiffit_fit(frame, text)) }, "")
+told$points <- vapply(list(start + 3600*one$time, as.POSIXlt(start + 3600*one$time), as.Date("2026-01-01") + 0:15),
+                      function(time) refused(stiffit_fit(with(time), text)), "")
+dose <- list(dataset = "a", time = as.difftime(1, units = "days"), amount = 1)
+told$others <- c(refused(stiffit_fit(one, text, doses = dose)),
+                 refused(stiffit_simulate(text, as.difftime(c(1, 2), units = "mins"))))
+told$wide <- refused(stiffit_fit(transform(one, dataset = structure(rep(5e-324, 16), class = "integer64")), text))
+b <- (start + 3600*one$time) - start
+told$same <- identical(coef(stiffit_fit(with(as.numeric(b, units = "hours")), text)), coef(stiffit_fit(one, text)))
+dated <- stiffit_fit(one, text, covariates = data.frame(dataset = "a", day = as.Date("2026-01-01")))
+told$day <- as.data.frame(dated)$day
+told$ids <- as.data.frame(stiffit_fit(transform(one, dataset = factor(dataset)), text))$id
+""")
+    for message, unit in zip(said["durations"], ("hours (difftime)", "mins (difftime)", "secs (hms)", "secs (ITime)")):
+        assert message.startswith(f"measurements: the column 'time' has the unit {unit}") and "is in hours" in message, message
+        assert len(message.splitlines()) == 1
+    for message in said["points"]:
+        assert "has points in time (" in message, message
+        assert "difftime(data$time, min(data$time), units = \"hours\")" in message, message
+    assert said["others"][0].startswith("doses: the column 'time' has the unit days")
+    assert said["others"][1].startswith("times has the unit mins")
+    assert "the class integer64" in said["wide"] or "has no" not in said["wide"]  # with bit64 it is a text
+    assert said["same"] and said["day"] == "2026-01-01" and said["ids"] == "a"
+
+
+def test_no_relative_place(tmp):
+    """The program is not looked for in the present folder."""
+    install()
+    (tmp / "stiffit").write_text("#!/bin/sh\necho taken\n")
+    (tmp / "stiffit").chmod(0o755)
+    done = run(tmp, BEGIN + "Sys.setenv(PATH = '.::/nowhere', STIFFIT = 'stiffit')\ncat(refused(stiffit_fit(data, text)))\n")
+    assert "there is no program 'stiffit'" in done.stdout, done.stdout + done.stderr
+
+
 def test_examples_of_its_help(tmp):
     """All of them in one session."""
     install()

@@ -1,8 +1,10 @@
 /* Fits, profiles and replicates whose k-th allocation fails, for every k: ours and libLBFGS's. They end with out_of_memory or,
- * where libLBFGS could be spared, well; they never crash, and leak nothing.
+ * where libLBFGS could be spared, well, with the bits of a fit that nothing disturbed; they never crash, and leak nothing. The
+ * same of evaluations that find no memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/fit_case.h"
 
+#include "base/memory.h"
 #include "fit/bootstrap.h"
 #include "fit/profile.h"
 #include "fit/single.h"
@@ -68,11 +70,20 @@ static void evaluate(const struct fit_case *self, struct evaluation *evaluation)
     }
 }
 
+static long asked_until_short; /* the evaluation that finds no memory is this many away; 0: none does */
+static bool has_been_short;
+
 /* The host must not be hit: its evaluations take no memory here. */
 static bool ask(void *context, struct evaluation *const *evaluations, size_t n)
 {
-    for (size_t e = 0; e < n; e++)
+    for (size_t e = 0; e < n; e++) {
         evaluate(context, evaluations[e]);
+        if (asked_until_short > 0 && --asked_until_short == 0) {
+            evaluations[e]->outcome = EVALUATION_NO_MEMORY;
+            evaluations[e]->reason[0] = 0;
+            has_been_short = true;
+        }
+    }
     return true;
 }
 
@@ -104,7 +115,25 @@ struct memory_case {
     struct fit_case *fit;
     struct arena scratch;
     double best[2];
+    double whole[5]; /* parameters, their errors, and the objective, of what nothing disturbed */
 };
+
+static void take_numbers(const struct fit_record *record, double numbers[5])
+{
+    for (int j = 0; j < 2; j++) {
+        numbers[j] = record->parameter[j];
+        numbers[2 + j] = record->standard_error[j];
+    }
+    numbers[4] = record->objective;
+}
+
+static void assert_same_numbers(const struct memory_case *self, const char *name)
+{
+    double now[5];
+    take_numbers(&self->fit->result, now);
+    if (memcmp(now, self->whole, sizeof now))
+        fail_msg("%s: memory was short, and the numbers are others", name);
+}
 
 static enum outcome work(struct memory_case *self, enum work work)
 {
@@ -170,9 +199,14 @@ static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *
     memcpy(self.best, self.fit->parameter, sizeof self.best);
     arena_fini(&self.fit->arena);
     memset(&self.fit->arena, 0, sizeof self.fit->arena);
+    assert_int_equal(work_anew(&self, way->work, 0), OUTCOME_converged);
+    take_numbers(&self.fit->result, self.whole);
     has_failed = true;
     for (long k = 1; has_failed; k++) {
+        uint64_t n_counted = memory_n_failed();
         enum outcome outcome = work_anew(&self, way->work, k);
+        if (outcome == OUTCOME_converged && memory_n_failed() == n_counted)
+            assert_same_numbers(&self, way->name);
         if (outcome != OUTCOME_out_of_memory && outcome != OUTCOME_converged)
             fail_msg("%s, %zu rows, allocation %ld: %s", way->name, n_row, k, self.fit->result.reason);
         assert_true(has_failed || outcome == OUTCOME_converged);
@@ -180,6 +214,15 @@ static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *
             fail_msg("%s, %zu rows: allocation %ld failed and nobody cared", way->name, n_row, k);
         *n_tried += has_failed;
         *n_failed += outcome == OUTCOME_out_of_memory;
+    }
+    has_been_short = true;
+    for (long k = 1; has_been_short; k++) {
+        has_been_short = false;
+        asked_until_short = k;
+        enum outcome outcome = work_anew(&self, way->work, 0);
+        asked_until_short = 0;
+        if (has_been_short ? outcome != OUTCOME_out_of_memory : outcome != OUTCOME_converged)
+            fail_msg("%s, %zu rows, no memory for evaluation %ld: %s", way->name, n_row, k, outcome_name((int)outcome));
     }
     case_free(self.fit);
 }

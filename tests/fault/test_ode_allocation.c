@@ -3,7 +3,9 @@
  * itself are spared: it does not survive their failure (SUNLogger_Create of 6.4.1, for one), and it makes them
  * only while a pool is made.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "../unit/model_case.h"
 #include "../unit/ode_case.h"
+#include "../unit/ode_lanes_case.h"
 #include "replaces_malloc.h"
 
 #if !REPLACES_MALLOC
@@ -242,9 +244,114 @@ static void test_adjoint(void **state)
     wants_adjoint = false;
 }
 
+/* Evaluations side by side want the sensitivities of ever more parameters, so that the lanes need room again and again. */
+enum { N_BESIDE = 12, N_PINENE = 5 };
+
+struct beside {
+    struct evaluation evaluation[N_BESIDE];
+    double prediction[N_BESIDE][2], d_prediction[N_BESIDE][2 * N_PINENE];
+};
+
+static void ask_beside(struct engine *engine, struct beside *beside)
+{
+    static const double time[2] = {1000, 30000}, p[N_PINENE] = {5.93e-5, 2.96e-5, 2.05e-5, 27.5e-5, 4e-5};
+    static const uint32_t sens[N_PINENE] = {0, 1, 2, 3, 4}, row_time[2] = {0, 1}, row_observable[2] = {0, 2};
+    static const struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time,
+                                         .row_observable = row_observable};
+    size_t n_done = 0;
+    memset(beside, 0, sizeof *beside);
+    for (size_t i = 0; i < N_BESIDE; i++) {
+        struct evaluation *e = &beside->evaluation[i];
+        size_t first = i % N_PINENE, n = 1 + i / 3;
+        n = n > N_PINENE - first ? N_PINENE - first : n;
+        *e = (struct evaluation){.task = &task, .p = p, .n_sens = n, .sens = sens + first, .max_steps = 10000,
+                                 .deadline_ns = INT64_MAX, .prediction = beside->prediction[i],
+                                 .d_prediction = beside->d_prediction[i], .tighter = 1, .engine = ENGINE_LANES};
+        if (i < 8)
+            engine_submit(engine, e);
+    }
+    while (n_done < N_BESIDE) {
+        size_t n = 0;
+        for (struct evaluation *done = engine_work(engine, NULL); done; done = done->next)
+            n++;
+        for (size_t i = n_done + 8; i < n_done + 8 + n && i < N_BESIDE; i++)
+            engine_submit(engine, &beside->evaluation[i]);
+        n_done += n;
+    }
+}
+
+/* Whether one of them found no memory; those that did have an answer have the expected one. */
+static bool is_short(const struct beside *beside, const struct beside *expected)
+{
+    bool found = false;
+    for (size_t i = 0; i < N_BESIDE; i++) {
+        enum evaluation_outcome outcome = beside->evaluation[i].outcome;
+        found = found || outcome == EVALUATION_NO_MEMORY;
+        if (outcome == EVALUATION_NO_MEMORY)
+            continue;
+        assert_int_equal(outcome, EVALUATION_OK);
+        assert_memory_equal(beside->prediction[i], expected->prediction[i], sizeof beside->prediction[i]);
+        assert_memory_equal(beside->d_prediction[i], expected->d_prediction[i], sizeof beside->d_prediction[i]);
+    }
+    return found;
+}
+
+static void run_lanes(bool lasting)
+{
+    static struct model model;
+    static struct beside expected, beside;
+    struct ode_options options = {.rtol = 1e-6, .linear_solver = LINEAR_DENSE, .engine = ENGINE_LANES};
+    char path[CASE_PATH];
+    long n_short = 0, n_refused = 0;
+    bool is_over = false;
+    struct error trouble = {0};
+    fail_at = 0;
+    void *handle = shared_object_open(case_model_path(path, "alpha-pinene"), &trouble);
+    if (!handle)
+        fail_msg("%s", trouble.message);
+    model.abi = *(const struct stiffit_model *)shared_object_symbol(handle, "stiffit_model");
+    model.abi.lanes = &pinene_lanes;
+    for (long k = 0; !is_over; k++) {
+        struct error error = {0};
+        n_allocation = n_live = 0;
+        fail_at = k;
+        fails_on = lasting;
+        counting = true;
+        struct engine_pool *pool = engine_lanes.pool_new(&engine_lanes, &model, &options, 16, 1, &error);
+        if (pool)
+            pool->table = &engine_lanes;
+        struct engine *engine = pool ? engine_new(pool, &error) : NULL;
+        if (engine) {
+            ask_beside(engine, k ? &beside : &expected);
+            is_over = k && n_allocation < k;
+            n_short += k && is_short(&beside, &expected);
+            fail_at = 0; /* there is memory again: the engine is whole */
+            ask_beside(engine, &beside);
+            assert_false(is_short(&beside, &expected));
+        } else {
+            assert_int_equal(error.status, STATUS_NO_MEMORY);
+            n_refused++;
+        }
+        engine_free(engine);
+        engine_pool_free(pool);
+        counting = false;
+        assert_int_equal(n_live, 0);
+    }
+    shared_object_close(handle);
+    print_message("%ld times no memory for an evaluation, %ld for the engine\n", n_short, n_refused);
+    assert_true(n_short > 5 && n_refused > 100); /* it was really exercised */
+}
+
+static void test_lanes(void **state)
+{
+    (void)state;
+    run_lanes(false);
+    run_lanes(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense), cmocka_unit_test(test_klu),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lanes), cmocka_unit_test(test_dense), cmocka_unit_test(test_klu),
                                        cmocka_unit_test(test_adjoint),
                                        cmocka_unit_test(test_none_on_the_hot_path)};
     fill_pattern();

@@ -19,7 +19,7 @@ SPELLING = {"**": "^", "&&": "and", "||": "or", "!": "not", "ln": "log", "time":
 LEVELS = [("or",), ("and",), ("not",), ("<", "<=", ">", ">=", "==", "!="), ("+", "-"), ("*", "/")]
 BINARY = {sign for level in LEVELS for sign in level if sign != "not"} | {"^"}
 FUNCTIONS = dict.fromkeys("exp log log10 log2 log1p expm1 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh"
-                          " acosh atanh erf erfc abs sign floor ceil heaviside".split(), 1) | {"pow": 2, "atan2": 2}
+                          " acosh atanh erf erfc lgamma abs sign floor ceil heaviside".split(), 1) | {"pow": 2, "atan2": 2}
 ERRORS = ("normal", "lognormal", "laplace", "huber", "student")  # words where they may stand, names elsewhere
 KEYWORDS = set("model time t parameter par constant const covariate init function observe if then else and or not in"
                " scale unit sd prior from lin pi inf piecewise ln min max".split()) | set(FUNCTIONS)

@@ -269,6 +269,8 @@ class RandomModel:
         if rng.random() < 0.85:  # keep within the domain and within range
             if name in ("log", "log2", "log10", "log1p", "sqrt"):
                 e = self.positive(pool, depth - 1)
+            elif name == "lgamma":
+                e = ("+", ("number", 0.2), self.positive(pool, depth - 1))
             elif name in ("asin", "acos", "atanh"):
                 e = ("*", ("number", 0.75), ("call", rng.choice(["sin", "tanh", "cos"]), [e]))
             elif name == "acosh":

@@ -9,15 +9,15 @@ import random
 class StiffModel:
     """The text of a model; its first line is what judge_turns reads. One to three parts, which a slow state may couple."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, end=None, rtols=(3, 4, 5, 6, 6, 7, 8, 9), n_parts=(1, 1, 2, 2, 3), kinds=None):
         self.rng = random.Random(seed)
         self.states, self.parameters, self.lines = [], [], []
-        self.end = round(10 ** self.rng.uniform(0.5, 1.7), 2)
-        self.rtol = 10 ** -self.rng.choice([3, 4, 5, 6, 6, 7, 8, 9])
+        self.end = end or round(10 ** self.rng.uniform(0.5, 1.7), 2)
+        self.rtol = 10 ** -self.rng.choice(rtols)
         self.kinds = []
-        self.drive = self.wave()
-        for _ in range(self.rng.choice([1, 1, 2, 2, 3])):
-            name = self.rng.choice(KINDS)
+        self.drive = None if kinds else self.wave()
+        for _ in range(self.rng.choice(n_parts)):
+            name = self.rng.choice(kinds or KINDS)
             self.kinds.append(name)
             getattr(self, name)()
         self.text = "\n".join([f"# {self.rtol:g} {self.end:g} {' '.join(self.kinds)}",

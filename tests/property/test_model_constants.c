@@ -72,7 +72,7 @@ static void write_expression(struct writer *writer, int depth)
     static const char *const call[] = {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs",
                                        "sign", "floor", "ceil", "erf", "erfc", "heaviside",
                                        "cbrt", "log10", "log2", "log1p", "expm1", "asin", "acos",
-                                       "atan", "sinh", "cosh", "asinh", "acosh", "atanh"};
+                                       "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "lgamma"};
     static const char *const call_2[] = {"pow", "atan2", "min", "max"};
     if (depth <= 0) {
         write_leaf(writer);

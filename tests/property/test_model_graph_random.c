@@ -54,6 +54,25 @@ static number cosine(number a) { return lift(a, cosl(creall(a)), -sinl(creall(a)
 static number sinus_hyperbolicus(number a) { return lift(a, sinhl(creall(a)), coshl(creall(a))); }
 static number cosinus_hyperbolicus(number a) { return lift(a, coshl(creall(a)), sinhl(creall(a))); }
 
+/* Derivatives of order n of digamma: their recurrence up to 25, then the asymptotic series (Abramowitz and Stegun 6.4.11),
+ * whose tenth term is below 1e-20 there; below 0 by reflection, for n of 0 and 1. */
+static real polygamma(int n, real a)
+{
+    static const real bernoulli[] = {1 / 6.0L,  -1 / 30.0L,     1 / 42.0L, -1 / 30.0L,
+                                     5 / 66.0L, -691 / 2730.0L, 7 / 6.0L,  -3617 / 510.0L};
+    const real pi = acosl(-1), beyond = a - roundl(a);
+    if (a < 0)
+        return n == 0 ? polygamma(0, 1 - a) - pi / tanl(pi * beyond)
+                      : -polygamma(1, 1 - a) + pi * pi / (sinl(pi * beyond) * sinl(pi * beyond));
+    real sum = 0;
+    for (; a < 25; a++)
+        sum -= n == 0 ? 1 / a : -1 / (a * a);
+    sum += n == 0 ? logl(a) - 0.5L / a : 1 / a + 0.5L / (a * a);
+    for (int k = 1; k <= 8; k++)
+        sum += bernoulli[k - 1] * powl(a, -2 * k) * (n == 0 ? -1 / (2.0L * k) : 1 / a);
+    return sum;
+}
+
 /* One operation of an expression as it was asked for: leaves and constants first, then operations on earlier steps. */
 struct step {
     enum graph_op op;
@@ -86,6 +105,8 @@ static void make(struct expression *it, uint64_t stream)
         uint64_t n_all = N_GRAPH_OP - GRAPH_ADD;
         step->op = draw(stream, &counter, 2) ? (enum graph_op)(GRAPH_ADD + draw(stream, &counter, 5))
                                              : (enum graph_op)(GRAPH_ADD + draw(stream, &counter, n_all));
+        if (step->op == GRAPH_POLYGAMMA) /* in derivatives only, where its order is a number */
+            step->op = GRAPH_LGAMMA;
         for (int k = 0; k < 3; k++) { /* often something recent, so that it gets deep */
             bool recent = it->n > FIRST_OPERATION && draw(stream, &counter, 2);
             step->arg[k] = recent ? it->n - 1 - (int)draw(stream, &counter, (uint64_t)(it->n - FIRST_OPERATION) / 2 + 1)
@@ -155,6 +176,11 @@ static void apply(enum graph_op op, const struct dual *argument, number *v, numb
     FUNCTION(ATANH, atanhl(a), power(1 - x * x, -1));
     FUNCTION(ERF, erfl(a), 2 / sqrtl(acosl(-1)) * exponential(-x * x));
     FUNCTION(ERFC, erfcl(a), -2 / sqrtl(acosl(-1)) * exponential(-x * x));
+    case GRAPH_LGAMMA:
+        slope[0] = lift(x, polygamma(0, a), polygamma(1, a));
+        *v = lift(x, lgammal(a), creall(slope[0]));
+        *is_edge |= a <= 0 && fabsl(a - roundl(a)) < 1e-6L * (1 + fabsl(a)); /* a pole */
+        break;
     case GRAPH_ABS: slope[0] = a < 0 ? -1 : 1; *v = slope[0] * x; *is_edge |= near_0; break;
     case GRAPH_SIGN: *v = isnan(a) ? a : (a > 0) - (a < 0); *is_edge |= near_0; break;
     case GRAPH_HEAVISIDE: *v = isnan(a) ? a : a >= 0; *is_edge |= near_0; break;
@@ -256,6 +282,8 @@ static bool is_ordinary(const struct expression *it, const struct dual *dual, co
     for (int k = 0; k < graph_n_argument(step->op); k++)
         is = is && ordinary[step->arg[k]];
     is = is && creall(spread[i].value) <= 1e-6L * size; /* it is not rounding alone */
+    for (int k = 0; k < 2 && step->op == GRAPH_ATAN2; k++) /* second derivatives have fourth powers */
+        is = is && fabsl(creall(dual[step->arg[k]].value)) < 1e70L;
     return ordinary[i] = is && !(step->op == GRAPH_TANH && size > 0.99L);
 }
 

@@ -120,7 +120,8 @@ def test_reader_reads_what_was_meant(_):
 
 # Arguments within the domains of the functions that have one, whatever the parameters and states are.
 ARGUMENTS = {"log": "s^2 + a^2 + 0.1", "log10": "s^2 + 0.1", "log2": "a^2 + 0.1", "log1p": "s^2*a^2",
-             "sqrt": "s^2 + 0.1", "asin": "0.9*sin(a*s)", "acos": "0.9*cos(a + s)", "atanh": "0.9*tanh(a*s)",
+             "sqrt": "s^2 + 0.1", "lgamma": "s^2 + a^2 + 0.1", "asin": "0.9*sin(a*s)",
+             "acos": "0.9*cos(a + s)", "atanh": "0.9*tanh(a*s)",
              "acosh": "1.1 + a^2*s^2", "exp": "sin(a*s)", "expm1": "a*s/9", "sinh": "a*s/9", "cosh": "a*s/9",
              "pow": "s^2 + 0.2, a/2", "atan2": "a*s + 0.1, s - a/3"}
 # What has its own rule, and what is regular at a dose of 0 although a factor of it is not.

@@ -146,6 +146,8 @@ static int some_operations_in_lanes(enum graph_op first_op, uint32_t n)
         bool jumps = graph_operations[op].facts & (IS_STEP | IS_POINT | IS_TRUTH) || op == GRAPH_ATAN2;
         node first = op == GRAPH_SELECT ? DO2(LESS, b, a) : op == GRAPH_ACOSH ? large : small;
         node arg[3] = {jumps ? DO2(SUBTRACT, P(1), C(0)) : first, jumps ? C(0) : b, a};
+        if (op == GRAPH_POLYGAMMA)
+            arg[0] = N(1); /* its order is a number */
         node whole = graph_operation(g, op, arg);
         e->state[i].rhs = DO2(ADD, DO2(MULTIPLY, whole, P(2)), DO2(MULTIPLY, whole, DO2(MULTIPLY, a, a)));
         e->state[i].initial = N(0.5);
@@ -195,7 +197,7 @@ static void every_operation(void **state)
     for (int op = 0; op < N_GRAPH_OP; op++) {
         /* into the domain of asin and its like, and of acosh */
         node small = DO2(DIVIDE, a, DO2(ADD, N(1), DO2(MULTIPLY, N(8), a))), large = DO2(ADD, N(1.5), a);
-        node arg[3] = {op == GRAPH_ACOSH ? large : small, b, a};
+        node arg[3] = {op == GRAPH_ACOSH ? large : op == GRAPH_POLYGAMMA ? N(1) : small, b, a};
         node whole = graph_n_argument(op) ? graph_operation(g, op, arg) : N(op);
         e->observable[op].value = DO2(ADD, whole, DO2(MULTIPLY, whole, a));
     }

@@ -34,7 +34,8 @@ def problem(df: Table, model: Path, output: Path, **options: Any) -> pathlib.Pat
 
     df has a row for each measurement, with the columns of `stiffit import` (dataset, time, value; optionally observable,
     sigma, censored, limit, experiment). It is a DataFrame, a dict of columns, a list of dicts, an xarray.Dataset, or a dict of
-    such tables by dataset. A named index counts as columns.
+    such tables by dataset. A named index counts as columns. Times are numbers, in a unit that you choose: timedelta64 and
+    datetime64 are refused, with how to convert them.
 
     model: a path, or model text, which has several lines. More tables are keywords: covariates (a row for each dataset),
     parameters, experiments, doses, inputs, events, substitutes. Other keywords are options of `stiffit import`:

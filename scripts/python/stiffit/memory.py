@@ -7,14 +7,14 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-import shutil
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import tables
-from .program import Path, StiffitError
+from .cells import number, numbers
+from .program import Path, StiffitError, find_program
 from .tables import Table
 
 Knots = Tuple[Sequence[float], Sequence[float]]
@@ -69,19 +69,14 @@ def _load() -> ctypes.CDLL:
     global _library  # pylint: disable=global-statement
     if _library is not None:
         return _library
-    program = shutil.which(os.environ.get("STIFFIT", "stiffit"))
-    beside = pathlib.Path(program).resolve().parent if program else pathlib.Path()
+    program = find_program()
     given = os.environ.get("STIFFIT_LIBRARY")
+    places = [given] if given else ["libstiffit.so.0"]  # where the system's loader looks
+    if program and not given:
+        beside = pathlib.Path(program).resolve().parent
+        places += [str(folder / "libstiffit.so.0") for folder in (beside, beside.parent / "lib")]
     reasons = []
-    for path in (
-        [given]
-        if given
-        else [
-            "libstiffit.so.0",
-            str(beside / "libstiffit.so.0"),
-            str(beside.parent / "lib" / "libstiffit.so.0"),
-        ]
-    ):
+    for path in places:
         try:
             library = ctypes.CDLL(path)
         except OSError as error:
@@ -106,13 +101,6 @@ def _call(name: str, *arguments: Any) -> None:
     error = _Error()
     if getattr(_load(), name)(*arguments, ctypes.byref(error)):
         raise StiffitError(error.message.decode("utf-8", "replace"), _EXIT_CODES.get(error.code, 5))
-
-
-def _numbers(values: Any, what: str) -> Array:
-    array = np.ascontiguousarray(values, dtype=float)
-    if array.ndim != 1:
-        raise ValueError(f"{what}: a list of numbers is expected, not shape {array.shape}")
-    return array
 
 
 def _pointer(array: Optional[Array]) -> Optional[ctypes.c_void_p]:
@@ -216,7 +204,7 @@ class Model:
         """The observables at the times: an array times x observables; with sensitivities also their
         derivatives, an array times x observables x parameters. parameters: numbers in the model's
         order, or by name; the others have the model's starts."""
-        time = _numbers(times, "times")
+        time = numbers(times, "times")
         key = repr(
             (
                 t0,
@@ -235,7 +223,7 @@ class Model:
             for name, value in (() if parameters is None else parameters.items()):
                 values[self._index(name)] = value
         else:
-            values = _numbers(parameters, "parameters")
+            values = numbers(parameters, "parameters")
             if len(values) != len(self.parameters):
                 raise ValueError(
                     f"parameters: {len(values)} numbers; the model has {len(self.parameters)}"
@@ -295,30 +283,33 @@ class Model:
             self._system,
         )
         if t0 is not None:
-            _call("stiffit_set_t0", problem.pointer, ctypes.c_double(t0))
+            _call("stiffit_set_t0", problem.pointer, ctypes.c_double(number(t0, "t0")))
         for name, value in (covariates or {}).items():
-            _call("stiffit_set_covariate", problem.pointer, name.encode(), ctypes.c_double(value))
+            covariate = ctypes.c_double(number(value, f"covariate {name}"))
+            _call("stiffit_set_covariate", problem.pointer, name.encode(), covariate)
         for name, knots in (inputs or {}).items():
-            time, level = (_numbers(part, f"input {name}") for part in knots)
-            if len(time) != len(level):
-                raise ValueError(f"input {name}: {len(time)} times, {len(level)} values")
+            time, values = (numbers(part, f"input {name}") for part in knots)
+            if len(time) != len(values):
+                raise ValueError(f"input {name}: {len(time)} times, {len(values)} values")
             _call(
                 "stiffit_set_input",
                 problem.pointer,
                 name.encode(),
                 ctypes.c_size_t(len(time)),
                 _pointer(time),
-                _pointer(level),
+                _pointer(values),
             )
         for row in [] if doses is None else _rows(_columns(doses, "doses", "target", _DOSE)):
             dose = _Dose()
             for name, value in row.items():
-                whole = name in ("count", "steady")
-                setattr(
-                    dose,
-                    name,
-                    str(value).encode() if name == "target" else int(value) if whole else value,
-                )
+                if name == "target":
+                    dose.target = str(value).encode()
+                    continue
+                level = number(value, f"doses: column {name!r}", name)
+                if name not in ("count", "steady"):
+                    setattr(dose, name, level)
+                elif level == level:  # no NaN, which a table has where nothing is said
+                    setattr(dose, name, int(level))
             _call("stiffit_add_dose", problem.pointer, ctypes.byref(dose))
         for name, value in options.items():
             word = "yes" if value is True else "no" if value is False else str(value)
@@ -364,8 +355,8 @@ class Model:
             )
         n = len(columns["time"])
         names = columns.get("observable", [None] * n)
-        numbers = {
-            name: _numbers(columns[name], name)
+        given = {
+            name: numbers(columns[name], f"measurements: column {name!r}", name)
             for name in ("time", "value", "sigma")
             if name in columns
         }
@@ -375,7 +366,7 @@ class Model:
         ):  # a call for each run of rows of one observable, so that rows keep their order
             if last < n and names[last] == names[first]:
                 continue
-            part = {name: array[first:last] for name, array in numbers.items()}
+            part = {name: array[first:last] for name, array in given.items()}
             _call(
                 "stiffit_add_measurements",
                 problem.pointer,

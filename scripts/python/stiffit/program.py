@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from .cells import refuse_units
 from .progress import Progress
 
 Path = Union[str, "os.PathLike[str]"]
@@ -33,13 +34,20 @@ class StiffitWarning(UserWarning):
     """A note of the program, as that a column is not used."""
 
 
+def find_program() -> Optional[str]:
+    """The absolute path of $STIFFIT, or of stiffit on the PATH, but for entries of it that depend on the present folder."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    found = shutil.which(os.environ.get("STIFFIT", "stiffit"), path=os.pathsep.join(folders))
+    return os.path.abspath(found) if found else None
+
+
 def program() -> str:
-    """The path of the program: $STIFFIT, or stiffit on the PATH."""
-    name = os.environ.get("STIFFIT", "stiffit")
-    found = shutil.which(name)
+    """As find_program, which must find one."""
+    found = find_program()
     if not found:
+        name = os.environ.get("STIFFIT", "stiffit")
         raise StiffitError(f"there is no program {name!r}: install stiffit, or set STIFFIT to its path", 4)
-    return os.path.abspath(found)
+    return found
 
 
 class Option(NamedTuple):
@@ -66,19 +74,20 @@ def options_of(command: str) -> Dict[str, Option]:
     return _help(program(), command)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, option: str) -> str:
+    refuse_units(value, option, option, "np.timedelta64(1, 'h')")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(float(value)) if hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)
 
 
-def _items(value: Any, has_names: bool = True) -> Optional[List[str]]:
+def _items(value: Any, option: str, has_names: bool = True) -> Optional[List[str]]:
     """The items of a list, an array, {name: value} or a Series; None: it is a single value."""
     if hasattr(value, "items") and has_names:
-        return [f"{name}={','.join(_items(item) or [_text(item)])}" for name, item in value.items()]
+        return [f"{name}={','.join(_items(item, option) or [_text(item, option)])}" for name, item in value.items()]
     if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         return None
-    return [_text(item) for item in value]
+    return [_text(item, option) for item in value]
 
 
 def words_of(command: str, keywords: Mapping[str, Any]) -> List[str]:
@@ -93,10 +102,10 @@ def words_of(command: str, keywords: Mapping[str, Any]) -> List[str]:
         if value is True and described.value in ("", "?"):
             words.append("--" + option)
             continue
-        items = _items(value, isinstance(value, Mapping) or "=" in described.value)
+        items = _items(value, name, isinstance(value, Mapping) or "=" in described.value)
         if described.value in ("FILE", "DIR", "MODEL", "RESULT") and value != "-":
             value = os.path.abspath(value)
-        for text in [_text(value)] if items is None else items if described.repeats else [",".join(items)]:
+        for text in [_text(value, name)] if items is None else items if described.repeats else [",".join(items)]:
             words.append(f"--{option}={text}")
     return words
 

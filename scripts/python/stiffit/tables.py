@@ -17,7 +17,12 @@ except ImportError:  # Model does without
     pandas = None
 pd: Any = pandas
 
+from .cells import id_texts, refuse_units
 from .program import Names, StiffitError
+
+_IDS = ("dataset", "id", "experiment", "observable", "parameter", "target")
+# Columns that are numbers; another column may hold dates, which are kept as texts.
+_NUMBERS = ("time", "t0", "value", "sigma", "limit", "amount", "rate", "duration", "interval", "start", "lower", "upper")
 
 Frame = Any  # a pandas.DataFrame
 Table = Any  # a DataFrame or Series, a dict of columns or of tables, a list of rows, xarray, anything with to_pandas()
@@ -92,9 +97,19 @@ def _with_index(table: Frame, what: str, key: str) -> Frame:
     return table.reset_index(level=levels) if levels else table
 
 
-def _text_of(column: Any) -> Any:
-    """Truth as 0 and 1; anything else as it is."""
-    return column.astype("Int8") if pd.api.types.is_bool_dtype(column) else column
+def _cells(column: Any, what: str) -> Any:
+    """A column as it is written: truth as 0 and 1, ids as texts that differ. Quantities with units are refused."""
+    where = f"{what}: column {column.name!r}"
+    if str(column.name).lower() in _IDS:
+        is_mixed = column.dtype == object or isinstance(column.dtype, pd.CategoricalDtype)
+        return column.astype(object).map(id_texts(column.dropna().unique(), where)) if is_mixed else column
+    refuse_units(column, where, f"df[{column.name!r}]", 'pd.Timedelta("1h")',
+                 "" if str(column.name).lower() in _NUMBERS else "M")
+    if pd.api.types.is_bool_dtype(column):
+        return column.astype("Int8")
+    if column.dtype == object:  # a masked cell in a list
+        return column.map(lambda cell: None if type(cell).__name__ == "MaskedConstant" else cell)
+    return column
 
 
 def _row_of_line(table: Frame) -> Callable[[int], str]:
@@ -128,7 +143,8 @@ def write(table: Table, what: str, key: str, folder: str, names: Names) -> str:
         raise ValueError(f"{what}: there are no rows")
     if any(name is None or name == "" for name in rows.columns):
         raise ValueError(f"{what}: there is a column without a name")
-    rows.apply(_text_of).to_csv(os.path.join(folder, what), index=False, float_format="%.17g", quoting=csv.QUOTE_ALL)
+    rows = rows.apply(_cells, args=(what,))
+    rows.to_csv(os.path.join(folder, what), index=False, float_format="%.17g", quoting=csv.QUOTE_ALL)
     names.add(what, what, _row_of_line(rows))
     return what
 
@@ -140,12 +156,13 @@ def read(text: str) -> Frame:
     rows = csv.reader(stream)
     names = _unique(next(rows, []))
     types = dict(zip(names, next(rows, [])))
-    numbers: Dict[str, List[str]] = {name: ["NaN"] for name in names if types[name] == "number"}
-    kinds = {"text": str, "integer": "int64", "number": "float64"}
+    kinds = {"text": str, "integer": "int64", "number": object}
     if not names:
         return pd.DataFrame()
-    return pd.read_csv(stream, names=names, dtype={name: kinds[types[name]] for name in names}, keep_default_na=False,
-                       na_values=numbers, float_precision="round_trip")
+    table = pd.read_csv(stream, names=names, dtype={name: kinds[types[name]] for name in names}, keep_default_na=False,
+                        na_filter=False)
+    # Python's float() gives the bits that were written, with every version of pandas.
+    return table.astype({name: float for name in names if types[name] == "number"})
 
 
 def _unique(names: Sequence[str]) -> List[str]:

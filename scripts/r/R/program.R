@@ -1,13 +1,15 @@
 # Calls of the program `stiffit`: arguments become options, and what it says of them speaks of arguments and tables.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# The path of the program: $STIFFIT, or stiffit on the PATH.
+# The absolute path of the program: $STIFFIT, or stiffit on the PATH, but for entries of it that depend on the present folder.
 program <- function() {
   name <- Sys.getenv("STIFFIT", "stiffit")
-  found <- Sys.which(name)
-  if (!nzchar(found))
+  folders <- strsplit(Sys.getenv("PATH"), ":", fixed = TRUE)[[1]]
+  paths <- if (grepl("/", name, fixed = TRUE)) name else file.path(folders[startsWith(folders, "/")], name)
+  found <- paths[file.access(paths, 1L) == 0L & !dir.exists(paths)]
+  if (!length(found))
     refuse(sprintf("there is no program '%s': install stiffit, or set STIFFIT to its path", name), 4L)
-  normalizePath(found)
+  normalizePath(found[1])
 }
 
 # An error of class stiffit_error, with the exit code of the program as `code` (see stiffit(1)).
@@ -58,6 +60,8 @@ words_of <- function(command, arguments) {
   for (name in names(arguments)) {
     option <- gsub("_", "-", name, fixed = TRUE)
     value <- arguments[[name]]
+    if (!is.list(value))
+      refuse_units(value, name, name)
     row <- known[known$name == option, ]
     is_flag <- nrow(row) == 0 || row$value == ""
     if (is.null(value) || (isFALSE(value) && is_flag))

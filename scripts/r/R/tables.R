@@ -16,6 +16,35 @@ row_of_line <- function(table) {
   }
 }
 
+ids <- c("dataset", "id", "experiment", "observable", "parameter", "target")
+# Columns that are numbers; another column may hold dates, which are kept as texts.
+number_columns <- c("time", "t0", "value", "sigma", "limit", "amount", "rate", "duration", "interval", "start", "lower", "upper")
+
+# An error if numbers have a unit, which R may have chosen itself, and how to make them numbers.
+refuse_units <- function(x, what, name, is_number = TRUE) {
+  unit <- if (inherits(x, c("difftime", "units"))) paste(as.character(units(x)), collapse = " ") else
+    if (inherits(x, c("ITime", "Duration", "Period"))) "secs" else if (inherits(x, "times") && !inherits(x, "dates")) "days"
+  hours <- if (inherits(x, "difftime")) sprintf("as.numeric(%s, units = \"hours\")", name) else
+    if (inherits(x, "units")) sprintf("as.numeric(units::set_units(%s, \"h\"))", name) else
+    if (identical(unit, "days")) sprintf("24*as.numeric(%s)", name) else sprintf("as.numeric(%s)/3600", name)
+  if (!is.null(unit))
+    stop(what, " has the unit ", unit, " (", class(x)[1], "), and the model's times are numbers, in a unit that you choose: ", hours,
+         " is in hours", call. = FALSE)
+  if (is_number && inherits(x, c("POSIXt", "Date", "dates")))
+    stop(what, " has points in time (", class(x)[1], "), and the model's times are numbers, in a unit that you choose: ",
+         sprintf("as.numeric(difftime(%s, min(%s), units = \"hours\"))", name, name), " is in hours after the first", call. = FALSE)
+}
+
+# Whole numbers of bit64, which is.numeric, have the bits of integers in doubles.
+plain_column <- function(column, what) {
+  if (inherits(column, "integer64")) {
+    if (!requireNamespace("bit64", quietly = TRUE))
+      stop(what, " has the class integer64, which needs the package bit64", call. = FALSE)
+    return(as.character(column))
+  }
+  if (is.logical(column)) as.integer(column) else if (is.numeric(column)) column else as.character(column)
+}
+
 # Lists and matrices as data frames, factors as texts, truth as 0 and 1.
 as_table <- function(table, what) {
   if (!is.list(table) && !is.matrix(table))
@@ -26,9 +55,12 @@ as_table <- function(table, what) {
     stop(what, ": there are no rows", call. = FALSE)
   for (name in names(rows)) {
     column <- rows[[name]]
-    if (is.list(column) || is.matrix(column))
-      stop(what, ": the column '", name, "' is not a vector", call. = FALSE)
-    rows[[name]] <- if (is.logical(column)) as.integer(column) else if (is.numeric(column)) column else as.character(column)
+    where <- sprintf("%s: the column '%s'", what, name)
+    if ((is.list(column) && !inherits(column, "POSIXlt")) || is.matrix(column))
+      stop(where, " is not a vector", call. = FALSE)
+    if (!tolower(name) %in% ids)
+      refuse_units(column, where, paste0("data$", name), tolower(name) %in% number_columns)
+    rows[[name]] <- plain_column(column, where)
   }
   rows
 }

@@ -146,17 +146,22 @@ uint64_t c_helpers_needed(const struct program *program, enum c_form form)
 }
 
 #define BIT(op) (UINT64_C(1) << GRAPH_##op)
-/* What the definitions of some operations are written in, in lanes. */
-static const struct { uint64_t operations; const char *text; } foundations[] = {
-    {BIT(EXP) | BIT(POWER), mathematics_exponential},
-    {BIT(LOG) | BIT(LOG10) | BIT(LOG2) | BIT(POWER), mathematics_logarithm},
-    {BIT(POWER), mathematics_power},
-    {BIT(SIN) | BIT(COS), mathematics_angle}};
+#define GAMMAS (BIT(LGAMMA) | BIT(POLYGAMMA))
+/* What the definitions of some operations are written in: which operations of numbers, and of
+ * lanes. */
+static const struct { uint64_t operations[N_C_FORM]; const char *text; } foundations[] = {
+    {{GAMMAS, 0}, mathematics_numbers},
+    {{0, BIT(EXP) | BIT(POWER)}, mathematics_exponential},
+    {{GAMMAS, BIT(LOG) | BIT(LOG10) | BIT(LOG2) | BIT(POWER) | GAMMAS}, mathematics_logarithm},
+    {{0, BIT(POWER)}, mathematics_power},
+    {{GAMMAS, BIT(SIN) | BIT(COS) | GAMMAS}, mathematics_angle},
+    {{GAMMAS, GAMMAS}, mathematics_gamma},
+    {{GAMMAS, 0}, mathematics_numbers_end}};
 
 void c_helpers(uint64_t helpers, enum c_form form, FILE *out)
 {
-    for (size_t i = 0; i < sizeof foundations / sizeof *foundations && form == C_LANES; i++)
-        if (helpers & foundations[i].operations)
+    for (size_t i = 0; i < sizeof foundations / sizeof *foundations; i++)
+        if (helpers & foundations[i].operations[form])
             fputs(foundations[i].text, out);
     for (int op = 0; op < N_GRAPH_OP; op++) {
         const struct graph_operation *s = &graph_operations[op];

@@ -60,7 +60,8 @@ static void put_head(const struct emitter *e)
           "#include <math.h>\n"
           "#include <stiffit/model.h>\n\n",
           e->out);
-    uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR);
+    uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR) |
+                       c_helpers_needed(&e->programs.range, C_SCALAR);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         helpers |= c_helpers_needed(&e->programs.of[f], C_SCALAR);
     for (size_t i = 0; i < e->programs.n_event * N_EVENT_FUNCTION; i++)

@@ -50,6 +50,7 @@ static const char prelude[] =
     "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
     "#define bits_of(value) ((mask)(value))\n"
     "#define number_of(bits) ((lanes)(bits))\n"
+    "#define first_of(value) ((value)[0])\n"
     "/* a*b + c, rounded once. Compilers do not make one instruction of the loop (gcc 12). */\n"
     "#if defined __AVX512F__\n"
     "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4))\n"

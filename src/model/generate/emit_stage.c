@@ -247,6 +247,7 @@ static void put_states(const struct lanes_plan *plan, FILE *out)
         fputs("        if (s.inverse) {\n            lanes v;\n", out);
         put_residual(plan, out);
         fputs("            lanes_solve_at(s.factor + k, r, s.correction + k);\n", out);
+        fputs("        }\n        if (s.derived) {\n", out);
         for (size_t i = n; i < n_state; i++)
             fprintf(out, "            put(s.derived, %zu, k, get(d, %zu, 0));\n", i, i);
         fputs("        }\n", out);

@@ -3,4 +3,4 @@
 #pragma once
 
 extern const char mathematics_exponential[], mathematics_logarithm[], mathematics_power[],
-    mathematics_angle[];
+    mathematics_angle[], mathematics_gamma[], mathematics_numbers[], mathematics_numbers_end[];

@@ -332,6 +332,13 @@ static node bell(struct graph *graph, node a)
                  graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
 }
 
+/* Of order n at a: that of order n + 1. */
+static node polygamma_rule(struct graph *graph, node n, node a, node da)
+{
+    node next = graph_binary(graph, GRAPH_POLYGAMMA, add(graph, n, one(graph)), a);
+    return da == NODE_NONE ? NODE_NONE : times(graph, next, da);
+}
+
 /* The derivative of the branch taken: a choice, not a mask, so that no NaN comes from the other
  * branch. */
 static node choose(struct graph *graph, node condition, node da, node db)
@@ -348,9 +355,10 @@ node derive_operation(struct graph *g, node which, const node derivative[3])
         return NODE_NONE;
     node v = which, dc = derivative[2];
     switch (it.op) {
-#define X(name, n_argument, value, facts, cost, kind, c, helper, text, latex, simplified, rule) \
+#define X(name, n_argument, value, facts, cost, kind, c, helper, range, text, latex, simplified, \
+    rule) \
     case GRAPH_##name: return rule;
-#define F(name, n_argument, word, value, facts, cost, c, helper, latex, \
+#define F(name, n_argument, word, value, facts, cost, c, helper, range, latex, \
     rule) case GRAPH_##name: return rule;
         GRAPH_OPERATIONS(X, F)
 #undef X

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/graph.h"
 
+#include "model/graph/gamma.h"
 #include "model/graph/intern.h"
 
 #include <assert.h>
@@ -35,14 +36,15 @@ struct graph {
 #define BRACES(left, right) left, right
 
 const struct graph_operation graph_operations[N_GRAPH_OP] = {
-#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, {NULL, NULL}, NO_FORM, \
-    NO_FORM},
+#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, {NULL, NULL}, "", \
+    NO_FORM, NO_FORM},
     GRAPH_LEAVES(X)
 #undef X
-#define X(name, n, value, facts, cost, kind, c, helper, text, latex, simplified, derivative) \
-    [GRAPH_##name] = {#name, n, facts, COST_##cost, kind, c, helper, text, latex},
-#define F(name, n, word, value, facts, cost, c, helper, latex, derivative) \
-    [GRAPH_##name] = {#name, n, facts, COST_##cost, C_CALL, c, helper, \
+#define X(name, n, value, facts, cost, kind, c, helper, range, text, latex, simplified, \
+    derivative) \
+    [GRAPH_##name] = {#name, n, facts, COST_##cost, kind, c, helper, range, text, latex},
+#define F(name, n, word, value, facts, cost, c, helper, range, latex, derivative) \
+    [GRAPH_##name] = {#name, n, facts, COST_##cost, C_CALL, c, helper, range, \
                        CALL_FORM(n, word "(", ")"), BRACED_FORM(n, latex)},
     GRAPH_OPERATIONS(X, F)
 #undef X

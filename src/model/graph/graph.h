@@ -86,6 +86,7 @@ struct graph_operation {
     const char *c;                  /* its name in C */
     /* its definition, or NULL: the C library's function, in lanes called for each */
     const char *c_helper[N_C_FORM];
+    const char *range;              /* its definition in ranges; "": in emit_range.c's prelude */
     struct form text, latex;
 };
 extern const struct graph_operation graph_operations[N_GRAPH_OP];

@@ -382,8 +382,8 @@ static node simplify(struct graph *g, enum graph_op op, const node *arg)
     int n = graph_n_argument(op);
     node a = arg[0], b = n > 1 ? arg[1] : NODE_NONE, c = n > 2 ? arg[2] : NODE_NONE;
     switch (op) {
-#define X(name, n_argument, value, facts, cost, kind, text, helper, plain, latex, simplified, \
-    derivative) \
+#define X(name, n_argument, value, facts, cost, kind, text, helper, range, plain, latex, \
+    simplified, derivative) \
     case GRAPH_##name: return simplified;
 #define F(name, ...) case GRAPH_##name: return simplify_function(g, op, a, b);
         GRAPH_OPERATIONS(X, F)

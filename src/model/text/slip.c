@@ -219,6 +219,16 @@ const char *slip_statement_hint(const struct reading *reading, const struct toke
     return FIND_HINT(hints, reading, token->span, false);
 }
 
+#define TRUNC_HINT "the whole part is `sign(x)*floor(abs(x))`"
+#define GAMMA_HINT "the gamma function is `exp(lgamma(x))` where x > 0"
+#define LOG_GAMMA_HINT "write `lgamma(x)`"
+#define NORMAL_HINT "the distribution function of the standard normal distribution is " \
+    "`erfc(-x/sqrt(2))/2`"
+#define LOGISTIC_HINT "write `1/(1 + exp(-x))`"
+#define TABLE_HINT "a table is `interp(x, x1, y1, x2, y2, ...)`"
+#define AFTER_DOSE_HINT "give the doses' times and amounts as inputs: `input tdose, adose`; the " \
+    "time after the last dose is `t - tdose`"
+
 /* Names that other languages know. */
 const char *slip_name_hint(const struct reading *reading, struct span name, bool as_function)
 {
@@ -227,6 +237,63 @@ const char *slip_name_hint(const struct reading *reading, struct span name, bool
         {"mod", "a remainder is `x - y*floor(x/y)`", true},
         {"fmod", "a remainder is `x - y*floor(x/y)`", true},
         {"round", "the nearest whole number is `floor(x + 0.5)`", true},
+        {"trunc", TRUNC_HINT, true},
+        {"fix", TRUNC_HINT, true},
+        {"int", TRUNC_HINT, true},
+        {"exp10", "write `10^x`", true},
+        {"exp2", "write `2^x`", true},
+        {"square", "write `x^2`", true},
+        {"hypot", "write `sqrt(x^2 + y^2)`", true},
+        {"cot", "write `1/tan(x)`", true},
+        {"sec", "write `1/cos(x)`", true},
+        {"csc", "write `1/sin(x)`", true},
+        {"gamma", GAMMA_HINT, true},
+        {"tgamma", GAMMA_HINT, true},
+        {"gammaln", LOG_GAMMA_HINT, true},
+        {"gammln", LOG_GAMMA_HINT, true},
+        {"lngamma", LOG_GAMMA_HINT, true},
+        {"loggamma", LOG_GAMMA_HINT, true},
+        {"factorial", "n! is `exp(lgamma(n + 1))`", true},
+        {"fact", "n! is `exp(lgamma(n + 1))`", true},
+        {"lfactorial", "the logarithm of n! is `lgamma(n + 1)`", true},
+        {"lfact", "the logarithm of n! is `lgamma(n + 1)`", true},
+        {"beta", "the beta function is `exp(lgamma(a) + lgamma(b) - lgamma(a + b))`", true},
+        {"lbeta", "its logarithm is `lgamma(a) + lgamma(b) - lgamma(a + b)`", true},
+        {"digamma", "derivatives are found by the program; for values write `(lgamma(x + 1e-5) - "
+                    "lgamma(x - 1e-5))/2e-5`", true},
+        {"phi", NORMAL_HINT, true},
+        {"Phi", NORMAL_HINT, true},
+        {"PHI", NORMAL_HINT, true},
+        {"pnorm", NORMAL_HINT, true},
+        {"normcdf", NORMAL_HINT, true},
+        {"dnorm", "the density of the standard normal distribution is `exp(-x^2/2)/sqrt(2*pi)`",
+         true},
+        {"expit", LOGISTIC_HINT, true},
+        {"inv_logit", LOGISTIC_HINT, true},
+        {"invlogit", LOGISTIC_HINT, true},
+        {"logistic", LOGISTIC_HINT, true},
+        {"sigmoid", LOGISTIC_HINT, true},
+        {"logit", "write `log(x/(1 - x))`", true},
+        {"ifelse", "write `if(CONDITION, A, B)`", true},
+        {"table", TABLE_HINT, true},
+        {"lookup", TABLE_HINT, true},
+        {"approx", TABLE_HINT, true},
+        {"approxfun", TABLE_HINT, true},
+        {"interp1", TABLE_HINT, true},
+        {"interp1d", TABLE_HINT, true},
+        {"interpolate", TABLE_HINT, true},
+        {"spline", TABLE_HINT, true},
+        {"tad", AFTER_DOSE_HINT, true},
+        {"tad", AFTER_DOSE_HINT, false},
+        {"TAD", AFTER_DOSE_HINT, false},
+        {"tad0", AFTER_DOSE_HINT, true},
+        {"tafd", AFTER_DOSE_HINT, true},
+        {"tlast", AFTER_DOSE_HINT, true},
+        {"tlast", AFTER_DOSE_HINT, false},
+        {"podo", AFTER_DOSE_HINT, true},
+        {"podo", AFTER_DOSE_HINT, false},
+        {"transit", "absorption through transit compartments is described under Doses in "
+                    "stiffit-model(5)", true},
         {"delay", "values of the past are not part of the language; an event can have a delay",
          true},
         {"lag",

@@ -35,6 +35,7 @@ static const struct reserved table[] = {
     {"in", WORD_IN, 0, 0},
     {"inf", WORD_INF, 0, 0},
     {"init", WORD_INIT, 0, 0},
+    RESERVED_OPERATION("lgamma", LGAMMA),
     {"lin", WORD_LIN, 0, 0},
     RESERVED_OPERATION("ln", LOG),
     RESERVED_OPERATION("log", LOG),

@@ -73,6 +73,7 @@ static void put_attempt(__global struct lanes_room *room, struct attempt *now, i
     OF(now.good) = now->good;
     OF(now.safe) = now->safe;
     OF(now.sign) = now->sign;
+    OF(now.ends) = now->ends;
 }
 static struct attempt take_attempt(__global struct lanes_room *room, int h)
 {
@@ -85,7 +86,28 @@ static struct attempt take_attempt(__global struct lanes_room *room, int h)
     now.good = OF(now.good);
     now.safe = OF(now.safe);
     now.sign = OF(now.sign);
+    now.ends = OF(now.ends);
     return now;
+}
+
+/* lanes/kernel.c: factorize_end, error_at_end, confirm */
+static void factorize_end(__global struct lanes_room *room, struct attempt *now, int h)
+{
+    factorize(FROM(room->scratch.derived[N_STAGE - 1]), now->inverse, FROM(room->scratch.factor_end));
+}
+static __global lanes *error_at_end(__global struct lanes_room *room, __global lanes *x, int h)
+{
+    solve(FROM(room->scratch.factor_end), FROM(room->scratch.right), FROM(room->scratch.error));
+    correct(room, x, room->scratch.error, h);
+    return room->scratch.error;
+}
+static void confirm(__global struct lanes_room *room, struct attempt *now, int h)
+{
+    part_mask large = must_confirm(room, now, room->scratch.right, h);
+    if (large || now->ends)
+        factorize_end(room, now, h);
+    if (large)
+        judge_end(room, now, large, error_at_end(room, room->scratch.stage[N_STAGE - 1], h), h);
 }
 
 static void states_implicit(__global struct lanes_room *room, struct attempt *now, int h)
@@ -128,6 +150,7 @@ static void states_implicit(__global struct lanes_room *room, struct attempt *no
         set_entries(derived, FROM(room->scratch.entry[i]));
     }
     state_end(room, now, h);
+    confirm(room, now, h);
 }
 
 /* Slope i at a point. */
@@ -186,6 +209,30 @@ static void infuse_column(__global struct lanes_room *room, __global struct room
             to[e] -= own->minus_rate_of[e][c];
 }
 
+/* lanes/kernel.c: confirm_block, for a column. x: its estimated error. */
+static double confirm_column(__global struct lanes_room *room, double *x, double *s, __global double *sens_new, double unit, long c,
+                             int h)
+{
+    double right[N], error[N], worst = 0, finite = 0, rtol = OF(tolerance.rtol);
+    for (int e = 0; e < N; e++) {
+        right[e] = 0;
+        for (int k = jacobian_start[e]; k < jacobian_start[e + 1]; k++) {
+            double change =
+                PART(room->scratch.derived[N_STAGE - 1], jacobian_value[k]) - PART(room->scratch.derived[0], jacobian_value[k]);
+            right[e] = fused(change, x[jacobian_row[k]], right[e]);
+        }
+    }
+    solve_end(FROM(room->scratch.factor_end), right, error);
+    for (int e = 0; e < N; e++) {
+        error[e] += x[e];
+        double ratio =
+            error[e] * reciprocal_of(column_tolerance(rtol, s[e], sens_new[e * NC + c], unit, PART(room->scratch.base, e)));
+        worst = larger(ratio * ratio, worst);
+        finite += 0 * error[e];
+    }
+    return finite == 0 ? worst : 1e30;
+}
+
 /* Column c of the sensitivities: numbers are NC apart. */
 static void column_implicit(__global struct lanes_room *room, __global struct room_columns *own, long c,
                             __global const short *entry_of, int h)
@@ -224,6 +271,8 @@ UNROLL_STAGES
         most = larger(ratio * ratio, most);
         finite = fused(0.0, end, finite);
     }
+    if (OF(now.ends))
+        most = larger(most, confirm_column(room, u[N_STAGE - 1], s, sens_new, unit, c, h));
     own->most[c] = most;
     own->finite[c] = finite;
     if (OF(t_next) < OF(now.end))
@@ -323,7 +372,12 @@ static void check_inside(__global struct lanes_room *room, struct attempt *now, 
     for (int i = 0; i < N; i++)
         PART(room->scratch.right, i) -= PART(room->scratch.base, i);
     solve(FROM(room->scratch.factor), FROM(room->scratch.right), FROM(room->scratch.argument));
-    judge_middle(room, now, 1, h);
+    judge_middle(room, now, 1, room->scratch.argument, h);
+    part_mask unused, large = set_change(room, now, room->scratch.argument, BY_INSIDE, room->scratch.right, &unused, h);
+    if (!large || !(now->worst <= 1))
+        return;
+    factorize_end(room, now, h);
+    judge_middle(room, now, 1, error_at_end(room, room->scratch.argument, h), h);
 }
 
 /* tolerance.c: tolerance_look, without its last part. True: this is needed. */

@@ -26,6 +26,7 @@ typedef long mask;
 #define choose(which, a, b) ((which) ? (a) : (b))
 #define bits_of(value) as_long(value)
 #define number_of(bits) as_double(bits)
+#define first_of(value) (value)
 #define INT64_MAX LONG_MAX
 #define LANES(name) static lanes lanes_##name
 /* Not by way of LANES, as drivers define functions as macros. */

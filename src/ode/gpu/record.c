@@ -163,24 +163,30 @@ static void put_factors(const struct lanes_rows *rows, size_t row, FILE *out)
                 (int)rows->term[k].value, (int)rows->term[k].row, row);
 }
 
-/* The solution for the states, or for a column, with what the model adds to its right-hand side. */
-static void put_solve(const struct lanes_plan *plan, bool is_column, FILE *out)
+/* The solution for the states; for a column, with what the model adds to its right-hand side; or
+ * for a column at the end of a step, without that. */
+enum solved { STATES, COLUMN, COLUMN_END };
+static void put_solve(const struct lanes_plan *plan, enum solved solved, FILE *out)
 {
+    static const char *const head[] = {
+        [STATES] = "static void solve(__global const double *factor, __global const double "
+                   "*right,\n    __global double *out)\n{\n",
+        [COLUMN] = "static void solve_column(__global const double *derived, __global const "
+                   "double *factor,\n"
+                   "    const double *s, const double *argument, const double *right, double "
+                   "*out)\n{\n",
+        [COLUMN_END] = "static void solve_end(__global const double *factor, const double *right, "
+                       "double *out)\n{\n"};
     size_t n = plan->n;
-    fputs(is_column ? "static void solve_column(__global const double *derived, __global const "
-                      "double *factor,\n"
-                      "    const double *s, const double *argument, const double *right, double "
-                      "*out)\n{\n"
-                    : "static void solve(__global const double *factor, __global const double "
-                      "*right,\n    __global double *out)\n{\n",
-          out);
+    bool is_column = solved != STATES;
+    fputs(head[solved], out);
     for (size_t k = 0; k < n; k++) {
         size_t row = (size_t)plan->order[k];
         fprintf(out,
                 is_column ? "double x%zu = right[%zu];\n" : "double x%zu = get(right, %zu, 0);\n",
                 row, row);
-        for (int32_t q = plan->forward.start[row]; is_column && q < plan->forward.start[row + 1];
-             q++) {
+        for (int32_t q = plan->forward.start[row];
+             solved == COLUMN && q < plan->forward.start[row + 1]; q++) {
             const struct lanes_term *term = &plan->forward.term[q];
             bool is_argument = (size_t)term->row >= n;
             fprintf(out, "x%zu = fused(get(derived, %d, 0), %s[%zu], x%zu);\n", row,
@@ -216,8 +222,9 @@ static void put_slope(const struct lanes_plan *plan, FILE *out)
 void record_algebra(const struct lanes_plan *plan, FILE *out)
 {
     put_factorize(plan, out);
-    put_solve(plan, false, out);
-    put_solve(plan, true, out);
+    put_solve(plan, STATES, out);
+    put_solve(plan, COLUMN, out);
+    put_solve(plan, COLUMN_END, out);
     put_slope(plan, out);
     fputs("static void add_by_time(__global const double *derived, double direct, __global double "
           "*right)\n{\n",

@@ -62,11 +62,13 @@ struct record_size {
     ONE(double, h_used) ONE(double, t_next) ONE(double, t_later) ONE(double, t_part) \
     ONE(long, advanced) \
     OPEN ONE(double, base_t) ONE(double, t) ONE(double, h) ONE(double, end) ONE(long, cut) \
-    ONE(long, good) ONE(long, safe) ONE(long, sign) ONE(double, worst) CLOSE(now) \
+    ONE(long, good) ONE(long, safe) ONE(long, sign) ONE(long, ends) ONE(double, worst) \
+    CLOSE(now) \
     OPEN ROWS(double, stage, METHOD_STAGES, n + 1) \
     ROWS(double, derived, METHOD_STAGES, n_derive + n_curve) \
     ROWS(double, entry, METHOD_STAGES, n_entry) MANY(double, factor, n_factor) \
     MANY(double, argument, n) MANY(double, base, n) MANY(double, right, n) \
+    MANY(double, error, n) MANY(double, tolerance, n) MANY(double, factor_end, n_factor) \
     MANY(double, input, 2 * n_input) CLOSE(scratch) \
     ROWS(double, inside, n_time, n) ROWS(double, values, n_time, n_observe)
 #define RECORD_ANSWER(ONE, MANY, ROWS, OPEN, CLOSE) \

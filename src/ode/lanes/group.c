@@ -86,6 +86,11 @@ size_t group_cost(const struct lanes_kernel *kernel, int n, size_t n_parameter)
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id)
 {
     size_t n = 0;
+    for (uint32_t j = 0; j < n_id; j++)
+        n += wanted[j];
+    if (!lanes_room_reserve(&group->room, n, layout.n_share))
+        return false;
+    n = 0;
     for (uint32_t j = 0; j < n_id; j++) {
         group->number[j] = wanted[j] ? (int32_t)n : -1;
         if (wanted[j])
@@ -95,7 +100,8 @@ bool group_arrange(struct group *group, struct layout layout, const bool *wanted
     group->room.n_lane = layout.n_lane;
     group->room.live = (lanes_mask){0};
     group->room.outside.infused = 0;
-    return lanes_room_set_columns(&group->room, n, group->parameter, layout.n_share);
+    lanes_room_set_columns(&group->room, n, group->parameter, layout.n_share);
+    return true;
 }
 
 int group_free_lane(const struct group *group)

@@ -44,7 +44,7 @@ struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size
 /* Of an attempt for n <= N_LANE evaluations in that layout, in columns of one register. */
 size_t group_cost(const struct lanes_kernel *kernel, int n, size_t n_parameter);
 /* Gives a column to each of n_id parameters that is wanted. No lane has an evaluation's numbers
- * then. False: out of memory. */
+ * then. False: out of memory, and nothing has changed. */
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id);
 /* The first one of free lanes for an evaluation, or -1. */
 int group_free_lane(const struct group *group);

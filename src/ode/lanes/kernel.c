@@ -21,13 +21,12 @@ static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
             now->c[i][j] = METHOD.c[i][j] * now->per_h;
 }
 
-/* Factors I/(h gamma) - J. */
-static void factorize(const struct lanes_room *room, part inverse, int h)
+/* Factors I/(h gamma) - J, for J among what derive has given. */
+static void factorize(const struct lanes_room *room, const lanes *derived, part inverse,
+                      lanes *factor, int h)
 {
     const struct lanes_plan *plan = room->plan;
     size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
-    lanes *factor = room->scratch.factor;
-    const lanes *derived = room->scratch.derived[0];
     for (size_t k = 0; k < plan->n_factor; k++)
         PART(factor, k) = (part){0};
     for (size_t k = 0; k < n_jacobian; k++)
@@ -73,11 +72,10 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
     }
 }
 
-INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const lanes *sens,
-                       lanes *right, lanes *out, int h)
+INLINE void solve_part(const struct lanes_room *room, const lanes *factor, int i, size_t width,
+                       const lanes *sens, lanes *right, lanes *out, int h)
 {
     const struct lanes_plan *plan = room->plan;
-    const lanes *factor = room->scratch.factor;
     for (size_t k = 0; k < plan->n; k++) {
         size_t r = (size_t)plan->order[k];
         lanes *row = right + r * width;
@@ -104,16 +102,24 @@ INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const
 }
 
 /* Solves the factored equations for `width` right-hand sides, to which it adds those of
- * plan->forward for the matrices at `sens`, if there are such. Overwrites right. */
+ * plan->forward for the matrices at `sens`. Overwrites right. */
 INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens,
                   lanes *right, lanes *out)
 {
-    if (!sens && room->plan->algebra.solve)
-        room->plan->algebra.solve((const double *)room->scratch.factor, (const double *)right,
-                                  (double *)out, room->n_lane);
+    EACH_PART(room)
+        solve_part(room, room->scratch.factor, i, width, sens, right, out, h);
+}
+
+/* The same for the states, by one of the factored matrices. */
+static void solve_states(const struct lanes_room *room, const lanes *factor, lanes *right,
+                         lanes *out)
+{
+    if (room->plan->algebra.solve)
+        room->plan->algebra.solve((const double *)factor, (const double *)right, (double *)out,
+                                  room->n_lane);
     else
         EACH_PART(room)
-            solve_part(room, i, width, sens, right, out, h);
+            solve_part(room, factor, 0, 1, NULL, right, out, h);
 }
 
 /* The solution for the residual of x, the first stage for `right`. Overwrites right. */
@@ -122,7 +128,7 @@ static void refine(const struct lanes_room *room, const struct attempt *now, con
 {
     EACH_PART(room)
         set_residual(room, &now[h], x, right, h);
-    solve(room, 0, 1, NULL, right, correction);
+    solve_states(room, room->scratch.factor, right, correction);
 }
 
 /* Stage i of a block of sensitivities. */
@@ -238,7 +244,8 @@ static void state_stage(const struct lanes_room *room, struct attempt *now,
      * columns */
     model->derive(at, (double *)derived);
     if (i == 0)
-        EACH_PART(room) factorize(room, now[h].inverse, h);
+        EACH_PART(room)
+            factorize(room, scratch->derived[0], now[h].inverse, scratch->factor, h);
     EACH_PART(room) {
         part direct = PART(scratch->stage[i], n);
         for (size_t k = 0; k < n; k++)
@@ -251,7 +258,7 @@ static void state_stage(const struct lanes_room *room, struct attempt *now,
         for (size_t k = 0; k < n && i == 0; k++)
             PART(scratch->base, k) = PART(right, k);
     }
-    solve(room, i, 1, NULL, right, scratch->stage[i]);
+    solve_states(room, scratch->factor, right, scratch->stage[i]);
     if (room->n_column == 0)
         return;
     model->curve(base, (double *)curved);
@@ -332,6 +339,79 @@ static void stage_do(struct lanes_room *room, struct attempt *now, struct points
     }
 }
 
+/* Factors the matrix of the step's end. */
+static void factorize_end(const struct lanes_room *room, const struct attempt *now)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    EACH_PART(room)
+        factorize(room, scratch->derived[METHOD.n_stage - 1], now[h].inverse, scratch->factor_end,
+                  h);
+}
+
+/* What the matrix of the end makes of x, an estimated error with its change in scratch.right
+ * (step_implicit.h). */
+static const lanes *error_at_end(const struct lanes_room *room, const lanes *x)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    lanes *error = scratch->right + room->plan->n;
+    solve_states(room, scratch->factor_end, scratch->right, error);
+    EACH_PART(room)
+        correct(room, x, error, h);
+    return error;
+}
+
+/* Confirms the errors of states. */
+static void confirm(const struct lanes_room *room, struct attempt *now)
+{
+    part_mask large[N_PART];
+    unsigned any = 0, ends = 0;
+    EACH_PART(room) {
+        large[h] = must_confirm(room, &now[h], room->scratch.right, h);
+        any |= bits(large[h]);
+        ends |= bits(now[h].ends);
+    }
+    if (any | ends)
+        factorize_end(room, now);
+    if (!any)
+        return;
+    const lanes *error = error_at_end(room, room->scratch.stage[METHOD.n_stage - 1]);
+    EACH_PART(room)
+        judge_end(room, &now[h], large[h], error, h);
+}
+
+/* Confirms the errors of a block's sensitivities. */
+static void confirm_block(const struct lanes_room *room, struct attempt *now,
+                          const struct lanes_block *block)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n = room->plan->n;
+    lanes *x = scratch->argument;
+    for (size_t c = 0; c < block->width; c++) {
+        EACH_PART(room) {
+            part_mask unused;
+            for (size_t i = 0; i < n; i++)
+                PART(x, i) = PART(block->stage[METHOD.n_stage - 1], lanes_place(room, block, i, c));
+            set_change(room, &now[h], x, spread(0), scratch->right, &unused, h);
+        }
+        const lanes *error = error_at_end(room, x);
+        EACH_PART(room) {
+            part worst = spread(0), finite = spread(0);
+            part_mask where = now[h].ends & MASK(room->active, block->first + c);
+            for (size_t i = 0; i < n; i++) {
+                size_t e = lanes_place(room, block, i, c);
+                part tolerance = column_tolerance(
+                    PART(&room->tolerance.rtol, 0), PART(block->sens, e), PART(block->sens_new, e),
+                    PART(room->unit, block->first + c), PART(scratch->base, i));
+                part ratio = PART(error, i) * reciprocal_of(tolerance);
+                worst = larger(ratio * ratio, worst);
+                finite += 0 * PART(error, i);
+            }
+            worst = pick(finite == 0, worst, spread(1e30));
+            now[h].worst = pick(where, larger(now[h].worst, worst), now[h].worst);
+        }
+    }
+}
+
 /* Looks at the middle of the step (step_implicit.h). */
 static void check_inside(struct lanes_room *room, struct attempt *now, struct points *points)
 {
@@ -355,9 +435,21 @@ static void check_inside(struct lanes_room *room, struct attempt *now, struct po
         for (size_t i = 0; i < n; i++)
             PART(f, i) -= PART(room->scratch.base, i);
     }
-    solve(room, 0, 1, NULL, f, room->scratch.argument);
+    solve_states(room, room->scratch.factor, f, room->scratch.argument);
+    any = 0;
+    EACH_PART(room) {
+        part_mask unused, large;
+        judge_middle(room, &now[h], inside[h], room->scratch.argument, h);
+        large = set_change(room, &now[h], room->scratch.argument, spread(BY_INSIDE), f, &unused, h);
+        inside[h] &= large & (now[h].worst <= 1);
+        any |= bits(inside[h]);
+    }
+    if (!any)
+        return;
+    factorize_end(room, now);
+    const lanes *error = error_at_end(room, room->scratch.argument);
     EACH_PART(room)
-        judge_middle(room, &now[h], inside[h], h);
+        judge_middle(room, &now[h], inside[h], error, h);
 }
 
 /* An attempt in which the model's function makes all stages. */
@@ -389,6 +481,8 @@ static void begin_stage(void *context, int32_t i)
         }
     }
     stages->states.inverse = i == 0 ? (const double *)&stages->points->inverse : NULL;
+    bool is_end = i == 0 || i == METHOD.n_stage - 1;
+    stages->states.derived = is_end ? (double *)scratch->derived[i] : NULL;
     stages->states.out = (double *)scratch->stage[i];
     stages->states.direct = (const double *)(scratch->stage[i] + n);
     for (size_t b = 0; b < room->n_block; b++)
@@ -408,7 +502,6 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
                                                          ? (const double *)room->outside.minus_rate
                                                          : NULL,
                                        .right = (double *)scratch->right,
-                                       .derived = (double *)scratch->derived[0],
                                        .factor = (double *)scratch->factor,
                                        .correction = (double *)scratch->base,
                                        .n_lane = room->n_lane, .has_columns = room->n_column > 0}};
@@ -460,11 +553,18 @@ static struct lanes_events attempt(struct lanes_room *room)
         if (together)
             block_do(room, now, room->block, i);
     }
+    unsigned ends = 0;
     EACH_PART(room)
         state_end(room, &now[h], h);
-    for (size_t b = 0; b < room->n_block; b++)
+    confirm(room, now);
+    EACH_PART(room)
+        ends |= bits(now[h].ends);
+    for (size_t b = 0; b < room->n_block; b++) {
         for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
             block_do(room, now, &room->block[b], i);
+        if (ends)
+            confirm_block(room, now, &room->block[b]);
+    }
 
     agree(room, now);
     EACH_PART(room)

@@ -25,8 +25,15 @@
 /* Elimination without pivoting is safe in a lane if it makes an error of at most this part of
  * the tolerances in the first stage. */
 #define UNSAFE 0.1
+/* An estimated error is confirmed at the end of the step where more than this part of what the
+ * matrix makes of it has ended there. */
+#define RELEASED 0.25
+/* Where the Jacobian's entries change by this number of times what the end of the step damps by,
+ * the estimated errors of sensitivities are as doubtful as those of the states. */
+#define ENDS 2
 /* How many tolerances the error of the dense output in the middle of a step may be. */
 #define ACCEPTED_INSIDE 1.0
+#define BY_INSIDE (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE))
 /* The explicit method is stable for real h lambda down to -4.86; the error test keeps steps that
  * this limits a bit shorter. */
 #define UNSTABLE 2.4

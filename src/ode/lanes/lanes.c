@@ -205,7 +205,7 @@ static void mark_wanted(struct lanes_batch *own, const struct group *group, cons
 }
 
 /* Gives a column to each parameter that is wanted, and lanes to each evaluation. False: out of
- * memory. */
+ * memory, and every evaluation is where it was. */
 static bool arrange(struct lanes_batch *own, struct group *group, struct layout layout)
 {
     int l = 0, seat[N_LANE];
@@ -213,7 +213,8 @@ static bool arrange(struct lanes_batch *own, struct group *group, struct layout 
     for (int k = 0; k < N_LANE; k++)
         if (seat[k] >= 0)
             group_store(group, k, lane_of(own, seat[k]));
-    bool good = group_arrange(group, layout, own->wanted, own->plan->n_id);
+    if (!group_arrange(group, layout, own->wanted, own->plan->n_id))
+        return false;
     for (int k = 0; k < N_LANE; k++)
         group->seat[k] = -1;
     for (int k = 0; k < N_LANE; k++) {
@@ -221,11 +222,10 @@ static bool arrange(struct lanes_batch *own, struct group *group, struct layout 
             continue;
         group->seat[l] = seat[k];
         own->lane[seat[k]] = l;
-        if (good)
-            group_load(group, l, lane_of(own, seat[k]));
+        group_load(group, l, lane_of(own, seat[k]));
         l += layout.n_share;
     }
-    return good;
+    return true;
 }
 
 /* Whether an evaluation wants all columns and no others, as most do. */
@@ -268,7 +268,7 @@ static void spread_out(struct lanes_batch *own, struct group *group)
         return;
     for (uint32_t j = 0; j < own->plan->n_id; j++)
         own->wanted[j] = group->number[j] >= 0;
-    (void)arrange(own, group, best); /* with no more columns than before: there is memory */
+    (void)arrange(own, group, best); /* without memory for it they stay where they are */
 }
 
 /* The lane of a seat is free again. */
@@ -337,16 +337,18 @@ static bool place(struct lanes_batch *own, int k)
     return true;
 }
 
-/* A simulation comes in. False: there is no memory for the sensitivities of all of them. */
+static bool fail_memory(struct simulation *sim)
+{
+    return outcome_fail(sim, EVALUATION_NO_MEMORY, "no memory for sensitivities");
+}
+
+/* A simulation comes in. False: there is no memory for its sensitivities. */
 static bool enter(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     release(own, k);
     release_ended(own);
-    if (place(own, k))
-        return true;
-    b->lost = b->live;
-    return outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+    return place(own, k) || fail_memory(b->seat[k]);
 }
 
 static void reload(struct batch *b, int k)
@@ -538,10 +540,10 @@ static void leave(struct batch *b, int k)
 }
 
 /* Those that have turned change the method; those that wait get the lanes that have become free,
- * the first one first. False: out of memory. */
-static bool change_lanes(struct lanes_batch *own)
+ * the first one first. Returns those for which there is no memory. */
+static unsigned change_lanes(struct lanes_batch *own)
 {
-    bool good = true;
+    unsigned lost = 0;
     EACH_SEAT(k, own->turned & own->base.live) {
         store_seat(own, k);
         release(own, k);
@@ -550,13 +552,17 @@ static bool change_lanes(struct lanes_batch *own)
     }
     own->turned = 0;
     for (int m = 0; m < N_METHOD; m++)
-        while (good && own->waiting[m] && own->group[m].n_taken < N_LANE) {
-            int first = __builtin_ctz(own->waiting[m]);
-            EACH_SEAT(other, own->waiting[m])
+        for (unsigned waiting; (waiting = own->waiting[m] & ~lost) != 0
+                               && own->group[m].n_taken < N_LANE;) {
+            int first = __builtin_ctz(waiting);
+            EACH_SEAT(other, waiting)
                 first = own->number[other] < own->number[first] ? other : first;
-            good = place(own, first);
+            if (!place(own, first))
+                lost |= 1u << first;
         }
-    return good;
+    EACH_SEAT(k, lost)
+        fail_memory(own->base.seat[k]);
+    return lost;
 }
 
 /* An attempt in the lanes of one method. */
@@ -598,11 +604,9 @@ static struct integrator_events attempt(struct batch *b)
     if (b->live != own->live)
         release_ended(own);
     own->live = b->live;
-    if (!change_lanes(own)) {
-        EACH_SEAT(k, b->live)
-            outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
-        return (struct integrator_events){.finished = b->live};
-    }
+    unsigned lost = change_lanes(own);
+    if (lost)
+        return (struct integrator_events){.finished = lost};
     bool is_implicit = !explicit->n_taken || (implicit->n_taken && implicit->used < explicit->used);
     return attempt_by(own, is_implicit ? METHOD_IMPLICIT : METHOD_EXPLICIT);
 }

@@ -105,6 +105,8 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
                   {&scratch->argument, n},
                   {&scratch->right, 8 * n},
                   {&scratch->base, n},
+                  {&scratch->tolerance, n},
+                  {&scratch->factor_end, plan->n_factor},
                   {&scratch->input, 2 * n_input},
                   {&outside->minus_rate, n},
                   {&outside->input_since, n_input},
@@ -151,6 +153,8 @@ void lanes_room_fini(struct lanes_room *room)
                        scratch->argument,
                        scratch->right,
                        scratch->base,
+                       scratch->tolerance,
+                       scratch->factor_end,
                        scratch->input,
                        outside->minus_rate,
                        outside->input_since,
@@ -203,26 +207,6 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
     }
 }
 
-static bool reserve(struct lanes_room *room, size_t n_matrix, size_t n_block)
-{
-    size_t n_number = n_matrix * (N_MATRIX + 1);
-    if (n_number > room->n_memory) {
-        free(room->memory);
-        free(room->which);
-        room->memory = new_lanes(n_number);
-        room->which = calloc(n_matrix, sizeof *room->which);
-        room->n_memory = room->memory && room->which ? n_number : 0;
-    }
-    if (n_block > room->most_blocks) {
-        free(room->block);
-        room->block = calloc(n_block, sizeof *room->block);
-        free(room->columns);
-        room->columns = calloc(n_block, sizeof *room->columns);
-        room->most_blocks = room->block && room->columns ? n_block : 0;
-    }
-    return n_number <= room->n_memory && n_block <= room->most_blocks;
-}
-
 static void set_ranks(struct lanes_room *room, int n_share)
 {
     room->n_share = n_share;
@@ -241,16 +225,65 @@ static size_t widest_block(const struct lanes_room *room)
     return !room->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
 }
 
-bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
+static size_t columns_of(size_t n, int n_share)
+{
+    return (n + (size_t)n_share - 1) / (size_t)n_share;
+}
+
+static size_t blocks_of(const struct lanes_room *room, size_t n_column)
+{
+    size_t widest = widest_block(room);
+    return (n_column + widest - 1) / widest;
+}
+
+/* New memory for n_matrix columns of states, or for n_block blocks; 0: what there is suffices. */
+static bool make_larger(struct lanes_room *room, size_t n_matrix, size_t n_block)
+{
+    size_t n_number = n_matrix * (N_MATRIX + 1);
+    lanes *memory = n_matrix ? new_lanes(n_number) : NULL;
+    int64_t *which = n_matrix ? calloc(n_matrix, sizeof *which) : NULL;
+    struct lanes_block *block = n_block ? calloc(n_block, sizeof *block) : NULL;
+    struct stiffit_lanes_columns *columns = n_block ? calloc(n_block, sizeof *columns) : NULL;
+    bool good = (!n_matrix || (memory && which)) && (!n_block || (block && columns));
+    if (good && n_matrix) {
+        free(room->memory);
+        free(room->which);
+        room->memory = memory;
+        room->which = which;
+        room->n_memory = n_number;
+    }
+    if (good && n_block) {
+        free(room->block);
+        free(room->columns);
+        room->block = block;
+        room->columns = columns;
+        room->most_blocks = n_block;
+    }
+    if (good)
+        return true;
+    free(memory);
+    free(which);
+    free(block);
+    free(columns);
+    return false;
+}
+
+bool lanes_room_reserve(struct lanes_room *room, size_t n, int n_share)
+{
+    size_t n_column = columns_of(n, n_share), n_matrix = room->plan->n * n_column,
+           n_block = blocks_of(room, n_column);
+    bool has_memory = n_matrix * (N_MATRIX + 1) <= room->n_memory,
+         has_blocks = n_block <= room->most_blocks;
+    return (has_memory && has_blocks)
+           || make_larger(room, has_memory ? 0 : n_matrix, has_blocks ? 0 : n_block);
+}
+
+void lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
                             int n_share)
 {
-    size_t n_column = (n + (size_t)n_share - 1) / (size_t)n_share, widest = widest_block(room);
-    size_t n_block = (n_column + widest - 1) / widest, first = 0;
+    size_t n_column = columns_of(n, n_share), n_block = blocks_of(room, n_column), first = 0;
     struct stiffit_lanes_entry *entry = room->entry;
-    room->n_block = room->n_column = 0;
     set_ranks(room, n_share);
-    if (!reserve(room, room->plan->n * n_column, n_block))
-        return false;
     room->right = room->memory + room->plan->n * n_column * N_MATRIX;
     room->n_block = n_block;
     for (size_t b = 0; b < n_block; b++) {
@@ -262,5 +295,4 @@ bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *p
         entry += block->n_entry;
     }
     room->n_column = n_column;
-    return true;
 }

@@ -21,6 +21,7 @@ struct attempt {
     part_mask good;         /* all is finite so far */
     part_mask safe;         /* elimination without pivoting is accurate enough */
     part_mask sign;         /* that the other method would have cost less: what it counts */
+    part_mask ends;         /* stiffness ends in it: estimates of all errors must be confirmed */
     C_TABLE
 };
 
@@ -46,6 +47,7 @@ INLINE void plan_step(AT const struct lanes_room *room, struct attempt *now, int
     now->end = pick(reaches, now->end, t + step);
     now->good = now->safe = everywhere;
     now->worst = spread(0);
+    now->ends = opposite(everywhere);
 }
 
 /* What the implicit method divides by. */

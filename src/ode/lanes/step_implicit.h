@@ -51,31 +51,6 @@ INLINE void find_safe(AT const struct lanes_room *room, struct attempt *now, AT 
     }
 }
 
-/* How many times larger an error of state i is than its estimate, which the Jacobian at the
- * beginning of the step damps: where stiffness has ended within the step, a state stays where it
- * was held, and the estimate is near zero. f at the last two stages, which are at the same time,
- * shows the Jacobian at the end; its change counts as one of the state's own part. */
-INLINE part released(AT const struct lanes_room *room, const struct attempt *now, size_t i, int h)
-{
-    const int last = METHOD.n_stage - 1;
-    part u = PART(room->scratch.stage[last - 1], i), own = spread(0);
-    part change = now->inverse * (PART(room->scratch.stage[last], i) - u);
-    for (int k = ROW(jacobian, i); k < ROW(jacobian, i + 1); k++) {
-        int column = TERM(jacobian, k, row);
-        part entry = PART(room->scratch.derived[0], TERM(jacobian, k, value));
-        change = fused(-entry, PART(room->scratch.stage[last], column), change);
-        if (column == (int)i)
-            own = entry * u;
-    }
-    /* by the equations of these stages */
-    for (int j = 0; j < last - 1; j++)
-        change = fused(C_PER_H(now, last - 1, j) - C_PER_H(now, last, j),
-                       PART(room->scratch.stage[j], i), change);
-    change = fused(-C_PER_H(now, last, last - 1), u, change);
-    part size = magnitude(u) * now->inverse, after = magnitude(own + change);
-    return larger((size + magnitude(own)) / (size + after + TOLERANCE_TINY), spread(1));
-}
-
 INLINE void state_end(AT struct lanes_room *room, struct attempt *now, int h)
 {
     part rtol = PART(&room->tolerance.rtol, 0), worst = spread(0), finite = spread(0);
@@ -84,8 +59,9 @@ INLINE void state_end(AT struct lanes_room *room, struct attempt *now, int h)
              end = PART(room->scratch.argument, i) + error;
         part size = larger(magnitude(PART(room->y, i)), magnitude(end)),
              beyond = PART(room->tolerance.beyond, i);
-        part ratio = error * released(room, now, i, h) *
-                     reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        part tolerance = fused(rtol, size, beyond + TOLERANCE_TINY),
+             ratio = error * reciprocal_of(tolerance);
+        PART(room->scratch.tolerance, i) = tolerance;
         PART(room->y_before, i) = end;
         PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
@@ -94,6 +70,96 @@ INLINE void state_end(AT struct lanes_room *room, struct attempt *now, int h)
     now->worst = worst;
     now->good &= finite == 0;
     look_for_calm(room, now, h);
+}
+
+/* An estimated error is x = W^-1 r: the residual r of the embedded solution at the end of the
+ * step, damped by W = I/(h gamma) - J of its beginning. Where the Jacobian is less stiff at the
+ * end, this hides errors: a state that was held by another one, or at a value, seems to be held
+ * still, and is not. The Jacobian J1 of the end confirms the step if the same residual, damped by
+ * W1 = I/(h gamma) - J1, is small:
+ *
+ *     W1^-1 r = W1^-1 W x = x + W1^-1 (J1 - J) x.
+ *
+ * J1 is that of the last stage, whose argument is the embedded solution. There is nothing to
+ * solve in most steps: where h gamma (J1 - J) x is within the tolerances, as W1^-1 is at most
+ * h gamma where no mode grows; and where (J1 - J) x is a small part of W x = r, as then
+ * W1 x = r - (J1 - J) x is about r, and x about W1^-1 r.
+ *
+ * This puts (J1 - J) x into right, and finds the lanes in which it is neither; the square of the
+ * accepted error is 1/by_accepted. `ends`: those in which entries of J1 - J are large beside the
+ * diagonal of W1, in units of the tolerances. */
+INLINE part_mask set_change(AT const struct lanes_room *room, const struct attempt *now,
+                            AT const lanes *x, part by_accepted, AT lanes *right, part_mask *ends,
+                            int h)
+{
+    const int last = METHOD.n_stage - 1;
+    part_mask large = opposite(everywhere);
+    part finite = spread(0);
+    *ends = large;
+    for (size_t i = 0; i < N_STATE(room); i++) {
+        part sum = spread(0), size = spread(0), damping = now->inverse;
+        part residual = now->inverse * PART(x, i), tolerance = PART(room->scratch.tolerance, i);
+        for (int k = ROW(jacobian, i); k < ROW(jacobian, i + 1); k++) {
+            int value = TERM(jacobian, k, value), column = TERM(jacobian, k, row);
+            part before = PART(room->scratch.derived[0], value),
+                 after = PART(room->scratch.derived[last], value), change = after - before;
+            residual = fused(-before, PART(x, column), residual);
+            sum = fused(change, PART(x, column), sum);
+            size = fused(magnitude(change), PART(room->scratch.tolerance, column), size);
+            if (column == (int)i)
+                damping += magnitude(after);
+        }
+        part bound = now->inverse * tolerance;
+        PART(right, i) = sum;
+        large |= (sum * sum * by_accepted > bound * bound) &
+                 (magnitude(sum) > RELEASED * magnitude(residual));
+        *ends |= size > ENDS * damping * tolerance;
+        finite = fused(spread(0), size, finite);
+    }
+    *ends &= finite == 0; /* of what is not finite the next step is told */
+    return large & (finite == 0);
+}
+
+/* Whether the Jacobian at the end must be asked for the states' error. */
+INLINE part_mask must_confirm(AT const struct lanes_room *room, struct attempt *now,
+                              AT lanes *right, int h)
+{
+    part by_accepted = PART(&room->control.by_accepted, 0);
+    part_mask within = now->good & now->safe & (now->worst * by_accepted <= 1) & IS_LIVE(room);
+    part_mask large = set_change(room, now, room->scratch.stage[METHOD.n_stage - 1], by_accepted,
+                                 right, &now->ends, h);
+    now->ends &= within;
+    return large & within;
+}
+
+/* Adds x to its correction W1^-1 (J1 - J) x. */
+INLINE void correct(AT const struct lanes_room *room, AT const lanes *x, AT lanes *correction,
+                    int h)
+{
+    for (size_t i = 0; i < N_STATE(room); i++)
+        PART(correction, i) += PART(x, i);
+}
+
+/* The largest square of an error of a state over its tolerance. */
+INLINE part weigh(AT const struct lanes_room *room, AT const lanes *error, int h)
+{
+    part worst = spread(0), finite = spread(0);
+    for (size_t i = 0; i < N_STATE(room); i++) {
+        part ratio = PART(error, i) * reciprocal_of(PART(room->scratch.tolerance, i));
+        worst = larger(ratio * ratio, worst);
+        finite += 0 * PART(error, i);
+    }
+    return pick(finite == 0, worst, spread(1e30));
+}
+
+/* The states' error that the Jacobian at the end makes of the estimate; where it is far larger,
+ * those of the sensitivities must be confirmed, too. */
+INLINE void judge_end(AT const struct lanes_room *room, struct attempt *now, part_mask large,
+                      AT const lanes *error, int h)
+{
+    part worst = weigh(room, error, h);
+    now->ends |= large & (worst > ENDS * ENDS * now->worst);
+    now->worst = pick(large, larger(now->worst, worst), now->worst);
 }
 
 /* The error test sees the end of a step only. Where a stiff state follows a slow one, its error
@@ -124,22 +190,11 @@ INLINE void set_middle(AT struct lanes_room *room, const struct attempt *now, in
     }
 }
 
-/* The largest error there; scratch.argument is what the linear solver makes of f minus the
- * slope. */
+/* The largest error there. */
 INLINE void judge_middle(AT const struct lanes_room *room, struct attempt *now, part_mask inside,
-                         int h)
+                         AT const lanes *error, int h)
 {
-    part worst = spread(0), finite = spread(0), rtol = PART(&room->tolerance.rtol, 0);
-    for (size_t i = 0; i < N_STATE(room); i++) {
-        part error = PART(room->scratch.argument, i),
-             size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-        part weight =
-            reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
-        part ratio = error * released(room, now, i, h) * weight;
-        worst = larger(ratio * ratio, worst);
-        finite += 0 * error;
-    }
-    worst = pick(finite == 0, worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)), spread(1e30));
+    part worst = weigh(room, error, h) * BY_INSIDE;
     now->worst = pick(inside, larger(now->worst, worst), now->worst);
 }
 

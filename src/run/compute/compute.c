@@ -32,6 +32,19 @@ enum status compute_read_journal(struct compute *compute, struct error *error)
     return status;
 }
 
+bool compute_repeats(struct compute *compute)
+{
+    struct board *board = compute->board;
+    if (board == &compute->private_board)
+        return false;
+    bool is_fresh = counter_add(&compute->trouble.n_short_of_memory, 1) == 1
+                    && counter_get(&board->n_finished) == compute->n_finished_before;
+    bool repeats = board_shrink(board) || !is_fresh || counter_get(&compute->trouble.wants_fresh);
+    if (repeats)
+        counter_set(&compute->trouble.wants_fresh, 1);
+    return repeats;
+}
+
 enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task,
                                     enum outcome outcome, const char *reason, struct error *error)
 {

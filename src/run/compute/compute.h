@@ -108,6 +108,10 @@ static inline bool compute_is_first(const struct compute *compute)
 /* Reads what has been journalled until now. */
 enum status compute_read_journal(struct compute *compute, struct error *error);
 
+/* Whether a fit over many datasets that found no memory is repeated in a fresh process, which has
+ * fewer workers or no fits before this one. This process must then end. */
+bool compute_repeats(struct compute *compute);
+
 /* Journals a fit that did not run, or did not end. */
 enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task,
                                     enum outcome outcome, const char *reason, struct error *error);

@@ -45,11 +45,13 @@ static bool find_block(const struct compute *compute, uint64_t dataset, uint32_t
     return search && i < search->fit.joint.n_block;
 }
 
-static bool finish_block(struct compute *compute, const struct fit_record *record)
+static bool finish_block(struct compute *compute, const struct fit_record *record, bool is_short)
 {
     size_t i;
     struct search *search = search_of(compute, record->dataset, &i);
     search->fit.joint.block[i].seconds += record->seconds;
+    if (is_short)
+        counter_set(&search->is_short, 1);
     count(compute, search);
     return false;
 }
@@ -60,7 +62,10 @@ static void fail_block(struct compute *compute, uint64_t dataset, uint32_t task,
     size_t i;
     struct search *search = search_of(compute, dataset, &i);
     (void)task;
-    joint_block_fail(&search->fit.joint, i, outcome, false, reason);
+    if (outcome == OUTCOME_out_of_memory)
+        counter_set(&search->is_short, 1);
+    else
+        joint_block_fail(&search->fit.joint, i, outcome, false, reason);
     count(compute, search);
 }
 

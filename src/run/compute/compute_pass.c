@@ -5,7 +5,9 @@
 #include "run/compute/compute_pass.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/sanitizer.h"
+#include "fit/found.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 #include "run/plan/review.h"
@@ -34,7 +36,7 @@ struct fit_job {
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked;
     int64_t replayed_ns;             /* computing in earlier processes */
-    bool cancelled;
+    bool cancelled, is_short;        /* is_short: it found no memory somewhere */
     struct replays *replays;
     struct replay replay;
     struct trace *trace;
@@ -51,6 +53,8 @@ static bool host_ask(void *context, struct evaluation *const *evaluations, size_
     job->n_asked = n;
     coroutine_suspend(job->coroutine);
     job->asked = NULL;
+    for (size_t k = 0; k < n; k++)
+        job->is_short = job->is_short || evaluations[k]->outcome == EVALUATION_NO_MEMORY;
     return !job->cancelled;
 }
 
@@ -152,7 +156,7 @@ static bool job_begin(struct fit_job *job, const struct problem_block *block, si
     job->record.start = number;
     job->asked = NULL;
     job->replayed_ns = 0;
-    job->cancelled = false;
+    job->cancelled = job->is_short = false;
     job->is_traced = trace_wants(job->trace, job->problem.dataset);
     job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
     replay_begin(&job->replay, job->replays, job_number(job), campaign->model.abi.n_parameter,
@@ -165,9 +169,12 @@ static bool job_begin(struct fit_job *job, const struct problem_block *block, si
  * known from an earlier process are answered already. */
 static bool job_resume(struct fit_job *job)
 {
+    uint64_t n_failed = memory_n_failed();
     if (job->is_traced)
         trace_begin(job->trace, job->problem.dataset, job->record.start);
-    if (!coroutine_resume(job->coroutine))
+    bool goes_on = coroutine_resume(job->coroutine);
+    job->is_short = job->is_short || memory_n_failed() != n_failed;
+    if (!goes_on)
         return false;
     for (size_t k = 0; k < job->n_asked; k++)
         job->asked[k]->is_finished = false;
@@ -367,7 +374,9 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
     struct compute *compute = context;
     struct fit_job *job = (struct fit_job *)scheduled;
     job->record.seconds = 1e-9 * (double)host_elapsed(job);
-    if (compute->pass.stage.tasks->finish(compute, &job->record))
+    if (job->is_short && job->record.outcome != OUTCOME_out_of_memory)
+        fit_fail(&job->record, OUTCOME_out_of_memory, "no memory for a part of this fit");
+    if (compute->pass.stage.tasks->finish(compute, &job->record, job->is_short))
         replay_end(&job->replay);
     return_job(compute, &compute->workers.lanes[lane], job);
 }
@@ -515,7 +524,7 @@ bool compute_is_complete(const struct compute *compute)
 }
 
 /* A pass, followed by one in which the fits that were set aside are tried alone: suspects of a
- * death, and fits that ran out of memory, each of which gets a new process. */
+ * death, and fits that ran out of memory, for which a new process has one worker. */
 enum status compute_stage(struct compute *compute, const struct stage *stage,
                           block_prepare *prepare, void *context, bool *journal_gone,
                           struct error *error)
@@ -530,9 +539,15 @@ enum status compute_stage(struct compute *compute, const struct stage *stage,
     if (status || !compute_is_complete(compute) || apart.n_wanted == 0)
         return status;
     if (counter_get(&compute->trouble.n_short_of_memory)) {
+        compute->board->is_alone = true;
         counter_set(&compute->trouble.wants_fresh, 1);
         return STATUS_OK;
     }
     compute->board->n_group_death = 0; /* from now on each is found individually */
-    return compute_run_pass(compute, &apart, prepare, context, journal_gone, error);
+    status = compute_run_pass(compute, &apart, prepare, context, journal_gone, error);
+    if (!status && compute_is_complete(compute) && compute->board->is_alone) {
+        compute->board->is_alone = false;
+        counter_set(&compute->trouble.wants_fresh, 1);
+    }
+    return status;
 }

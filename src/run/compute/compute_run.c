@@ -19,8 +19,14 @@
 #include "run/plan/header.h"
 #include "run/supervise/stop.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* With few fits, a worker of an engine with lanes gets at least this many of them. */
 enum { FEWEST_LANES = 8 };
@@ -209,6 +215,17 @@ static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
     return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
 }
 
+/* The most workers and lanes where memory was short in an earlier process. */
+static struct board_size size_limit(const struct board *board)
+{
+    static const struct board_size one = {1, 1};
+    const struct board_size *most = &board->most;
+    if (board->is_alone)
+        return one;
+    return (struct board_size){most->n_worker ? most->n_worker : SIZE_MAX,
+                               most->n_lane ? most->n_lane : SIZE_MAX};
+}
+
 static enum status make_pool(struct compute *compute, struct error *error)
 {
     const struct run_options *options = compute->options;
@@ -226,11 +243,18 @@ static enum status make_pool(struct compute *compute, struct error *error)
                                          : cpus_available();
     if (workers->n > most)
         workers->n = most ? most : 1;
+    const struct board_size limit = size_limit(compute->board);
+    if (workers->n > limit.n_worker)
+        workers->n = limit.n_worker;
+    compute->board->size = (struct board_size){workers->n, 1};
     const struct ode_options ode = campaign_ode_options(campaign);
     workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */
         workers->n_lane = choose_n_lane(engine_capacity(workers->pool), most, workers->n);
+    if (workers->n_lane > limit.n_lane)
+        workers->n_lane = limit.n_lane;
+    compute->board->size.n_lane = workers->n_lane;
     return workers->pool ? STATUS_OK : error->status;
 }
 
@@ -339,6 +363,18 @@ static void compute_fini(struct compute *compute)
     monitor_fini(&compute->trouble.lock);
 }
 
+/* Reports that memory is short, once for each number of workers. */
+static void tell_size(struct compute *compute)
+{
+    struct board *board = compute->board;
+    uint64_t n = (uint64_t)board->size.n_worker * board->size.n_lane;
+    if (!board->most.n_worker || board->is_alone || (board->n_told && board->n_told <= n))
+        return;
+    board->n_told = n;
+    compute_say(compute, "memory is short: %zu worker%s, fewer fits at once", board->size.n_worker,
+                board->size.n_worker == 1 ? " goes on" : "s go on");
+}
+
 static enum status compute_run(struct compute *compute, struct run_summary *summary,
                                struct error *error)
 {
@@ -390,15 +426,31 @@ static enum status compute_run(struct compute *compute, struct run_summary *summ
         return status;
     if (compute->board->n_process == 0)
         describe(compute);
+    else
+        tell_size(compute);
     counter_set(&compute->board->phase, BOARD_FITTING);
-    compute->n_finished_before = counter_get(&compute->board->n_finished);
-    status = fit_all(compute, &summary->journal_gone, error);
-    summary->wants_fresh = status && counter_get(&compute->trouble.wants_fresh);
-    /* The model may hold all memory; a new process can then continue. */
-    if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
-        summary->wants_fresh =
-            counter_get(&compute->board->n_finished) > compute->n_finished_before;
-    return status;
+    return fit_all(compute, &summary->journal_gone, error);
+}
+
+/* Whether a new process goes on: memory is short with as many workers, or the model holds it. */
+static bool wants_fresh(const struct compute *compute, enum status status)
+{
+    struct board *board = compute->board;
+    if (status != STATUS_NO_MEMORY || board == &compute->private_board)
+        return status && counter_get(&compute->trouble.wants_fresh);
+    return board_shrink(board) || counter_get(&board->n_finished) > compute->n_finished_before
+           || counter_get(&compute->trouble.wants_fresh);
+}
+
+/* Glibc reserves 64 MiB of addresses for each thread that allocates, up to eight times as often as
+ * there are CPUs. Where addresses are limited, that would be most of them. */
+static void share_arenas(void)
+{
+#ifdef M_ARENA_MAX
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 enum status run_compute(struct run_options *options, const struct run_hooks *hooks,
@@ -430,8 +482,12 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     rank_link_find(&compute->ranks);
     if (!status && compute->board->n_process > 0)
         hooks->take_over(hooks->context);
+    compute->board->size = (struct board_size){0, 0};
+    compute->n_finished_before = counter_get(&compute->board->n_finished);
+    share_arenas();
     if (!status)
         status = compute_run(compute, summary, error);
+    summary->wants_fresh = wants_fresh(compute, status);
     summary->follows_ranks = status && compute->ranks.is_lost && !stop_is_requested();
     summary->is_reported = status && !summary->follows_ranks && !compute_is_first(compute);
     if (summary->is_reported)

@@ -20,29 +20,34 @@ static void break_off(struct compute *compute, const struct error *error)
 
 /* Whether a fit that ended for lack of memory is tried again, alone and in a fresh process; it
  * is not journalled then. If another fit was there before it, that one may hold the memory. If
- * there are several, this process has no memory left, and a fresh one
- * goes on with the fits that have not begun. */
+ * there are several, this process has no memory left, and a fresh one with fewer workers goes on
+ * with the fits that have not begun. */
 enum { MAX_SHORT_OF_MEMORY = 100, MAX_SHORT_HERE = 16 };
 
 static bool is_put_off(struct compute *compute, uint64_t fit)
 {
     struct board *board = compute->board;
-    bool done = false;
+    bool done = false, has_others = board->size.n_worker * board->size.n_lane > 1;
     if (board == &compute->private_board)
         return false;
     monitor_enter(&compute->trouble.lock);
     uint64_t n_before = counter_get(&compute->trouble.n_short_of_memory);
     counter_set(&compute->trouble.n_short_of_memory, n_before + 1);
     if (compute->pass.stage.apart) {
-        done = n_before > 0 || counter_get(&board->n_finished) > compute->n_finished_before;
+        done = has_others || n_before > 0
+               || counter_get(&board->n_finished) > compute->n_finished_before;
+        board->is_alone = board->is_alone || done;
         counter_set(&compute->trouble.wants_fresh, done);
     } else if (counter_get(&compute->trouble.wants_fresh)) {
         done = true; /* the fresh process begins it */
-    } else if (board->n_short_of_memory < MAX_SHORT_OF_MEMORY && suspects_add(board, fit)) {
-        board->n_short_of_memory++;
+    } else if ((has_others || board->n_short_of_memory < MAX_SHORT_OF_MEMORY)
+               && suspects_add(board, fit)) {
+        board->n_short_of_memory += !has_others;
         done = true;
-        if (n_before + 1 >= MAX_SHORT_HERE)
+        if (n_before + 1 >= MAX_SHORT_HERE) {
+            board_shrink(board);
             counter_set(&compute->trouble.wants_fresh, 1);
+        }
     }
     monitor_leave(&compute->trouble.lock);
     if (done && !compute->pass.stage.apart)
@@ -50,9 +55,10 @@ static bool is_put_off(struct compute *compute, uint64_t fit)
     return done;
 }
 
-static bool finish_fit(struct compute *compute, const struct fit_record *record)
+static bool finish_fit(struct compute *compute, const struct fit_record *record, bool is_short)
 {
     struct error error;
+    (void)is_short;
     if (record->outcome == OUTCOME_out_of_memory &&
         is_put_off(compute, campaign_number(&compute->campaign, record->dataset, record->start)))
         return false;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/joint_refits.h"
 
+#include "base/memory.h"
 #include "fit/bootstrap.h"
 #include "fit/found.h"
 #include "fit/map.h"
@@ -499,7 +500,10 @@ enum status joint_refits_run(struct search *search, uint32_t task, bool *has_end
     memset(refits->all_weights, 0, refits->n_dataset * sizeof *refits->all_weights);
     for (size_t k = 0; k < refits->n_drawn; k++)
         refits->all_weights[refits->drawn[k]] = 1;
+    uint64_t n_failed = memory_n_failed();
     task_refit(campaign, &subject, &refit, refits->profile_end, &arena, &record);
+    if (!refitting.status && memory_n_failed() != n_failed)
+        refitting.status = error_set(error, STATUS_NO_MEMORY, "out of memory for a refit");
     *has_ended = !refitting.status && !refitting.has_stopped;
     if (*has_ended && refit.kind == REFIT_PROFILE)
         review_take(&campaign->plan.refits, n, task - campaign->n_start, &record,

@@ -815,7 +815,7 @@ enum status schedule_start(struct schedule *schedule, struct error *error)
     size_t n_thread = pool_n_thread(pool);
     if (n_thread < 2) {
         pool_join(pool);
-        return error_set(error, STATUS_SYSTEM,
+        return error_set(error, STATUS_NO_MEMORY,
                          "cannot create a worker thread: raise the limits of processes "
                          "and memory (ulimit -u, -v)");
     }

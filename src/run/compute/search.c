@@ -9,6 +9,7 @@
 #include "run/compute/search.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "fit/joint_ranks.h"
 #include "fit/start.h"
 #include "io/mixed_result.h"
@@ -132,13 +133,20 @@ static bool ask_ranks(struct search *search)
     return bits & STOP;
 }
 
+/* Whether some part of the fit under way found no memory. */
+static bool is_short(const struct search *search)
+{
+    return counter_get(&search->is_short) || memory_n_failed() != search->n_failed;
+}
+
 static void keep_state(void *context)
 {
     struct search *search = context;
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
     size_t n;
-    if (!search->is_due || joint->descends || (search->request && !search->request->keeps))
+    if (!search->is_due || joint->descends || is_short(search)
+        || (search->request && !search->request->keeps))
         return;
     search->is_due = false;
     unsigned char *bytes = joint_save(joint, &n);
@@ -221,8 +229,9 @@ static enum status judge_ranks(const struct search *search, struct error *error)
     const struct rank_link *ranks = &search->compute->ranks;
     if (ranks->is_lost)
         return compute_lost(error);
-    if (search->fit.joint.agreement.is_short && ranks->is_joined)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the shared parameters");
+    if (is_short(search) || (search->fit.joint.agreement.is_short && ranks->is_joined))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
+                         search->fit.joint.n_block);
     return STATUS_OK;
 }
 
@@ -236,7 +245,7 @@ static bool run_pass(void *context)
     search->n_pass++;
     search->state = SEARCH_WANTS;
     coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping && !ask_ranks(search);
+    return !search->compute->searches->is_stopping && !is_short(search) && !ask_ranks(search);
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
@@ -247,6 +256,8 @@ static enum status run_fit(struct search *search, bool *has_ended, struct error 
     search->kept_ns = clock_now_ns();
     search->is_due = false;
     bool is_over = joint_search(&search->fit.joint, &host);
+    if (search->fit.joint.end.outcome == OUTCOME_out_of_memory && is_over)
+        counter_set(&search->is_short, 1);
     enum status status = judge_ranks(search, error);
     *has_ended = is_over && !status;
     return status;
@@ -270,6 +281,8 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
     enum status status;
     do {
         *has_ended = false;
+        counter_set(&search->is_short, 0);
+        search->n_failed = memory_n_failed();
         status = begin(search, task, start.n_redrawn, error);
         if (!status && start.n_redrawn == 0 && (!request || request->keeps))
             status = take_state(search, error);

@@ -24,6 +24,9 @@ struct search {
     struct joint_refits *refits; /* NULL: not open */
     uint64_t n_wanted;         /* blocks of the pass */
     struct counter n_done, n_put_off; /* blocks done, including those put off; those put off */
+    /* of the fit under way: a worker found no memory for a block; failures of this thread before */
+    struct counter is_short;
+    uint64_t n_failed;
     int64_t n_pass;            /* of the fit under way */
     /* the latest state of the fit (n_kept bytes); or, in searches->saved, the state that an
      * earlier process left */
@@ -66,7 +69,8 @@ struct joint_request {
 };
 
 /* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can
- * tell. Also OK if it was stopped: then *has_ended is false. */
+ * tell. Also OK if it was stopped: then *has_ended is false. STATUS_NO_MEMORY: some part of the fit
+ * found no memory, and nothing of it may be believed. */
 enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
                        bool *has_ended, struct error *error);
 /* Frees what search_fit has kept of the state; nothing reads it after the end of the fit. */

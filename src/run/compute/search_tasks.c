@@ -125,11 +125,31 @@ static enum status write_population(struct search *search, struct error *error)
                               error);
 }
 
+/* A fit that found no memory, although it was alone: a row of each dataset says so. */
+static enum status write_shortage(struct search *search, uint32_t task, struct error *error)
+{
+    struct compute *compute = search->compute;
+    const struct components *components = &compute->campaign.share.components;
+    const uint32_t *member = components_members(components, search->fit.component);
+    enum status status = STATUS_OK;
+    for (size_t d = 0; !status && d < components_size(components, search->fit.component); d++) {
+        status = compute_journal_failure(compute, member[d], task, OUTCOME_out_of_memory,
+                                         "no memory for the fit of all datasets that share "
+                                         "parameters", error);
+        counter_add(&compute->board->n_finished, 1);
+    }
+    return status;
+}
+
 static enum status fit_start(struct search *search, uint32_t task, bool *has_ended,
                              struct error *error)
 {
     struct compute *compute = search->compute;
     enum status status = search_fit(search, task, NULL, has_ended, error);
+    if (status == STATUS_NO_MEMORY && !compute_repeats(compute) && !compute->ranks.is_joined) {
+        *has_ended = true;
+        return write_shortage(search, task, error);
+    }
     if (status || !*has_ended)
         return status;
     if (!outcome_is_success(search->fit.joint.end.outcome) && compute_is_first(compute))

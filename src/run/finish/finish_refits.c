@@ -3,6 +3,7 @@
 #include "run/finish/finish_refits.h"
 
 #include "fit/distribution.h"
+#include "fit/found.h"
 #include "fit/map.h"
 #include "fit/objective.h"
 
@@ -33,6 +34,7 @@ struct finish_refits {
         uint8_t *limit_word;
         int64_t *held_by;
         bool knows_limits;      /* the three arrays are filled */
+        bool is_short;          /* a refit found no memory */
         int64_t same_n;         /* replicates that `same` is of; 0: it is not filled yet */
         double *same;           /* bootstrap intervals */
     } *fit;
@@ -200,6 +202,8 @@ static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uin
                              : error_set(error, STATUS_SYSTEM,
                                          "refits have been removed from the journal meanwhile");
     fit_record_add_work(work, record);
+    if (record->outcome == OUTCOME_out_of_memory)
+        fit_of(refits, dataset)->is_short = true;
     return STATUS_OK;
 }
 
@@ -386,6 +390,7 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset,
     const struct refit_plan *plan = refits->source.plan;
     struct finish_fit *fit = fit_of(refits, dataset);
     refits->n_objective = 0;
+    fit->is_short = fit->is_short && refits->source.share;
     best->start = other->start = 0;
     fit_record_clear(best, refits->n_parameter); /* columns that this run does not fill */
     fit_record_clear(other, refits->n_parameter);
@@ -405,6 +410,8 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset,
         status = profile_row(refits, dataset, best, other, work, error);
     if (!status && plan->n_bootstrap)
         status = bootstrap_row(refits, dataset, best, other, work, error);
+    if (fit->is_short) /* the others alone would give other limits and intervals */
+        fit_fail(best, OUTCOME_out_of_memory, "no memory for a refit of this dataset");
     fit_record_zero_work(best);
     fit_record_add_work(best, &tally->work);
     return status;

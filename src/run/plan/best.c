@@ -70,6 +70,7 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
     enum status status = refit_starts_init(&room, journal, identity, error);
     double lowest = INFINITY;
     uint64_t most = 0;
+    bool is_short = false; /* a start found no memory: it might have been the best one */
     *chosen = 0;
     for (uint32_t start = 0; !status && start < identity->n_start; start++) {
         double sum = 0;
@@ -81,8 +82,14 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
                 sum += is_part ? room.best.objective : 0;
                 n += is_part;
                 is_success = is_success || outcome_is_success((enum outcome)room.best.outcome);
+                is_short = is_short || room.best.outcome == OUTCOME_out_of_memory;
             }
             status = error->status;
+        }
+        if (is_short) {
+            objective[start] = NAN;
+            *chosen = start;
+            break;
         }
         n += is_success ? n_dataset : 0; /* more than any failure has */
         for (uint32_t k = 0; n > most && k < start; k++)

@@ -88,6 +88,19 @@ void board_offer(const struct board *board)
     setenv(variable, number, 1);
 }
 
+bool board_shrink(struct board *board)
+{
+    struct board_size size = board->size;
+    if (size.n_worker * size.n_lane <= 1)
+        return false;
+    if (size.n_worker > 1)
+        size.n_worker /= 2;
+    else
+        size.n_lane /= 2;
+    board->most = size;
+    return true;
+}
+
 void board_free(struct board *board)
 {
     if (!board)

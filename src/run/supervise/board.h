@@ -26,6 +26,9 @@ enum board_phase {
 /* As many as engines hold at once, on a GPU. */
 enum { BOARD_MAX_SUSPECT = 1 << 16 };
 
+/* Of a compute process: its workers, and the fits that each has in its engine at once. */
+struct board_size { size_t n_worker, n_lane; };
+
 struct board {
     /* Written by the process, read by the supervisor. */
     struct counter phase;      /* enum board_phase */
@@ -58,6 +61,11 @@ struct board {
     uint64_t n_shown;
     bool is_apart;             /* suspects are being tried, one at a time and nothing else */
     uint64_t n_guilty, n_group_death, n_short_of_memory;
+    struct board_size size;    /* of the process */
+    struct board_size most;    /* where memory is short, of the next ones; 0: no limit */
+    uint64_t n_told;           /* fits at once, when the user was last told; 0: not yet */
+    bool is_alone;             /* the next one has one fit at a time, to try those again that found
+                                * no memory beside others */
     uint64_t n_suspect, suspect[BOARD_MAX_SUSPECT]; /* numbers of fits */
 };
 
@@ -101,6 +109,10 @@ bool board_die_with_supervisor(const struct board *board);
  * model's code calls exit while fits are running, the process ends at once, because cleaning up
  * while workers run could hang. */
 void board_make_expendable(struct board *board);
+
+/* Memory was short: the next compute process has half as many workers as this one, or half as many
+ * fits in the engine of its only one. False: it had one fit at a time. */
+bool board_shrink(struct board *board);
 
 /* Child: makes empty slots, which replace those of an earlier process. They are private if the
  * board has no memory for them. False: out of memory. */

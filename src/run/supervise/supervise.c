@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,8 +90,10 @@ static int report_wait(const struct supervisor *supervisor, const char *what, st
 }
 
 /* What to do about a death or a hang before the first fit ended. */
-static const char *advice(enum board_phase phase, bool hung)
+static const char *advice(enum board_phase phase, bool hung, bool killed)
 {
+    if (killed)
+        return "It needs more memory, or fewer workers (-j); the same command goes on";
     if (phase == BOARD_OPENING_ENGINE)
         return "Try another --engine";
     if (phase != BOARD_OPENING)
@@ -116,8 +119,11 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     if (ending->waited)
         return report_wait(supervisor, what, error);
     if ((!board || counter_get(&board->n_finished) == 0) && phase != BOARD_WRITING) {
-        enum status status = phase == BOARD_OPENING_ENGINE ? STATUS_SYSTEM : STATUS_BAD_MODEL;
-        const char *what_to_do = advice(phase, ending->hung);
+        bool killed = !ending->hung && WIFSIGNALED(ending->wait_status)
+                      && WTERMSIG(ending->wait_status) == SIGKILL;
+        enum status status =
+            killed || phase == BOARD_OPENING_ENGINE ? STATUS_SYSTEM : STATUS_BAD_MODEL;
+        const char *what_to_do = advice(phase, ending->hung, killed);
         if (ending->hung)
             error_set(error, status,
                       "%s: %s hung %s: it computed for %d s without a sign of life, so it was "
@@ -136,14 +142,27 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     return status_exit_code(STATUS_SYSTEM);
 }
 
+/* Whether memory may have been short: the kernel kills; and where addresses are limited, a library
+ * may not survive that it gets none. A model that crashes there must not cost workers. */
+static bool may_be_short(int wait_status, enum board_phase phase)
+{
+    struct rlimit limit;
+    bool is_limited = phase < BOARD_FITTING && getrlimit(RLIMIT_AS, &limit) == 0
+                      && limit.rlim_cur != RLIM_INFINITY;
+    return WIFSIGNALED(wait_status) && (is_limited || WTERMSIG(wait_status) == SIGKILL);
+}
+
 /* Whether another compute process may continue without the fits that killed this one; if so, the
  * board tells it which. */
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;
-    if (!board || supervisor->watch.asked_to_stop || ending->hung || ending->waited ||
-        counter_get(&board->phase) != BOARD_FITTING)
+    if (!board || supervisor->watch.asked_to_stop || ending->hung || ending->waited)
         return false;
+    enum board_phase phase = (enum board_phase)counter_get(&board->phase);
+    bool has_shrunk = may_be_short(ending->wait_status, phase) && board_shrink(board);
+    if (phase != BOARD_FITTING)
+        return has_shrunk && phase < BOARD_FITTING;
     if (!ending->was_busy && ++supervisor->n_unexplained > MAX_UNEXPLAINED)
         return false;
     board->died = true;
