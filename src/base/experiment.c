@@ -34,14 +34,14 @@ static const struct column_info dose_column[] = {DOSE_LIST(DOSE)};
 static const struct column_info knot_column[] = {KNOT_LIST(KNOT)};
 static const struct column_info call_column[] = {CALL_LIST(CALL)};
 static const struct column_info substitute_column[] = {SUBSTITUTE_LIST(SUBSTITUTE)};
-static const char *const dose_word[] = {NULL, NULL}, *const substitute_word[] = {NULL, NULL,
-                                                                                 "part"};
+static const char *const dose_word[] = {NULL, NULL, "side"},
+                         *const substitute_word[] = {NULL, NULL, "part"};
 
 #define RECORD(type, path_, what_, column_, word_, n_word_) \
     {.path = path_, .what = what_, .size = sizeof(struct type), \
      .n = sizeof column_ / sizeof *column_, .column = column_, .word = word_, .n_word = n_word_}
 const struct record_info record_info[N_RECORD] = {
-    [RECORD_DOSE] = RECORD(dose, "/doses", "doses", dose_column, dose_word, 2),
+    [RECORD_DOSE] = RECORD(dose, "/doses", "doses", dose_column, dose_word, 3),
     [RECORD_KNOT] = RECORD(knot, "/inputs", "knots of inputs", knot_column, NULL, 0),
     [RECORD_CALL] = RECORD(event_call, "/events", "events", call_column, NULL, 0),
     [RECORD_SUBSTITUTE] = RECORD(substitute, "/substitutes", "substitutes", substitute_column,

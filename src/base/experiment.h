@@ -15,7 +15,8 @@
  * `count` times, `interval` apart. Of the amount the model's bioavailability arrives: with a
  * duration at a smaller rate, with a rate for a shorter time. At most one of duration and rate is
  * not 0; DOSE_OF_MODEL: what the model gives for the state. The interval is above 0 if count > 1 or
- * if the dose is steady. The target is the file's index, in memory the model's. */
+ * if the dose is steady. The target is the file's index, in memory the model's. Of doses that
+ * are due at one time those of a smaller side come first. */
 #define DOSE_LIST(X) \
     X(time, "time", NUMBER, NEEDED, NAN, 0, 0, 0, "its time") \
     X(amount, "amount", NUMBER, NEEDED, NAN, 0, 0, 0, "how much enters the state") \
@@ -25,7 +26,9 @@
     X(target, "target", INDEX, ALWAYS, 0, 0, 0, 0, "state") \
     X(rate, "rate", NUMBER, SOMETIMES, 0, 0, 0, 1, "amount per time") \
     X(steady, "steady", FLAG, SOMETIMES, 0, DOSE_SINGLE, DOSE_ADDS, 1, \
-      "1: at steady state, 2: added to what is there, 0: neither")
+      "1: at steady state, 2: added to what is there, 0: neither") \
+    X(side, "side", FLAG, SOMETIMES, 0, 0, 126, 2, \
+      "0 to 126: measurements at its time follow it if their side is greater")
 #define DOSE_OF_MODEL (-1.0)
 
 /* A value of an input at a time, between which inputs vary. */

@@ -16,8 +16,8 @@
     X(sigma, DOUBLE, 0, 0, "its standard deviation; NaN: the model's noise, or 1") \
     X(observable, UINT32, 0, UINT32_MAX, "what was measured: an observable") \
     X(censored, INT8, -1, 1, "0 (no), 1 (the measurement lies below its value) or -1 (above it)") \
-    X(side, INT8, -1, 1, "-1 (before all that happens at this time), 1 (after it) or 0 (before " \
-      "doses, after everything else)") \
+    X(side, INT8, -1, 127, "-1 (before all that happens at this time), 0 (before doses, after " \
+      "everything else), or s > 0: after doses of a side below s, and so 1 after other doses") \
     X(limit, DOUBLE, 0, 0, \
       "of a censored measurement: it lies between its value and this; NaN: anywhere on its side") \
     X(line, UINT32, 0, UINT32_MAX, \

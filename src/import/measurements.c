@@ -60,8 +60,10 @@ static const struct import_column special[MEASUREMENT_line] = {
                                           "value), -1 or right (above it)"},
     [MEASUREMENT_side] = {.word = side_words,
                           .n_word = sizeof side_words / sizeof *side_words,
+                          .most = INT8_MAX,
                           .expected = "-1 or before (all that happens at this time), 1 or after "
-                                      "(it), 0 (before doses, after everything else)"}};
+                                      "(it), 0 (before doses, after everything else), 2 to 127 "
+                                      "(after doses of a smaller side)"}};
 
 /* Lists a column like that of measurements, which may have another name. */
 static enum status list_as(struct import_table *table, const char *prefix, const char *name,

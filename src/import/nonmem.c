@@ -19,6 +19,7 @@ enum { ID, TIME, DV, AMT, RATE, DUR, EVID, MDV, CMT, ADDL, II, SS, CENS, LIMIT, 
 static const char *const column_name[N_COLUMN] = {"ID",  "TIME", "DV",   "AMT",   "RATE",
                                                   "DUR", "EVID", "MDV",  "CMT",   "ADDL",
                                                   "II",  "SS",   "CENS", "LIMIT", "DVID"};
+enum { MAX_SIDE = 126 }; /* of a dose */
 /* Records that are left out if it holds a word. */
 static const char comment_column[] = "C";
 
@@ -50,7 +51,9 @@ struct nonmem {
     bool is_later;             /* this one is not the individual's first */
     uint32_t owner;
     double time;               /* of the record before; NaN: an experiment begins */
-    bool dosed, measured_after; /* at this time: a dose; a measurement after it */
+    /* at this time: whether there was a dose, its side, and that of the last measurement */
+    bool is_dosed;
+    int dose_side, measured_side;
     size_t first_knot;         /* of the experiment */
     size_t *last_knot;         /* of each input; SIZE_MAX: none yet */
     size_t room_t0, room_covariate;
@@ -310,10 +313,13 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     if (dose.target == UINT32_MAX)
         return fault(nonmem, CMT, error,
                      "is not the number of a state; give its meaning with --cmt NUMBER=STATE");
-    if (nonmem->measured_after)
+    /* a measurement since the last dose */
+    if (nonmem->measured_side > nonmem->dose_side)
+        nonmem->dose_side = nonmem->measured_side;
+    if (nonmem->dose_side > MAX_SIDE)
         return fault(nonmem, TIME, error,
-                     "a second dose at one time with a measurement between them cannot be kept in "
-                     "order");
+                     "too many doses at one time with measurements between them");
+    dose.side = (uint8_t)nonmem->dose_side;
     if (number[RATE] == -2)
         dose.duration = DOSE_OF_MODEL;
     else if (number[RATE] != 0)
@@ -327,7 +333,7 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
         count_line(&nonmem->idle, nonmem->reader);
     dose.count = is_constant(record) ? 0 : 1 + (uint32_t)number[ADDL];
     dose.interval = is_constant(record) ? 1 : dose.interval;
-    nonmem->dosed = true;
+    nonmem->is_dosed = true;
     struct import_record *added =
         import_record_add(nonmem->happenings, RECORD_DOSE, nonmem->owner, error);
     if (added)
@@ -353,8 +359,8 @@ static enum status add_measurement(struct nonmem *nonmem, const struct record *r
     *row.limit = *row.censored ? record->number[LIMIT] : (double)NAN;
     /* The input has the value of this record until its time, that of the next one from then on. */
     bool is_backward = abi->n_input > 0 && !nonmem->options->locf;
-    *row.side = nonmem->dosed ? 1 : is_backward ? -1 : 0;
-    nonmem->measured_after = nonmem->measured_after || nonmem->dosed;
+    *row.side = (int8_t)(nonmem->is_dosed ? nonmem->dose_side + 1 : -is_backward);
+    nonmem->measured_side = *row.side;
     import_rows_end(nonmem->rows, nonmem->owner);
     return STATUS_OK;
 }
@@ -577,8 +583,10 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
                          nonmem->clock.this_date, nonmem->clock.last_date);
     if (time < nonmem->time)
         return fault(nonmem, TIME, error, "is before that of the individual's last record");
-    if (!(time == nonmem->time))
-        nonmem->dosed = nonmem->measured_after = false;
+    if (!(time == nonmem->time)) {
+        nonmem->is_dosed = false;
+        nonmem->dose_side = nonmem->measured_side = 0;
+    }
     status = check_covariates(nonmem, is_first, error);
     if (!status)
         status = add_knots(nonmem, time, is_first, error);

@@ -172,6 +172,10 @@ static enum status read_word(const struct import_table *table, size_t i, double 
             *cell = column->word[k].number;
             return STATUS_OK;
         }
+    if (csv_parse_double(word, cell) && *cell >= 0 && *cell <= column->most &&
+        *cell == floor(*cell))
+        return STATUS_OK;
+    *cell = NAN;
     return *word ? csv_fault(table->reader, table->column[i], error, "'%.40s' is not one of %s",
                              word, column->expected)
                  : STATUS_OK;

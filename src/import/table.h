@@ -30,6 +30,7 @@ struct import_column {
     /* Words of which a cell is one, in any case; and what a fault says of others. */
     const struct import_word *word;
     size_t n_word;
+    double most; /* whole numbers up to it are also allowed, from 0 */
     const char *expected;
     /* Looks at a field before it is read; NULL: nobody does. */
     enum status (*check)(const struct csv_reader *reader, size_t column, struct error *error);

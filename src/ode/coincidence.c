@@ -80,7 +80,8 @@ bool coincidence_look(struct simulation *sim, const double *y)
     struct stops *s = sim->stops;
     const struct ode_task *task = sim->evaluation->task;
     struct coincidence found = {.is_first = true};
-    bool is_after = false, is_start = sim->t == task->experiment.t0, is_measured = false;
+    int last_side = -1; /* of the measurements at this time */
+    bool is_start = sim->t == task->experiment.t0, is_measured = false;
     bool is_addition = s->abi->n_event == 0 && !s->roots.is_root;
     size_t n_root = 0;
     double slope;
@@ -88,7 +89,8 @@ bool coincidence_look(struct simulation *sim, const double *y)
         return true;
     for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= s->limit; i++) {
         is_measured = true;
-        is_after = is_after || (task->time_side && task->time_side[i] > 0);
+        const int side = task->time_side ? task->time_side[i] : 0;
+        last_side = side > last_side ? side : last_side;
     }
     bool is_fixed = (s->i_call < task->experiment.n_call &&
                      task->experiment.call[s->i_call].time <= s->limit) ||
@@ -119,7 +121,7 @@ bool coincidence_look(struct simulation *sim, const double *y)
             if (!doses_course(sim, &s->doses.next[i], &course))
                 return false;
             add(sim, &found, s->jump.dt,
-                is_after ||
+                last_side > task->experiment.dose[s->doses.next[i].dose].side ||
                     (is_measured && s->doses.next[i].t > doses_time(sim, &s->doses.next[i])));
         }
     for (size_t i = 0; i < s->n_function && (is_measured || !found.is_first || n_root > 1); i++)

@@ -216,11 +216,13 @@ static void forget(struct stops *s, size_t dose)
     s->pending.n = 0;
 }
 
-size_t doses_due(const struct stops *s)
+size_t doses_due(const struct simulation *sim, int side)
 {
+    const struct stops *s = sim->stops;
+    const struct dose *dose = sim->evaluation->task->experiment.dose;
     size_t best = s->doses.n;
     for (size_t i = 0; i < s->doses.n; i++)
-        if (s->doses.next[i].t <= s->limit &&
+        if (s->doses.next[i].t <= s->limit && dose[s->doses.next[i].dose].side < side &&
             (best == s->doses.n || s->doses.next[i].t < s->doses.next[best].t))
             best = i;
     return best;

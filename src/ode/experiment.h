@@ -26,8 +26,8 @@ struct ode_task {
     /* n_time, the first >= t0; strictly increasing, or equal with increasing sides. +infinity,
      * the last, is the steady state that the trajectory approaches */
     const double *time;
-    /* n_time: -1: before all that happens at this time, 1: after it; 0: before doses and after
-     * everything else. NULL: all 0 */
+    /* n_time: -1: before all that happens at this time; 0: before doses and after everything else;
+     * s > 0: after doses of a side below s. NULL: all 0 */
     const int8_t *time_side;
     size_t n_row;                   /* measurements, in order of time */
     const uint32_t *row_time;       /* n_row, index into time, non-decreasing */

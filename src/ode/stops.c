@@ -519,13 +519,13 @@ static bool happen_late(struct simulation *sim, double *y)
     return good;
 }
 
-/* And after them. */
-static bool happen_after(struct simulation *sim, double *y)
+/* What happens after them, and before the measurements of this side. */
+static bool happen_after(struct simulation *sim, int side, double *y)
 {
     struct stops *s = sim->stops;
-    if (!happen_late(sim, y))
+    if (side == 1 && !happen_late(sim, y))
         return false;
-    for (size_t i; (i = doses_due(s)) < s->doses.n;) {
+    for (size_t i; (i = doses_due(sim, side)) < s->doses.n;) {
         s->restarts = true;
         if (s->doses.next[i].is_steady ? !doses_give_steady(sim, y, i)
                                        : !doses_give(sim, y, i) || !doses_repeat(sim, i))
@@ -547,9 +547,12 @@ bool stops_happen(struct simulation *sim, double *y, bool initial)
         memcpy(y, s->roots.y_begin, sim->n_state * sizeof *y);
     if (!coincidence_look(sim, y))
         return false;
-    for (int side = -1; side <= 1; side++) {
-        if ((side == 0 && !happen_before(sim, y)) || (side == 1 && !happen_after(sim, y)) ||
-            !observation_answer_until(sim, sim->t, side, y, initial))
+    bool is_last = false;
+    for (int side = -1; !is_last; side++) {
+        if ((side == 0 && !happen_before(sim, y)) || (side >= 1 && !happen_after(sim, side, y)))
+            return false;
+        is_last = side >= 1 && doses_due(sim, INT8_MAX) == s->doses.n;
+        if (!observation_answer_until(sim, sim->t, is_last ? INT8_MAX : side, y, initial))
             return false;
         if (sim->begins_anew)
             return true;

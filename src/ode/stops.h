@@ -11,8 +11,9 @@
  *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
  *
  * At one time, in this order: measurements of side -1; knots; ends of infusions; parameters;
- * switches; events; measurements of side 0; events of the kind AFTER; doses and the events that
- * they cause; measurements of side 1.
+ * switches; events; measurements of side 0; events of the kind AFTER; doses of side 0 and the
+ * events that they cause; measurements of side 1; doses of side 1; measurements of side 2; and so
+ * on.
  *
  * stops.c has the order and the next time. doses.c, inputs.c and events.c do what happens;
  * pending.c keeps what they have left to be done; root.c finds the times that depend on states;

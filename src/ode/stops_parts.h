@@ -79,8 +79,9 @@ static inline double doses_slack(const struct dose *dose)
 }
 /* The dose that has not begun is given at this stop or the next one at the earliest: it begins. */
 bool doses_begin(struct simulation *simulation);
-/* The first dose that is due; doses.n: none. doses_repeat goes on to its next repetition. */
-size_t doses_due(const struct stops *stops);
+/* The first dose that is due before the measurements of this side; doses.n: none. doses_repeat goes
+ * on to its next repetition. */
+size_t doses_due(const struct simulation *simulation, int side);
 bool doses_repeat(struct simulation *simulation, size_t i);
 /* The time at which it is given, where the model's functions of doses are computed: those before
  * a steady one at its time. */

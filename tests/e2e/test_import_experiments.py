@@ -346,8 +346,6 @@ def test_nonmem_refuses_with_the_line(tmp):
                       ("1,-1,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "column 'TIME': is before that of"),
                       ("1,.,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "column 'TIME': the time is missing"),
                       (".,1,.,.,.,3,0,0,.,.,.,.,.,.,1,70,.,1\n", "the first value of an input must be there"),
-                      ("1,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,0,5,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n",
-                       "n.csv:4: column 'TIME': a second dose at one time"),
                       ("2,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,3,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n",
                        "n.csv:4: column 'ID': the individual's records must follow one another")):
         done = nonmem(tmp, first + row, code=3)

@@ -229,9 +229,9 @@ def by_out_of_range(f):
     f["substitutes/by"][2] = -2
 
 
-@case("validate", '/measurements/side row 1 (experiment "low"): is 2; use -1')
+@case("validate", '/measurements/side row 1 (experiment "low"): is -2; use -1')
 def third_side(f):
-    f["measurements/side"] = [0, 2, 0, 0, 0, 0]
+    f["measurements/side"] = [0, -2, 0, 0, 0, 0]
 
 
 @case("validate", "/experiments/covariate_names: the model test needs the covariate \"dose\"")
