@@ -237,6 +237,8 @@ def test_mutants(tmp):
     """Every mutant is a model or has errors with places; the fuzz target looks at what comes back."""
     rng, seeds = random.Random(20261121), seed_texts()
     assert len(seeds) >= 3
+    h.assert_no_report(subprocess.run([FUZZ, *sorted(h.ROOT.glob("tests/fuzz/*/*.ode"))], capture_output=True, text=True,
+                                      errors="replace", check=True))
     for first in range(0, N_MUTANT, 100):
         paths = []
         for i in range(100):

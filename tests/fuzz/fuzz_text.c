@@ -4,7 +4,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/generate.h"
 #include "model/text/text.h"
+#include "model/text/token.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,7 @@ static void require(bool condition, const char *what)
 static void check_name(const char *name)
 {
     require(name && *name, "a name is not empty");
-    require(strlen(name) <= 100, "a name is not too long");
+    require(strlen(name) <= TOKEN_MAX_NAME, "a name is not too long");
     require(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == strlen(name),
             "a name has nothing but letters, digits and _");
     require(*name < '0' || *name > '9', "a name begins with no digit");
@@ -50,8 +52,8 @@ static void check_equations(const struct equations *equations)
         const struct equation_parameter *parameter = &equations->parameter[i];
         check_name(parameter->name);
         check_label(parameter->unit);
-        require(parameter->lower <= parameter->start && parameter->start <= parameter->upper,
-                "a parameter starts within its bounds");
+        require(parameter->lower <= parameter->upper, "bounds hold a value");
+        require(isfinite(parameter->start), "a start is a number"); /* maybe outside the bounds: a warning says so */
     }
     for (uint32_t i = 0; i < equations->n_covariate; i++)
         check_name(equations->covariate[i].name);
@@ -61,6 +63,19 @@ static void check_equations(const struct equations *equations)
         require(equations->observable[i].noise < n_node || equations->observable[i].noise == NODE_NONE,
                 "an observable's noise is a node or none");
     }
+    for (uint32_t i = 0; i < equations->n_event; i++) {
+        const struct equation_event *event = &equations->event[i];
+        check_name(event->name);
+        require(event->condition < n_node && event->when < n_node, "an event's condition is a node");
+        for (uint32_t k = 0; k < event->n_assignment; k++)
+            require(event->assignment[k].state < equations->n_state && event->assignment[k].value < n_node,
+                    "an event changes states");
+    }
+    for (uint32_t i = 0; i < equations->n_dosing; i++)
+        require(equations->dosing[i].state < equations->n_state && equations->dosing[i].value < n_node,
+                "doses go into states");
+    for (uint32_t i = 0; i < equations->n_input; i++)
+        check_name(equations->input[i].name);
     for (uint32_t i = 0; i < equations->n_intermediate; i++) {
         check_name(equations->intermediate[i].name);
         require(equations->intermediate[i].value < n_node, "an intermediate's value is a node");
