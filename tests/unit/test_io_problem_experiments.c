@@ -1,5 +1,6 @@
 /* Problem files with experiments, doses, inputs and substitutes, from problem_experiments.py: what blocks of any size hold is
  * what the script lists, each fault is found, and whatever differs changes the identity.
+ * test-level: more
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

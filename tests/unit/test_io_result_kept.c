@@ -1,5 +1,6 @@
 /* Rows of results, and of their tables of starts, profiles and replicates: they come back to the bit however few are held in
  * memory, and those of several results in the problem's order; what is out of order or belongs to no dataset is told.
+ * test-level: more
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* Texts without measure: deep, long, many, endless. Each ends with a model or with a message, in memory that the stack
  * of a small thread would do for. And how messages are printed.
+ * test-level: more
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_case.h"
 #include "../level.h"

@@ -1,6 +1,8 @@
 /* Steady doses, and infusions whose rate or duration is the model's: linear models against closed forms, superposition to
  * infinity; others against many doses one after the other.
+ * test-level: both
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "../level.h"
 #include "ode_stops_case.h"
 
 /* Absorption from a depot: p = ka, ke, lag, F, rate or duration of infusions; lag and F are those of the depot. */
@@ -154,7 +156,8 @@ static void test_superposition(void **state)
                                 {.time = 12, .amount = 2, .count = 1}};
     const double p[] = {1.2, 0.15, 0.7, 0.8, 1};
     TELL(p, day, N_AT, at, at_side, 60);
-    TELL(p, both, N_AT, at, at_side, 60);
+    if (!level_is_quick())
+        TELL(p, both, N_AT, at, at_side, 60);
 }
 
 /* A half-life of 200 intervals: errors of one interval count 300 times. */
