@@ -118,7 +118,6 @@ def let_others_enter():
     if may_be_entered(BUILD) and may_be_entered(pathlib.Path(tempfile.gettempdir())):
         return
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-", dir="/tmp"))
-    folder.chmod(0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
     for path in (STIFFIT, BUILD / "models", BUILD / "tests" / "zoo"):
@@ -128,6 +127,8 @@ def let_others_enter():
     BUILD, STIFFIT = folder, folder / STIFFIT.relative_to(BUILD)
     if QUICK_COMPILER:
         QUICK_COMPILER = shutil.copy(QUICK_COMPILER, folder)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
 
 
 def preload(library):
