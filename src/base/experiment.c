@@ -4,6 +4,8 @@
 
 #include "base/arena.h"
 
+#include <math.h>
+
 #define NAMES_NUMBER(path) NULL
 #define NAMES_WHOLE(path) NULL
 #define NAMES_FLAG(path) NULL
@@ -63,6 +65,14 @@ const struct column_info constant_columns[N_CONSTANT] = {CONSTANT_LIST(CONSTANT)
 #define MISSING(field, name, type, presence, none, ...) .field = (record_##type)(none),
 const struct dose dose_none = {DOSE_LIST(MISSING)};
 const struct substitute substitute_none = {SUBSTITUTE_LIST(MISSING)};
+
+bool dose_is_apart(const struct dose *dose)
+{
+    bool repeats = (dose->count > 1 || dose->steady) && dose->interval > 0;
+    double last = dose->time + (dose->count > 1 ? dose->count - 1.0 : 0) * dose->interval;
+    return !repeats || !isfinite(last) ||
+           (dose->time + dose->interval > dose->time && last - dose->interval < last);
+}
 
 bool experiment_copy(struct experiment *to, const struct experiment *from, size_t n_covariate,
                      size_t n_input, struct arena *arena)

@@ -90,6 +90,10 @@ extern const struct substitute substitute_none;
  * have it. */
 enum dose_steady { DOSE_SINGLE, DOSE_RESETS, DOSE_ADDS, DOSE_CONTINUES };
 
+/* Whether the interval of a repeated or steady dose, if it has one above 0, changes its first and
+ * its last time: else repetitions fall onto one time. */
+bool dose_is_apart(const struct dose *dose);
+
 /* The knots of one input, in increasing order of time; n >= 1. */
 struct input {
     size_t n;

@@ -106,14 +106,22 @@ static enum status check_dose(const struct import_table *table, const struct mod
     if (isnan(count) && steady == DOSE_SINGLE && dose->interval != 0)
         return csv_fault(reader, column[DOSE_interval], error,
                          "an interval needs a count: how many doses there are");
-    if (isnan(count))
-        return STATUS_OK;
-    if (!(count >= (steady == DOSE_SINGLE) && count <= UINT32_MAX && count == floor(count)))
+    if (!isnan(count) &&
+        !(count >= (steady == DOSE_SINGLE) && count <= UINT32_MAX && count == floor(count)))
         return csv_fault(reader, column[DOSE_count], error,
                          "the count must be a whole number, at least 1");
     if (count > 1 && !(dose->interval > 0 && dose->interval < INFINITY))
         return csv_fault(reader, column[DOSE_interval], error,
                          "the interval of repeated doses must be above 0");
+    struct dose whole = *dose; /* whose whole numbers are set when they have been checked */
+    whole.count = isnan(count) ? 1 : (uint32_t)count;
+    whole.steady = (uint8_t)steady;
+    if (!dose_is_apart(&whole))
+        return csv_fault(reader, column[DOSE_interval], error,
+                         "the interval is too small to change a time of %.17g", dose->time);
+    if (!isfinite(dose->time + (whole.count - 1.0) * dose->interval))
+        return csv_fault(reader, column[DOSE_interval], error,
+                         "the time of the last of the repeated doses is not finite");
     return STATUS_OK;
 }
 

@@ -333,6 +333,9 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
         count_line(&nonmem->idle, nonmem->reader);
     dose.count = is_constant(record) ? 0 : 1 + (uint32_t)number[ADDL];
     dose.interval = is_constant(record) ? 1 : dose.interval;
+    if (!dose_is_apart(&dose))
+        return fault(nonmem, II, error,
+                     "must be large enough to change the times of repeated doses");
     nonmem->is_dosed = true;
     struct import_record *added =
         import_record_add(nonmem->happenings, RECORD_DOSE, nonmem->owner, error);

@@ -106,6 +106,9 @@ bool datum_dose_fault(const struct dose *dose, double t0, int infusion_kind, con
         !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
         return FAULT(message, "is repeated %" PRIu32 " times, but has no interval above 0",
                      dose->count);
+    if (!dose_is_apart(dose))
+        return FAULT(message, "has the interval %g, which does not change a time of %.17g",
+                     dose->interval, dose->time);
     return false;
 }
 

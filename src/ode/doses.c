@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* So many repetitions of a steady dose before its time may be under way. */
+/* So many repetitions of a steady dose before its time may be under way, and so many infusions
+ * may run at one time: each stop looks at all of them. */
 enum { MOST_PAST = 10000 };
 
 double doses_time(const struct simulation *sim, const struct next_dose *next)
@@ -156,6 +157,9 @@ static bool begin_infusion(struct simulation *sim, const struct course *course, 
                            uint32_t state)
 {
     struct stops *s = sim->stops;
+    if (s->pending.n >= MOST_PAST)
+        return outcome_fail(sim, EVALUATION_MODEL_FAILED,
+                            "too many infusions run at the same time");
     double *numbers = pending_add(sim, (struct pending_item){.t = since + course->length,
                                                              .is_end = true, .index = state,
                                                              .rate = course->rate});

@@ -102,7 +102,7 @@ static void begin_schedule(struct simulation *sim)
 {
     struct stops *s = sim->stops;
     s->doses.n = s->doses.i_dose = s->pending.n = s->i_call = s->i_phase = 0;
-    s->pending.n_made = s->n_executed = s->n_here = 0;
+    s->pending.n_made = s->n_executed = s->n_here = s->n_given = 0;
     memset(s->i_knot, 0, s->abi->n_input * sizeof *s->i_knot);
     for (size_t i = 0; i < s->n_function; i++)
         s->fixed[i] = INFINITY;
@@ -471,7 +471,7 @@ static bool happen_before(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
     set_limit(sim);
-    s->n_here = 0;
+    s->n_here = s->n_given = 0;
     s->restarts = s->roots.is_root; /* the integrator is behind it */
     memset(s->jump.dt_cause, 0, s->n_block * sizeof(double));
     if (s->abi->n_input > 0 && inputs_pass_knots(sim, s->limit))
@@ -519,6 +519,18 @@ static bool happen_late(struct simulation *sim, double *y)
     return good;
 }
 
+/* No step is made between the doses of one time, so that no other budget ends them. */
+static bool gives_too_many(struct simulation *sim)
+{
+    if (++sim->stops->n_given <= MOST_EXECUTIONS)
+        return false;
+    char why[100];
+    snprintf(why, sizeof why, "more than %d doses are given at the time %.10g", MOST_EXECUTIONS,
+             sim->t);
+    outcome_fail(sim, EVALUATION_MODEL_FAILED, why);
+    return true;
+}
+
 /* What happens after them, and before the measurements of this side. */
 static bool happen_after(struct simulation *sim, int side, double *y)
 {
@@ -527,6 +539,8 @@ static bool happen_after(struct simulation *sim, int side, double *y)
         return false;
     for (size_t i; (i = doses_due(sim, side)) < s->doses.n;) {
         s->restarts = true;
+        if (gives_too_many(sim))
+            return false;
         if (s->doses.next[i].is_steady ? !doses_give_steady(sim, y, i)
                                        : !doses_give(sim, y, i) || !doses_repeat(sim, i))
             return false;

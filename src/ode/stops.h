@@ -119,6 +119,7 @@ struct stops {
      * event whose time a new phase has put into the past */
     double *fixed;
     uint64_t n_executed, n_here; /* executions in all, and at this stop */
+    uint64_t n_given;            /* doses at this stop */
     bool restarts, has_switch;   /* the integrator must begin anew; jump.dt_switch is in use */
     /* after the stop's measurements, as will be the executions of what fires now */
     bool is_late;

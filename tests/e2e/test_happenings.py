@@ -289,5 +289,33 @@ def test_no_steady_state(tmp):
         assert fits["status"][0] == "ode_failed" and "late" in message and "steady state" in message, (fits["status"], message)
 
 
+def test_doses_end(tmp):
+    """4e9 doses: refused if the interval does not change their time; else the evaluation ends, wherever they take effect."""
+    text = "parameter k = 0.3 in [0.01, 10]\ny(0) = 1\ny' = -k*y\nobserve y sd 0.05\n"
+    (tmp / "plain.ode").write_text(text)
+    (tmp / "late.ode").write_text(text + "lag(y) = 3 - t\n")  # all take effect at the time 3
+    (tmp / "d.csv").write_text("dataset,time,value\na,0.5,0.9\na,2,0.5\na,4,0.3\n")
+    for interval in ("1e-20", "1e-320"):
+        for steady in ("0", "1"):
+            (tmp / "q.csv").write_text("dataset,time,amount,target,interval,count,steady\n"
+                                       f"a,1,1,y,{interval},4000000000,{steady}\n")
+            done = helpers.stiffit("import", tmp / "d.csv", "--doses", tmp / "q.csv", "--model", tmp / "plain.ode", "-o",
+                                   tmp / "p.h5", code=3)
+            assert "q.csv:2: column 'interval': the interval is too small to change a time of 1" in done.stderr, done.stderr
+    (tmp / "n.csv").write_text("ID,TIME,DV,AMT,EVID,II,ADDL,CMT\n1,1,.,5,1,1e-20,4000000000,1\n1,2,1,.,0,.,.,1\n")
+    done = helpers.stiffit("import", tmp / "n.csv", "--nonmem", "--model", tmp / "plain.ode", "-o", tmp / "p.h5", code=3)
+    assert "n.csv:2: column 'II': must be large enough" in done.stderr, done.stderr
+    for model, dose, status, word in (
+            ("plain", "1,1e-9,y,3e-16,4000000000,0", "ode_failed", "budget of integrator steps"),
+            ("plain", "0,0,y,1e-9,4000000000,0", "ode_failed", "budget of integrator steps"),
+            ("late", "1,1e-9,y,1e-10,4000000000,0", "model_failed", "more than 100000 doses are given at the time 3"),
+            ("plain", "0,1e-9,y,1e-6,4000000000,100", "model_failed", "too many infusions")):
+        (tmp / "q.csv").write_text(f"dataset,time,amount,target,interval,count,duration\na,{dose}\n")
+        helpers.stiffit("import", tmp / "d.csv", "--doses", tmp / "q.csv", "--model", tmp / f"{model}.ode", "-o", tmp / "p.h5",
+                        "--overwrite")
+        fits = helpers.run(tmp / "p.h5", "--evaluate", "--restart", "--overwrite", "--max-steps", "25000", code=1, timeout=60)
+        assert fits["status"][0] == status and word in fits["message"][0], (dose, fits["status"], fits["message"])
+
+
 if __name__ == "__main__":
     helpers.main()

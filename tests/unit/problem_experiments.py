@@ -279,6 +279,12 @@ def no_interval(f):
     f["doses/interval"][0] = 0.0
 
 
+@case("bad", 'experiment "low": dose in row 0: has the interval 1e-20, which does not change a time of 1')
+def standing_still(f):
+    f["doses/time"][0] = 1.0
+    f["doses/interval"][0] = 1e-20
+
+
 @case("bad", 'experiment "low": dose in row 0: amount is nan')
 def amount_nan(f):
     f["doses/amount"][0] = np.nan

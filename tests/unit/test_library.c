@@ -252,6 +252,9 @@ static void test_errors_of_problems(void **state)
     assert_refused(stiffit_set_covariate(problem, "w", 1, &error), STIFFIT_USAGE, "no covariate");
     assert_refused(stiffit_add_dose(problem, &(struct stiffit_dose){.target = "y", .time = NAN},
                                     &error), STIFFIT_USAGE, "time is nan");
+    struct stiffit_dose still = {.target = "y", .time = 1, .amount = 1, .interval = 1e-20,
+                                 .count = 4000000000};
+    assert_refused(stiffit_add_dose(problem, &still, &error), STIFFIT_USAGE, "does not change");
     struct stiffit_parameter k = {.name = "k", .start = 0.3, .lower = 2, .upper = 1};
     assert_refused(stiffit_set_parameter(problem, &k, &error), STIFFIT_USAGE, "above its upper");
     assert_refused(stiffit_set_parameter(problem, NULL, &error), STIFFIT_USAGE, "NULL");
