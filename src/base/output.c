@@ -104,6 +104,14 @@ enum status spare_file(const char *output, const char *input, struct error *erro
                      has_two_names ? input : "", has_two_names ? ", which" : "");
 }
 
+enum status spare_outputs(const struct outputs *outputs, const char *input, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < outputs->n && !status; i++)
+        status = spare_file(outputs->path[i], input, error);
+    return status;
+}
+
 static const char *file_of(const struct option *option, const void *options)
 {
     const char *path = NULL;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/compare_population.h"
 #include "cli/show.h"
+#include "use/fitted.h"
 #include "use/row_filter.h"
 
 #include <math.h>
@@ -255,7 +256,11 @@ static enum status write_csv(const struct comparison *comparison,
                              const struct compare_options *options, struct error *error)
 {
     struct output output = {.file = NULL};
-    enum status status = output_open(&output, options->output, options->overwrite, error);
+    enum status status = STATUS_OK;
+    for (size_t r = 0; r < comparison->n_result && !status; r++)
+        status = fitted_spare(comparison->total[r].info, options->output, error);
+    if (!status)
+        status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
         struct csv_writer writer = {.file = output.file, .decimal_comma = options->decimal_comma,
                                     .types_row = options->types_row};

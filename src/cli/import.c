@@ -228,8 +228,8 @@ static int run(int argc, char **argv)
         bool is_sbml = import_is_sbml(words.positional[0]),
              is_petab = import_is_petab(words.positional[0]);
         options.measurements = words.positional[0];
-        options.petab = words.positional;
-        options.n_petab = words.n_positional;
+        options.petab.yaml = words.positional;
+        options.petab.n = words.n_positional;
         if (options.estimate.n && !is_sbml)
             error_set(&error, STATUS_USAGE, "--estimate: is for SBML (.xml or .sbml)");
         else if ((options.dataset_column || options.outside) && !is_petab)

@@ -3,12 +3,14 @@
 #include "cli/import.h"
 
 #include "base/output.h"
+#include "base/seal.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "petab/import.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a problem may cost that was made to cost much. */
 enum { MOST_CPU_S = 600, MOST_GIB = 8 };
@@ -29,22 +31,38 @@ static enum status write_problem(const struct import_options *options, const cha
                                  struct error *error)
 {
     struct petab_report report = {.n_fault = 0};
+    const struct petab_words *petab = &options->petab;
     const struct petab_options how = {.model = options->model,
                                       .dataset_column = options->dataset_column,
-                                      .outside = options->outside, .overwrite = options->overwrite};
-    enum status status = petab_import(options->petab, options->n_petab, path, &how, &report, error);
+                                      .outside = options->outside,
+                                      .overwrite = options->overwrite || petab->is_for_run,
+                                      .outputs = petab->outputs, .seals = petab->is_for_run};
+    enum status status = petab_import(petab->yaml, petab->n, path, &how, &report, error);
     for (size_t i = 0; report.n_fault > 1 && i < report.n_fault; i++)
         message_say("%s", report.fault[i]);
     for (size_t i = 0; !options->quiet && i < report.n_note;
          i++) /* also after a fault, which they may explain */
         message_say("note: %s", report.note[i]);
-    if (!status && !options->quiet && !options->is_for_run)
+    if (!status && !options->quiet && !options->petab.is_for_run)
         message_say("%.300s: %zu dataset%s, %zu experiment%s, %zu measurement%s, %zu parameter%s",
                     path, report.n_dataset, plural(report.n_dataset), report.n_experiment,
                     plural(report.n_experiment), report.n_measurement, plural(report.n_measurement),
                     report.n_parameter, plural(report.n_parameter));
     petab_report_fini(&report);
     return status;
+}
+
+/* What a run has made of the problem before, and nobody has changed, may be replaced. */
+static enum status check_made(const struct import_options *options, const char *path,
+                              struct error *error)
+{
+    if (!options->petab.is_for_run || options->overwrite || access(path, F_OK) || seal_holds(path))
+        return STATUS_OK;
+    return error_set(error, STATUS_SYSTEM,
+                     "%.300s: is there, and is not what a run has made of %.300s: it has been "
+                     "changed since, or was made otherwise. It is kept: fit it itself (stiffit run "
+                     "%.300s), move it away, or use --overwrite to replace it",
+                     path, options->measurements, path);
 }
 
 static int work(void *context)
@@ -55,8 +73,10 @@ static int work(void *context)
         options->output ? strdup(options->output) : default_output(options->measurements, ".h5");
     contained_limit(MOST_CPU_S, MOST_GIB);
     enum status status = path ? STATUS_OK : error_set(&error, STATUS_NO_MEMORY, "out of memory");
-    for (size_t k = 0; !status && k < options->n_petab; k++)
-        status = spare_file(path, options->petab[k], &error);
+    for (size_t k = 0; !status && k < options->petab.n; k++)
+        status = spare_file(path, options->petab.yaml[k], &error);
+    if (!status)
+        status = check_made(options, path, &error);
     if (!status)
         status = write_problem(options, path, &error);
     free(path);
@@ -81,13 +101,13 @@ int import_petab(struct import_options *options)
                       others[i].name, options->measurements);
             return message_usage("import", &error, options->color);
         }
-    for (size_t k = 0; k < options->n_petab; k++)
-        if (!petab_is_yaml(options->petab[k])) {
+    for (size_t k = 0; k < options->petab.n; k++)
+        if (!petab_is_yaml(options->petab.yaml[k])) {
             error_set(&error, STATUS_USAGE, "%s: is no PEtab problem (.yaml), as %s is",
-                      options->petab[k], options->measurements);
+                      options->petab.yaml[k], options->measurements);
             return message_usage("import", &error, options->color);
         }
-    if (options->n_petab > 1 && (!options->output || options->dataset_column)) {
+    if (options->petab.n > 1 && (!options->output || options->dataset_column)) {
         error_set(&error, STATUS_USAGE,
                   options->output ? "--dataset-column: each of several problems is a dataset itself"
                                   : "--output is needed for several problems");
@@ -96,15 +116,13 @@ int import_petab(struct import_options *options)
     return contained_run(work, options, options->measurements, options->color);
 }
 
-int import_petab_for_run(const char *yaml, char **problem, bool quiet, enum when color)
+char *import_petab_path(const char *yaml) { return default_output(yaml, ".petab.h5"); }
+
+int import_petab_for_run(const char *yaml, const char *path, const struct outputs *outputs,
+                         bool overwrite, bool quiet, enum when color)
 {
-    struct import_options options = {.measurements = yaml,
-                                     .petab = &yaml, .n_petab = 1, .overwrite = true,
-                                     .quiet = quiet, .is_for_run = true, .color = color};
-    struct error error = {.status = STATUS_OK};
-    options.output = *problem = default_output(yaml, ".petab.h5");
-    if (*problem)
-        return contained_run(work, &options, yaml, color);
-    error_set(&error, STATUS_NO_MEMORY, "out of memory");
-    return message_error(&error, color);
+    struct import_options options = {.measurements = yaml, .petab = {&yaml, 1, true, *outputs},
+                                     .output = path, .overwrite = overwrite, .quiet = quiet,
+                                     .color = color};
+    return contained_run(work, &options, yaml, color);
 }

@@ -55,7 +55,8 @@ static enum status translate(const struct import_options *options, const char *p
     struct output output = {.file = NULL};
     struct sbml_request *request = calloc(options->estimate.n + 1, sizeof *request);
     struct sbml_options how = {.n_request = options->estimate.n, .request = request,
-                               .constants = options->estimate.n ? SBML_AS_IS : SBML_AS_PARAMETER};
+                               .constants = options->estimate.n ? SBML_AS_IS : SBML_AS_PARAMETER,
+                               .outputs = {1, &path}};
     for (size_t i = 0; request && i < options->estimate.n; i++)
         request[i] =
             (struct sbml_request){.id = options->estimate.item[i], .role = SBML_AS_PARAMETER};

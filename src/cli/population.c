@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "use/fit_columns.h"
+#include "use/fitted.h"
 #include "use/population.h"
 
 #include <math.h>
@@ -193,7 +194,9 @@ static enum status write_table(const struct population *population,
 {
     struct output output = {.file = NULL};
     const char *path = is_priors ? call->priors : call->output;
-    enum status status = output_open(&output, path, call->overwrite, error);
+    enum status status = fitted_spare(population->info, path, error);
+    if (!status)
+        status = output_open(&output, path, call->overwrite, error);
     if (!status) {
         /* Priors are read by import, which knows its columns. */
         struct csv_writer writer = {.file = output.file,

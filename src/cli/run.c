@@ -28,6 +28,26 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
+/* Makes the problem file of a PEtab problem, which the processes to come see in its place. */
+static int make_problem(struct run_options *options, char **word)
+{
+    struct run_paths paths = {.result = NULL};
+    struct error error = {.status = STATUS_OK};
+    char *path = import_petab_path(options->problem); /* as long as the process lives */
+    const char *yaml = options->problem;
+    options->problem = path;
+    enum status status = path ? run_options_paths(options, &paths, &error)
+                              : error_set(&error, STATUS_NO_MEMORY, "out of memory");
+    const char *const written[] = {paths.result, paths.journal, options->trace};
+    const struct outputs outputs = {sizeof written / sizeof *written, written};
+    int code = status ? message_error(&error, options->shown.color)
+                      : import_petab_for_run(yaml, path, &outputs, options->overwrite,
+                                             options->shown.quiet, options->shown.color);
+    run_paths_fini(&paths);
+    *word = path;
+    return code;
+}
+
 /* The supervisor only watches: the compute process gets the options from it and makes the run's
  * plan. */
 static int run(int argc, char **argv)
@@ -39,14 +59,11 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (import_is_petab(options.problem)) {
-        /* the processes to come see the problem file that is made of it */
         int i = 0;
         while (argv[i] != options.problem)
             i++;
-        if ((code = import_petab_for_run(options.problem, &argv[i], options.shown.quiet,
-                                         options.shown.color)))
+        if ((code = make_problem(&options, &argv[i])))
             return code;
-        options.problem = argv[i];
     }
     size_t n_option = 0;
     char *line = shell_line("stiffit run", argc, argv);

@@ -5,9 +5,20 @@
 #include "base/arena.h"
 #include "base/experiment.h"
 #include "base/option.h"
+#include "base/output.h"
 #include "base/parameters.h"
 #include "base/terminal.h"
 #include "model/plugin.h"
+
+/* PEtab problems, of which the first one is the options' `measurements`. */
+struct petab_words {
+    const char *const *yaml;
+    size_t n;
+    /* only notes are said, and without `overwrite` only a file that a run made, and nobody changed,
+     * is replaced */
+    bool is_for_run;
+    struct outputs outputs; /* what the run writes later, which no file that is read may be */
+};
 
 struct import_options {
     /* measurements NULL: none; the problem is to be simulated until last_time, and its parameters
@@ -15,11 +26,9 @@ struct import_options {
     double last_time;
     const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes,
         *parameters, *model, *output;
-    /* petab: n_petab problems, the first one is `measurements` */
-    const char *dataset_column, *id, *const *petab;
-    size_t n_petab;
+    const char *dataset_column, *id;
+    struct petab_words petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
-    bool is_for_run; /* only notes are said */
     /* set if a table has the columns `id`, and behind it for each item of `column`; NULL: nobody
      * asks */
     bool *found;

@@ -356,7 +356,8 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
     if (reader->n_fault == 0) /* else these may be consequences */
         check_lists(&document);
     petab_check(reader);
-    petab_files_spare(reader, files, reader->output);
+    for (size_t i = 0; i < reader->outputs.n; i++)
+        petab_files_spare(reader, files, reader->outputs.path[i]);
 }
 
 #else

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/import.h"
 
+#include "base/seal.h"
 #include "base/words.h"
 #include "io/problem_write.h"
 #include "model/text/text.h"
@@ -296,8 +297,21 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
         for (size_t r = it->first_run[d]; r < it->first_run[d + 1]; r++)
             add_run(writing, *writer, d, r, order, covariate);
     petab_check(reader);
-    if (problem_writer_finish(*writer, &reader->error))
+    const char *temporary;
+    if (problem_writer_complete(*writer, &temporary, &reader->error) ||
+        (options->seals && seal_put(temporary, &reader->error)) ||
+        problem_writer_finish(*writer, &reader->error))
         petab_leave_with(reader);
+}
+
+static void take_outputs(struct petab_reader *reader, const char *output,
+                         const struct outputs *others)
+{
+    const char **path = petab_alloc(reader, others->n + 1, sizeof *path);
+    path[0] = output;
+    for (size_t i = 0; i < others->n; i++)
+        path[1 + i] = others->path[i];
+    reader->outputs = (struct outputs){1 + others->n, path};
 }
 
 static char **copy_texts(const char *const *text, size_t *n)
@@ -324,9 +338,10 @@ enum status petab_import(const char *const *yaml, size_t n, const char *output,
         struct writing writing = {.it = it};
         *it = (struct lowering){.reader = reader, .problem = problem};
         problem->dataset_column = options->dataset_column;
-        reader->output = output;
+        take_outputs(reader, output, &options->outputs);
         petab_problems_read(reader, problem, yaml, n, options->model, options->outside);
-        const struct sbml_options plain = {.constants = SBML_AS_IS, .without_observables = true};
+        const struct sbml_options plain = {.constants = SBML_AS_IS, .without_observables = true,
+                                           .outputs = reader->outputs};
         if (sbml_translate(&it->plain, problem->files.list[PETAB_MODEL].path[0], &plain,
                            &reader->error))
             petab_leave_with(reader);

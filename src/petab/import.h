@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/output.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,9 @@ struct petab_options {
     const char *dataset_column;
     bool outside;               /* files may be outside the problem's folder */
     bool overwrite;
+    /* besides `output`, what the caller is going to write: these files are spared, too */
+    struct outputs outputs;
+    bool seals;                 /* so that the caller sees whether it is changed (base/seal.h) */
 };
 
 /* What was found, for people. Zero-initialise. */

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/output.h"
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -31,7 +32,7 @@ struct petab_reader {
     struct error error;        /* why it jumped */
     struct csv_reader *csv;    /* the open table, closed by petab_reader_fini */
     struct postfix_reader *formulas; /* what reads formulas; NULL before the first one */
-    const char *output;        /* the file to be written, which no problem may name; or NULL */
+    struct outputs outputs;    /* the files to be written, which no problem may name */
     size_t n_fault;            /* all of them; the first PETAB_MAX_FAULT are kept */
     const char *fault[PETAB_MAX_FAULT];
     size_t n_note;             /* what is assumed or ignored, for people */

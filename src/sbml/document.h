@@ -117,6 +117,7 @@ struct document {
     size_t n_note, note_room;
     unsigned n_search;
     size_t n_delay, n_made; /* uses of delay(); formulas that were made of others */
+    struct outputs outputs; /* the files that are read must not be among them */
     struct error *error; /* the first fault */
     bool failed;
 };

@@ -65,6 +65,10 @@ static void check_sources(struct reading *reading, const char *path, const char 
         char *inner = source ? path_of_source(document, path, source) : NULL;
         if (!inner)
             return;
+        if (spare_outputs(&document->outputs, inner, document->error)) {
+            document->failed = true;
+            return;
+        }
         if (depth == MOST_DEPTH) {
             document_fault(document, 0, "external model", source,
                            "files refer to each other more than %d deep", MOST_DEPTH);

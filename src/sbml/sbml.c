@@ -124,7 +124,8 @@ static enum status make_table(struct sbml_model *model, struct document *documen
 enum status sbml_translate(struct sbml_model *model, const char *path,
                            const struct sbml_options *options, struct error *error)
 {
-    struct document document = {.file = words_file(path), .error = error};
+    struct document document = {.file = words_file(path), .outputs = options->outputs,
+                                .error = error};
     struct translation translation = {.document = &document, .options = options};
     *model = (struct sbml_model){.text = NULL};
     enum status status = document_read(&document, path);

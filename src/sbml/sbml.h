@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/output.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,9 @@ struct sbml_options {
     const char *const *taken;
     /* the caller adds its own; otherwise all species (without any: all states) are observed */
     bool without_observables;
+    /* what the caller is going to write: STATUS_USAGE if the file, or one that it refers to, is
+     * among them */
+    struct outputs outputs;
 };
 
 enum sbml_kind { /* what a name is in the text */

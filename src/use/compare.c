@@ -190,7 +190,7 @@ static enum status open_all(struct compare_work *work, const char *const *path, 
                                  *first = result_info(work->result[0]);
         const char *model = provenance_fact(&info->provenance, "model_name");
         comparison->total[r] =
-            (struct compare_total){.path = info->path, .model = model ? model : ""};
+            (struct compare_total){.info = info, .path = info->path, .model = model ? model : ""};
         work->column[r] = calloc(first->n_parameter + 1, sizeof *work->column[r]);
         for (size_t j = 0; work->column[r] && j < first->n_parameter; j++)
             work->column[r][j] = find_name(info, first->parameter_name[j]);

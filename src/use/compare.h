@@ -23,6 +23,7 @@ struct compare_cell {
 /* Sums over the datasets that are compared: those that converged in all results, with the same
  * number of measurements. */
 struct compare_total {
+    const struct result_info *info;
     const char *path, *model;  /* model: its name, or "" */
     uint64_t n_fit, n_converged;
     double k, log_likelihood, aic, aicc, bic;

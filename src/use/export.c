@@ -509,6 +509,8 @@ enum status export_write(const struct export_options *options, struct output *ou
     enum status status = computes ? (options->what == EXPORT_DIAGNOSTICS
                                          ? export_diagnostics : export_measurements)(&sheet, error)
                                   : result_open(&sheet.result, options->files.result, error);
+    if (!status && !computes)
+        status = fitted_spare(result_info(sheet.result), options->files.output, error);
     if (!status && !computes) {
         sheet.info = result_info(sheet.result);
         status = row_filter_init(&sheet.filter, &options->rows, sheet.result, error);

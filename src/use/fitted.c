@@ -29,20 +29,16 @@ static char *beside(const char *file, const char *name)
     return path;
 }
 
-/* What the result names is kept whether it can be opened or not: the files may be damaged, or not
- * trusted. */
-static enum status spare_named(const struct fitted *fitted, const struct fitted_options *options,
-                               struct error *error)
+enum status fitted_spare(const struct result_info *info, const char *output, struct error *error)
 {
-    const struct provenance *provenance = &result_info(fitted->result)->provenance;
-    const char *problem = provenance_fact(provenance, "problem_file");
-    char *path = problem ? beside(options->result, words_file(problem)) : NULL;
-    enum status status = spare_file(options->output, path, error);
+    const char *problem = provenance_fact(&info->provenance, "problem_file");
+    char *path = problem ? beside(info->path, words_file(problem)) : NULL;
+    enum status status = spare_file(output, path, error);
     free(path);
     if (!status)
-        status = spare_file(options->output, problem, error);
-    const char *model = provenance_fact(provenance, "model_file");
-    return status ? status : spare_file(options->output, model, error);
+        status = spare_file(output, problem, error);
+    const char *model = provenance_fact(&info->provenance, "model_file");
+    return status ? status : spare_file(output, model, error);
 }
 
 static enum status spare_plugin(const struct fitted *fitted, const struct fitted_options *options,
@@ -158,7 +154,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     if (!status)
         recipe_read(&fitted->recipe, NULL, result_info(fitted->result)->identity.description);
     if (!status)
-        status = spare_named(fitted, options, error);
+        status = fitted_spare(result_info(fitted->result), options->output, error);
     if (!status)
         status = open_problem(fitted, options, error);
     if (!status)

@@ -70,6 +70,10 @@ struct fitted_dataset {
     const double *by_experiment;
 };
 
+/* STATUS_USAGE if `output` is the problem or the model that the result names: these are kept, also
+ * by commands that do not read them, and whether they can be opened or not: they may be damaged, or
+ * not trusted. */
+enum status fitted_spare(const struct result_info *info, const char *output, struct error *error);
 /* Checks that the problem contains the data that were fitted. Informs the listener if the model
  * is not the one that was fitted. fitted_close is legal after a failure and on a zeroed struct. */
 enum status fitted_open(struct fitted *fitted, const struct fitted_options *options,

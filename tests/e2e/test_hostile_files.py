@@ -138,12 +138,18 @@ def test_what_a_command_reads_is_kept(tmp):
             (tmp / "hard").unlink(missing_ok=True)
             os.link(tmp / name, tmp / "hard")
             for output in (name, "hard"):
-                done = stiffit("report", "r.h5", "--overwrite", "-o", output, cwd=tmp, code=(2, 4))
-                assert "kept" in done.stderr and (tmp / name).read_bytes() == before, done.stderr
+                for words in (("report", "r.h5"), ("export", "r.h5"), ("compare", "r.h5", "r.h5")):
+                    done = stiffit(*words, "--overwrite", "-o", output, cwd=tmp, code=(2, 4))
+                    assert "kept" in done.stderr and (tmp / name).read_bytes() == before, (words, done.stderr)
         if name == "p.h5":
             (tmp / name).unlink()
             stiffit("import", "d.csv", "--model", "m.ode", "-o", "p.h5", "-q", cwd=tmp)
     stiffit("report", "r.h5", "--overwrite", "-o", "new.html", cwd=tmp)  # without curves: the model is damaged
+    h.decay_problem(tmp / "many.h5", 5)
+    h.run(tmp / "many.h5", "-q")
+    for option in ("--output", "--priors"):
+        done = stiffit("population", "many.result.h5", "--overwrite", option, "many.h5", cwd=tmp, code=2)
+        assert "many.h5: is a file that this command reads: it is kept" in done.stderr, done.stderr
 
 
 def test_tables_that_a_petab_problem_names_are_kept(tmp):
@@ -156,8 +162,13 @@ def test_tables_that_a_petab_problem_names_are_kept(tmp):
     before = {path: path.read_bytes() for path in (tmp / "case").iterdir()}
     for path in before:
         if path.suffix in (".tsv", ".xml", ".yaml") and "solution" not in path.name and "simulation" not in path.name:
-            done = stiffit("import", yaml, "--overwrite", "-o", path, code=None)
-            assert done.returncode in (2, 4) and "kept" in done.stderr, (path, done.stderr)
+            hard = tmp / "hard"
+            hard.unlink(missing_ok=True)
+            os.link(path, hard)
+            for words in (("import", yaml, "-o", path), ("import", yaml, "-o", hard), ("run", yaml, "-o", path),
+                          ("run", yaml, "-o", hard), ("run", yaml, "--only", "petab", "--trace", hard)):
+                done = stiffit(*words, "--overwrite", code=None)
+                assert done.returncode in (2, 4) and "kept" in done.stderr, (words, done.stderr)
     stiffit("run", tmp / "p.h5", "-q", "-o", tmp / "r.h5", code=None)
     done = stiffit("export", tmp / "r.h5", "--petab", tmp / "copy", code=None)
     if done.returncode == 0:  # its tables have the names that an export gives; imported from there, it is not overwritten
@@ -168,6 +179,38 @@ def test_tables_that_a_petab_problem_names_are_kept(tmp):
         assert done.returncode in (2, 4) and "kept" in done.stderr, done.stderr
         assert all(path.read_bytes() == text for path, text in tables.items())
     assert all(path.read_bytes() == text for path, text in before.items())
+
+
+def test_what_a_run_makes_of_a_petab_problem(tmp):
+    """It is replaced while it is as a run made it; what a user changed or made otherwise is kept, but for --overwrite."""
+    source = h.ROOT / "tests/data/petab-suite/v1.0.0/sbml/0001"
+    shutil.copytree(source, tmp, dirs_exist_ok=True)
+    made, words = tmp / "_0001.petab.h5", ("run", "_0001.yaml", "--evaluate", "-q")
+    if "without libyaml" in stiffit(*words, cwd=tmp, code=None).stderr:
+        h.skip("built without libyaml")
+    first = made.read_bytes()
+    (tmp / "_measurements.tsv").write_text((source / "_measurements.tsv").read_text().replace("0.7", "0.8"))
+    stiffit(*words, "-o", "other.h5", cwd=tmp)  # the tables have changed, not the file
+    assert made.read_bytes() != first
+    with h5py.File(made, "a") as f:
+        assert f["measurements/value"][0] == 0.8
+        f["measurements/value"][0] = 9
+    changed = made.read_bytes()
+    for refused in ((), ("--in-place",), ("-o", "new.h5")):
+        done = stiffit(*words, *refused, cwd=tmp, code=4)
+        assert "_0001.petab.h5: is there, and is not what a run has made" in done.stderr and made.read_bytes() == changed
+    stiffit("run", made, "--evaluate", "-q", "-o", "edited.h5", cwd=tmp)  # as the message says
+    stiffit(*words, "--overwrite", cwd=tmp)
+    with h5py.File(made) as f:
+        assert f["measurements/value"][0] == 0.8
+    stiffit(*words, "--overwrite", "--in-place", cwd=tmp)
+    with h5py.File(made) as f:
+        assert "fits" in f
+    stiffit(*words, cwd=tmp, code=4)  # its result would be lost
+    stiffit("import", "_0001.yaml", "-q", "--overwrite", "-o", made, cwd=tmp)
+    stiffit(*words, cwd=tmp, code=4)
+    made.write_bytes(first[:-1])
+    stiffit(*words, cwd=tmp, code=4)
 
 
 def test_plots_on_a_full_disk(tmp):

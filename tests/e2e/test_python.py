@@ -229,7 +229,7 @@ def test_no_relative_place(tmp):
             "        try:\n            call()\n        except stiffit.StiffitError as error:\n            print(error)")
     env = {name: value for name, value in os.environ.items() if not name.startswith(("STIFFIT", "LD_"))}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp, capture_output=True, text=True, check=False,
-                          env=env | {"PYTHONPATH": str(FOLDER)})
+                          env=env | {"PYTHONPATH": str(FOLDER), "LD_LIBRARY_PATH": "/nowhere:"})
     said = done.stdout.splitlines()
     assert len(said) == 8, done
     assert all(line.startswith("there is no program 'stiffit'") for line in said[1::2]) and str(tmp) not in done.stdout, said

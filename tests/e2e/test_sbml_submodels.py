@@ -87,6 +87,11 @@ def test_models_of_other_files(tmp):
     (inside / "more" / "chain.xml").write_text(text("inner.xml").replace('id="the_model"', 'id="chain"'))
     (inside / "more" / "inner.xml").write_text(sbml(*DECAY))
     agree(inside, text("more/chain.xml"), {"A__A__S": decays(0.8)})
+    (inside / "m.xml").write_text(text("more/chain.xml"))
+    inner = (inside / "more" / "inner.xml").read_bytes()
+    for output in ("m.xml", "more/chain.xml", "more/inner.xml"):  # what is read is not replaced
+        done = h.stiffit("import", "m.xml", "--overwrite", "-o", output, cwd=inside, code=(2, 4))
+        assert "kept" in done.stderr and (inside / "more" / "inner.xml").read_bytes() == inner, done.stderr
     (inside / "link.xml").symlink_to(outside)
     for source in ("../outside.xml", str(outside), "link.xml", "&#46;./outside.xml"):
         refuse(inside, text(source), f"outside.xml" if "link" not in source else "link.xml",

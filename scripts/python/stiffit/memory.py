@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import re
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -65,18 +66,28 @@ _EXIT_CODES = {1: 1, 2: 2, 3: 3, 4: 3, 5: 4, 6: 4, 7: 5}  # of enum stiffit_code
 _library: Optional[ctypes.CDLL] = None
 
 
+def _places() -> List[str]:
+    """Where the library may be: where the system's loader looks, and beside the program. The loader would also look in the
+    present folder if LD_LIBRARY_PATH has an entry that is empty or relative; then only the others count."""
+    given, name = os.environ.get("STIFFIT_LIBRARY"), "libstiffit.so.0"
+    if given:
+        return [given]
+    folders = re.split("[:;]", os.environ.get("LD_LIBRARY_PATH") or "/")
+    is_safe = all(os.path.isabs(folder) for folder in folders)
+    places = [name] if is_safe else [os.path.join(folder, name) for folder in folders if os.path.isabs(folder)]
+    program = find_program()
+    if program:
+        beside = pathlib.Path(program).resolve().parent
+        places += [str(folder / name) for folder in (beside, beside.parent / "lib")]
+    return places
+
+
 def _load() -> ctypes.CDLL:
     global _library  # pylint: disable=global-statement
     if _library is not None:
         return _library
-    program = find_program()
-    given = os.environ.get("STIFFIT_LIBRARY")
-    places = [given] if given else ["libstiffit.so.0"]  # where the system's loader looks
-    if program and not given:
-        beside = pathlib.Path(program).resolve().parent
-        places += [str(folder / "libstiffit.so.0") for folder in (beside, beside.parent / "lib")]
     reasons = []
-    for path in places:
+    for path in _places():
         try:
             library = ctypes.CDLL(path)
         except OSError as error:
@@ -93,7 +104,7 @@ def _load() -> ctypes.CDLL:
         library.stiffit_record_number.restype = ctypes.c_double
         _library = library
         return library
-    raise StiffitError("libstiffit cannot be loaded: " + "; ".join(reasons), 4)
+    raise StiffitError("libstiffit cannot be loaded: " + ("; ".join(reasons) or "it is in no folder that is searched"), 4)
 
 
 def _call(name: str, *arguments: Any) -> None:

@@ -110,18 +110,19 @@ void ranks_offered(struct ranks *ranks)
     unsetenv(rank_link_variable);
 }
 
-/* Beside the program, or where it was installed. */
+/* Beside the program, or where it was installed; nowhere if it is not known where the program is,
+ * for a place in the present folder is anybody's. */
 static const struct ranks_mpi *load(struct error *error)
 {
     static const char *const places[] = {"stiffit-mpi.so", "../lib/stiffit/stiffit-mpi.so"};
     char program[RANK_LINK_PATH] = "", path[RANK_LINK_PATH + 64];
     const char *given = getenv("STIFFIT_MPI");
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    char *name = n > 0 ? strrchr(program, '/') : NULL;
+    char *name = n > 0 && program[0] == '/' ? strrchr(program, '/') : NULL;
     if (name)
         name[1] = '\0';
     void *handle = given ? shared_object_open(given, error) : NULL;
-    for (size_t i = 0; !given && !handle && i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; name && !given && !handle && i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s%s", program, places[i]);
         handle = access(path, R_OK) == 0 ? shared_object_open(path, error) : NULL;
     }
