@@ -25,6 +25,7 @@ const char *const gnuplot_color[GNUPLOT_N_COLOR] = {"#0072B2", "#D55E00", "#009E
 void gnuplot_quoted(FILE *file, const char *text)
 {
     int n_shown = 0;
+    bool is_escaped = false; /* gnuplot takes all octal digits behind a backslash as one number */
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)text; *s; n_shown++) {
         int n = utf8_length(s);
@@ -33,7 +34,9 @@ void gnuplot_quoted(FILE *file, const char *text)
             fputs("...", file);
             break;
         }
-        if (is_plain && n == 1 && !isalnum(*s) && !strchr(" :,.-_", *s))
+        is_escaped = is_plain && n == 1 && ((!isalnum(*s) && !strchr(" :,.-_", *s)) ||
+                                            (is_escaped && *s >= '0' && *s <= '7'));
+        if (is_escaped)
             fprintf(file, "\\%03o", *s);
         else
             is_plain ? fwrite(s, 1, (size_t)n, file) : (size_t)putc('?', file);
