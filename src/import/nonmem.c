@@ -108,6 +108,8 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
     struct import_lacks lacks = {.n = 0};
     for (int c = 0; c < N_COLUMN; c++)
         nonmem->column[c] = csv_find_column(reader, column_name[c]);
+    if (nonmem->column[DVID] == CSV_NO_COLUMN) /* Monolix's name */
+        nonmem->column[DVID] = csv_find_column(reader, "YTYPE");
     if (nonmem->column[CENS] == CSV_NO_COLUMN) /* it has no meaning, and is said to be unused */
         nonmem->column[LIMIT] = CSV_NO_COLUMN;
     nonmem->comment = csv_find_column(reader, comment_column);

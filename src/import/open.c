@@ -482,7 +482,7 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
 {
     struct block block = {.plate = ""};
     const char d = sheet->delimiter;
-    const char *plate = NULL;
+    const char *first = NULL, *last = "";
     enum status status = STATUS_OK;
     bool any_is_named = false;
     fprintf(list->file, "dataset%ctime%cobservable%cvalue\n", d, d, d);
@@ -496,7 +496,8 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
             take_title(&block, line, abi);
         } else if (time_column(line, options) != CSV_NO_COLUMN) {
             status = check_block(&block, sheet, line, abi, any_is_named, error);
-            plate = plate || !*block.plate ? plate : block.plate;
+            last = block.plate;
+            first = first || !*last ? first : last;
             if (!status && !begin_block(&block, sheet, line, options))
                 status = no_memory(sheet, error);
         } else if (block.head) {
@@ -506,10 +507,11 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
         }
     }
     id_table_fini(&block.left_out);
-    if (!status && !any_is_named && plate)
+    if (!status && !any_is_named && first)
         options->say("note: %.300s: no line above a block is '%.100s', the model's observable: all "
-                     "blocks are of it, and the lines above them are plates, as '%.100s'",
-                     sheet->path, abi->observable_name[0], plate);
+                     "blocks are of it, and the lines above them are plates: '%.100s'%s%.100s%s",
+                     sheet->path, abi->observable_name[0], first, first == last ? "" : " to '",
+                     first == last ? "" : last, first == last ? "" : "'");
     return status;
 }
 

@@ -260,6 +260,8 @@ enum status import_table_read(struct import_table *table, struct error *error)
     uint64_t n_row = 0;
     bool more = true;
     enum status status = import_lacks_end(&table->lacks, table->reader, error);
+    if (table->where)
+        table->where->unit = table->elapsed.unit;
     if (!status && table->where)
         status = import_where_begin(table->where, table->options, table->reader, table->path,
                                     error);

@@ -2,6 +2,7 @@
 #include "import/where.h"
 
 #include "base/option.h"
+#include "import/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +76,9 @@ static enum status compare(const struct import_where *where, const struct import
     bool is_missing = csv_is_missing(reader, is->column);
     enum status status = STATUS_OK;
     if (is->is_number && !is_missing)
-        status = csv_number(reader, is->column, &number, &unread);
+        status = where->unit ? import_clock_elapsed(&(struct import_elapsed){.unit = where->unit},
+                                                    reader, is->column, &number, &unread)
+                             : csv_number(reader, is->column, &number, &unread);
     if (is->is_number && is_missing && where->missing_is_0 && !isnan(is->number))
         number = 0;
     if (status && is_order)

@@ -16,6 +16,7 @@ struct import_where {
         double number; /* NaN: a missing value */
         char *word;
     } *condition;
+    const char *unit;  /* of clock times, as in struct import_elapsed; NULL: there are none */
     bool missing_is_0; /* when it is compared with a number, as in NM-TRAN */
     struct csv_lines left_out;
 };

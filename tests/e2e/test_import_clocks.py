@@ -53,6 +53,9 @@ def test_clock_times_in_all_forms(tmp):
         said = imported(tmp, "dataset,time,value\n" + "".join(f"a,{word},2\n" for word in words), code=3)
         for line, word in enumerate(words, 2):
             assert f"t.csv:{line}: column 'time': '{word}' is no time since the beginning" in said, said
+    text = "dataset,time,value\na,0:30:00,1\na,1:30:00,2\na,3:00:00,3\n"  # compared in the unit in which they are read
+    assert imported(tmp, text, "--where", "time > 0.5 and time < 3")[0] == [("a", 1.5, 2)]
+    assert imported(tmp, text, "--where", "time <= 90", unit="min")[0] == [("a", 30, 1), ("a", 90, 2)]
     (tmp / "d.csv").write_text("dataset,time,amount\na,0:30:00,5\n")
     (tmp / "s.csv").write_text("dataset,t0\na,-0:30:00\n")
     imported(tmp, "dataset,time,value\na,1:30:00,2\n", "--doses", "d.csv", "-d", "s.csv")

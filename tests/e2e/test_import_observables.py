@@ -54,6 +54,8 @@ def test_a_nonmem_table_of_another_observable(tmp):
     with h5py.File(tmp / "t.result.h5") as f:  # exact data: the parameters that they were made with
         k, v = f["fits/parameters"][0]
     assert abs(k - 0.3) < 1e-5 and abs(v - 2) < 1e-5, (k, v)  # --rtol 1e-7
+    said = imported(tmp, "ID,TIME,AMT,DV,YTYPE\n1,0,10,.,.\n1,1,.,3,1\n1,2,.,60,2\n", "--nonmem", code=3)  # Monolix's DVID
+    assert "t.csv:4: column 'YTYPE'" in said, said
     reverse = nonmem(tmp, "DVID", ["1,1,.,60,2", "1,1,.,3,1"], code=3)
     assert "t.csv:3: column 'DVID': '2', but '1' in line 4" in reverse, reverse
 
