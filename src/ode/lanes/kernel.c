@@ -360,23 +360,24 @@ static const lanes *error_at_end(const struct lanes_room *room, const lanes *x)
     return error;
 }
 
-/* Confirms the errors of states. */
-static void confirm(const struct lanes_room *room, struct attempt *now)
+/* Confirms the errors of states. Returns whether those of sensitivities must be confirmed. */
+static bool confirm(const struct lanes_room *room, struct attempt *now)
 {
     part_mask large[N_PART];
     unsigned any = 0, ends = 0;
     EACH_PART(room) {
         large[h] = must_confirm(room, &now[h], room->scratch.right, h);
-        any |= bits(large[h]);
+        any |= bits(large[h] | now[h].ends);
+    }
+    if (!any)
+        return false;
+    factorize_end(room, now);
+    const lanes *error = error_at_end(room, room->scratch.stage[METHOD.n_stage - 1]);
+    EACH_PART(room) {
+        judge_end(room, &now[h], large[h], error, h);
         ends |= bits(now[h].ends);
     }
-    if (any | ends)
-        factorize_end(room, now);
-    if (!any)
-        return;
-    const lanes *error = error_at_end(room, room->scratch.stage[METHOD.n_stage - 1]);
-    EACH_PART(room)
-        judge_end(room, &now[h], large[h], error, h);
+    return ends;
 }
 
 /* Confirms the errors of a block's sensitivities. */
@@ -553,12 +554,9 @@ static struct lanes_events attempt(struct lanes_room *room)
         if (together)
             block_do(room, now, room->block, i);
     }
-    unsigned ends = 0;
     EACH_PART(room)
         state_end(room, &now[h], h);
-    confirm(room, now);
-    EACH_PART(room)
-        ends |= bits(now[h].ends);
+    bool ends = confirm(room, now);
     for (size_t b = 0; b < room->n_block; b++) {
         for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
             block_do(room, now, &room->block[b], i);

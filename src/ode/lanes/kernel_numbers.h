@@ -82,12 +82,19 @@ INLINE part larger(part a, part b) { return pick(a > b, a, b); }
 INLINE part smaller(part a, part b) { return pick(a < b, a, b); }
 #endif
 
+/* A bit for each lane. */
 INLINE unsigned bits(part_mask where)
 {
+#if defined(__AVX512DQ__)
+    return _mm512_movepi64_mask((__m512i)where);
+#elif defined(__FMA__)
+    return (unsigned)_mm256_movemask_pd((__m256d)where);
+#else
     unsigned set = 0;
     for (int k = 0; k < N_LANE / N_PART; k++)
         set |= (unsigned)(where[k] & 1) << k;
     return set;
+#endif
 }
 /* somewhere in the part */
 #define somewhere(where) (bits(where) != 0)
