@@ -42,8 +42,8 @@ enum { MORE_ROUNDS = 2 };
  * periodic state would see that as noise. */
 #define SETTLED 1e-4
 /* Parts of the span after which the right-hand side is evaluated. */
-static const double part_of_span[] = {0.38, 1};
-enum { N_LATER = sizeof part_of_span / sizeof *part_of_span };
+static const double part_of_span[] = {0, 0.38, 1};
+enum { N_TIME = sizeof part_of_span / sizeof *part_of_span };
 /* The relative distance of points at which rounding errors are found. */
 #define CLOSE 2e-5
 /* Rounding errors up to this part of a rate are those of any sum. */
@@ -144,34 +144,37 @@ static bool is_autonomous(const struct stiffit_model *abi)
     return start && !may_jump && start[abi->n_state] == start[abi->n_state + 1];
 }
 
-/* Sets what drives each state at y, with the sign of its direction, and how fast it decays.
- * *changes: whether the right-hand side is known to depend on time, or may; if not, it is
- * evaluated once. False: the model cannot be computed there. */
-static bool find_drive(struct simulation *sim, const double *y, double span, bool *changes,
-                       double *drive, double *decay)
+/* Sets what drives each state at y, with the sign of its direction, and how fast it decays: both
+ * at the same time, now or later in the span, at which they make the state largest. *changes:
+ * whether the right-hand side is known to depend on time, or may; if not, it is evaluated once.
+ * False: the model cannot be computed there. */
+static bool find_drive(struct simulation *sim, const double *y, double span, double per_span,
+                       bool *changes, double *drive, double *decay)
 {
     struct derivatives *d = &sim->model;
     size_t n = sim->n_state;
-    double *f = sim->f, *inflow = decay + n, *first = inflow + n;
-    if (derivatives_inflow(d, sim->t + span, y, y, sim->tolerance.jacobian, inflow, decay) !=
-            STIFFIT_OK ||
-        derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        drive[i] = first[i] + decay[i] * y[i];
+    double *inflow = decay + n, *first = inflow + n, *decays = first + n;
     bool same = true;
-    for (int k = 0; *changes && k < N_LATER; k++) {
-        if (derivatives_rhs(d, sim->t + part_of_span[k] * span, y, f) != STIFFIT_OK)
+    for (int k = 0; k < (*changes ? N_TIME : 1); k++) {
+        double *f = k == 0 ? first : sim->f, later = part_of_span[k] * span;
+        if (derivatives_inflow(d, sim->t + (*changes ? later : span), y, y,
+                               sim->tolerance.jacobian, inflow, decays) != STIFFIT_OK ||
+            derivatives_rhs(d, sim->t + later, y, f) != STIFFIT_OK)
             return false;
         for (size_t i = 0; i < n; i++) {
-            double enters = f[i] + decay[i] * y[i];
-            drive[i] = fabs(enters) > fabs(drive[i]) ? enters : drive[i];
+            double enters = f[i] + decays[i] * y[i];
+            enters += enters < 0 ? -inflow[i] : inflow[i];
+            double rate = per_span + decays[i], before = k > 0 ? per_span + decay[i] : 0;
+            bool is_larger = rate == before ? fabs(enters) > fabs(drive[i])
+                                            : fabs(enters) * before > fabs(drive[i]) * rate;
+            if (k == 0 || is_larger) {
+                drive[i] = enters;
+                decay[i] = decays[i];
+            }
             same = same && f[i] == first[i];
         }
     }
     *changes = !same;
-    for (size_t i = 0; i < n; i++)
-        drive[i] += drive[i] < 0 ? -inflow[i] : inflow[i];
     return true;
 }
 
@@ -224,7 +227,7 @@ static void estimate_reach(struct simulation *sim, const double *y, double span,
     memcpy(probe, y, n * sizeof *probe);
     bool may_change = !is_autonomous(sim->abi), changes = may_change;
     for (size_t k = 0, left = 1 + MORE_ROUNDS; left > 0 && k < n + MORE_ROUNDS; k++, left--) {
-        if (!find_drive(sim, probe, span, &changes, drive, decay))
+        if (!find_drive(sim, probe, span, per_span, &changes, drive, decay))
             break;
         bool settled = true;
         for (size_t i = 0; i < n; i++) {

@@ -115,7 +115,7 @@ class CouplingModel(StiffModel):
 
     def at_rest(self):
         """The target is at rest, but its derivatives move."""
-        z, x, a = self.state(1), self.state(self.rng.choice([0.5, 1])), self.parameter(self.size(-0.5, 0.3))
+        z, x, a = self.state(1), self.state(self.rng.choice([0, 0.5, 1])), self.parameter(self.size(-0.5, 0.3))
         b = self.parameter(1)
         self.parameters[-1] = (b, self.parameters[-2][1])
         speed = f"(1 + 0.5*sin({self.size(-0.3, 1):.3g}*t))"

@@ -129,5 +129,14 @@ def test_coupling_that_ends(tmp):
         assert all(of[way][OUTCOME] == 0 and not is_wrong(of[way], of["cvodes"]) for way in LANES), (rtol, of)
 
 
+def test_zero_at_a_coupling_that_ends(tmp):
+    """What drives a state from zero, and how fast it decays, belong together: by the rate of now and the decay of later it
+    would become 1e5, and errors of that size's tolerances would remain when the coupling has ended."""
+    text = "parameter p = 265500\nx(0) = 0\nx' = -p*exp(-t/0.02441)*(x - 1)\nobserve x\n"
+    for rtol, of in judged(tmp, {rtol: f"# {rtol} 4\n{text}" for rtol in ("1e-4", "1e-6", "1e-8", "1e-10")}).items():
+        assert all(of[way][OUTCOME] == 0 and not is_wrong(of[way], of["cvodes"]) for way in LANES), (rtol, of)
+        assert of["cvodes"][STATES] <= 1, (rtol, of)  # at the end x is 1, but for exp(-6481)
+
+
 if __name__ == "__main__":
     helpers.main()
