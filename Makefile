@@ -289,6 +289,9 @@ $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(TEST_CFLAGS) -fvisibility=default -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/libstiffit.a -lcmocka $(LIBS)
 
+# It tells SUNDIALS' own allocations by the library that they come from.
+$(B)/tests/fault/test_ode_allocation: private SUNDIALS_LINKED = $(SUNDIALS_LIBS)
+
 # The object that defines engine_in_use comes before the archive, which is then not asked for its own.
 $(filter %failing %failing-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=FAILS
 $(filter %wrong-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=WRONG

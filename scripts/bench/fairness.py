@@ -49,7 +49,7 @@ class JournalTail:
 
 def simulate(mu, times):
     """The program's own trajectory: SciPy would need minutes for the long ones."""
-    done = h.stiffit("simulate", "--model", h.model("van-der-pol"), "--set", f"mu={mu!r}",
+    done = h.stiffit("simulate", "--model", h.model("van-der-pol"), "--set", f"mu={float(mu)!r}",
                      "--times", ",".join(repr(float(t)) for t in times), "--rtol", 1e-6, "--atol", 1e-9)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     return np.array([float(row["value"]) for row in rows])

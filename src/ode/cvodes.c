@@ -32,6 +32,8 @@ enum { N_VECTOR = 20 };
 
 /* After this many consecutive steps lost in rounding, the integrator makes no progress. */
 enum { MAX_STUCK = 50 };
+/* Bytes; a block of this size comes from the heap, not from a mapping of its own. */
+enum { SUNDIALS_TAKES = 100000 };
 /* CVODES refuses to start if the end is within rounding of the beginning. */
 #define CLOSEST (8 * DBL_EPSILON)
 
@@ -41,8 +43,20 @@ static int weigh(N_Vector y, N_Vector weight, void *workspace)
     return 0;
 }
 
+/* SUNDIALS does not survive a failed allocation of its own: SUNContext_Create calls error handlers
+ * that it has not set yet (7.0 to 7.5), N_VClone's NULL is used. What it takes below is some 30 KB
+ * and small blocks: it begins only where there is more than that. */
+static bool has_memory(void)
+{
+    void *reserve = malloc(SUNDIALS_TAKES);
+    free(reserve);
+    return reserve != NULL;
+}
+
 static bool make_integrator(struct workspace *ws)
 {
+    if (!has_memory())
+        return false;
     size_t n_sensitivity = blocks_most(ws->sim.abi, &ws->sim.options),
            n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
     ws->context = sundials_context_new();

@@ -109,7 +109,8 @@ def write(tmp, n=2, model=MODEL):
               "v": ["dataset,experiment,time,event"]}
     for s in range(n):
         for name in EXPERIMENTS:
-            tables["m"] += [f"s{s},{name},{t!r},{o},{v!r}" for t, row in zip(TIMES, values(s, name)) for o, v in zip("cr", row)]
+            tables["m"] += [f"s{s},{name},{t!r},{o},{v!r}"
+                            for t, row in zip(TIMES.tolist(), values(s, name).tolist()) for o, v in zip("cr", row)]
             tables["i"] += [f"s{s},{name},{t},{u}" for t, u in EXPERIMENTS[name][1]]
         tables["i"] += [f"s{s},rest,0,37"]
         tables["e"] += [f"s{s},oral,0,", f"s{s},rest,2,", f"s{s},rested,2,rest"]

@@ -14,14 +14,14 @@ def write_tables(tmp, seed=5):
     """The same as tables, whose rows come in any order."""
     ids = ["pre", "main", "other"]
     measured, swaps, calls = [], [], []
-    values, line = iter(periods.data()), 2
+    values, line = iter(np.asarray(periods.data()).tolist()), 2
     for name, it in zip(ids, periods.EXPERIMENTS):
         calls += [f"{name},{t},{event}" for t, event in it["events"]]
         both = lambda by: f"{by}," if isinstance(by, str) else f",{by}"
         swaps += [f"{name},{parameter},{both(by)},{'' if t is None else t}," for t, parameter, by in it["substitutes"]]
         for k, t in enumerate(it["times"]):
             swaps += [f"{name},{parameter},{both(by)},,{line}" for parameter, by in periods.own(k, it)]
-            measured += [f"{name},{t!r},{o},{next(values)!r}" for o in "ba"]
+            measured += [f"{name},{float(t)!r},{o},{next(values)!r}" for o in "ba"]
             line += 2
     shuffle = np.random.default_rng(seed).permutation
     for path, header, lines in (
@@ -40,7 +40,7 @@ def test_import(tmp):
     command = write_tables(tmp)
     fixed = [word for name in periods.MODEL_NAMES if name not in periods.NAMES for word in ("--fix", name)]
     starts = [word for name, start in zip(periods.NAMES, periods.START)
-              for word in ("--start", f"{name}={start!r}", "--scale", f"{name}=log")]
+              for word in ("--start", f"{name}={float(start)!r}", "--scale", f"{name}=log")]
     done = helpers.stiffit(*command, *fixed, *starts, "-o", "i.h5", cwd=tmp)
     assert "1 dataset, 3 experiments, 7 events" in done.stderr, done.stderr
     by_hand, imported = helpers.run(periods.write(tmp / "p.h5")), helpers.run(tmp / "i.h5")

@@ -394,7 +394,7 @@ def test_log_normal_with_and_without_hyphen(tmp):
         ways["file"] = h.read_fits(tmp / "f.result.h5")
         h.run(write(tmp / "r.h5", text(tmp / "b.ode", b="normal"), y), "--error", word, "--overwrite")
         ways["run"] = h.read_fits(tmp / "r.result.h5")
-        rows = "".join(f"{T[i]},{o},{y['AB'.index(o)][0, i]!r},{SD[o]}\n" for o in "AB" for i in range(len(T)))
+        rows = "".join(f"{T[i]},{o},{float(y['AB'.index(o)][0, i])!r},{SD[o]}\n" for o in "AB" for i in range(len(T)))
         (tmp / "t.csv").write_text("time,observable,value,sigma\n" + rows)
         h.stiffit("import", "t.csv", "--model", plain, "--error", f"A={word}", "-o", "i.h5", "--overwrite", "-q", cwd=tmp)
         h.run(tmp / "i.h5", "--overwrite")

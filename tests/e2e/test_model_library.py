@@ -220,7 +220,7 @@ def try_template(folder, name):
     # Without noise, at the true parameters of the first dataset.
     words = [word for i, word in enumerate(simulate) for option in [simulate[max(i, 1) - 1]]
              if word in ("simulate", "--model", "--times") or option in ("--model", "--times")]
-    words += [word for key, value in covariates[0].items() for word in ("--covariate", f"{key}={value!r}")]
+    words += [word for key, value in covariates[0].items() for word in ("--covariate", f"{key}={float(value)!r}")]
     words += [word for key, value in zip(header[1:], truth[0]) for word in ("--set", f"{key}={float(value)!r}")]
     rows = list(csv.DictReader(h.stiffit(*words, cwd=folder).stdout.splitlines()))
     oracle = ORACLES[name](dict(zip(header[1:], truth[0])), covariates[0])

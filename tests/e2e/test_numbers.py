@@ -174,7 +174,7 @@ def test_the_limits_of_the_certificate(tmp):
     limits says so, and with tolerances that suit them no row does."""
     rng, t = np.random.default_rng(2), np.linspace(0.2, 4, 20)
     scatters = [10.0**-k for k in range(3, 11) for _ in range(3)]
-    lines = [f"{i},{x!r},{(2*np.exp(-0.7*x) + 1)*(1 + s*rng.standard_normal())!r}"
+    lines = [f"{i},{x!r},{float((2*np.exp(-0.7*x) + 1)*(1 + s*rng.standard_normal()))!r}"
              for i, s in enumerate(scatters) for x in t.tolist()]
     (tmp / "m.csv").write_text("dataset,time,value\n" + "\n".join(lines) + "\n")
     (tmp / "m.ode").write_text("parameter k = 1 in [0.01, 100] scale log, A = 1, c = 0\n"

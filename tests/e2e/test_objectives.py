@@ -263,7 +263,7 @@ def test_intervals_against_scipy(tmp):
         for model, sigma in ((h.model("decay"), noise), (tmp / "noisy.ode", "")):
             table = tmp / "t.csv"
             table.write_text("dataset,time,value,sigma,censored,limit\n" + "".join(
-                f"d{d},{T[k]!r},{value[d, k]!r},{sigma},{side[d, k]},{limit[d, k]!r}\n"
+                f"d{d},{float(T[k])!r},{float(value[d, k])!r},{sigma},{side[d, k]},{float(limit[d, k])!r}\n"
                 for d in range(3) for k in range(len(T))))
             h.stiffit("import", table, "--model", model, "-o", tmp / "i.h5", "--overwrite")
             fits = h.run(tmp / "i.h5", "--error", error, "--overwrite", *EXACT)

@@ -294,7 +294,7 @@ def test_likelihood_at_a_kink(tmp):
     parameters = [PARAMETERS_2[0] + ["priorDistribution", "priorParameters"], PARAMETERS_2[1] + ["laplace", "0.5;0.3"]]
     observables = [["observableId", "observableFormula", "noiseFormula", "noiseDistribution"], ["y", "A", "0.1", "laplace"]]
     residuals = np.array([0, 0, 0.05])
-    rows = [row[:3] + [repr(float(row[3]) + r)] for row, r in zip(MEASUREMENTS_2[1:], residuals)]
+    rows = [row[:3] + [repr(float(float(row[3]) + r))] for row, r in zip(MEASUREMENTS_2[1:], residuals)]
     problem = write_2(tmp / "p", parameters=parameters, observables=observables, measurements=MEASUREMENTS_2[:1] + rows)
     helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", "--rtol", 1e-10, code=None)
     helpers.stiffit("export", tmp / "p" / "p.petab.result.h5", "--petab", tmp / "out")

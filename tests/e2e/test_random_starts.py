@@ -135,7 +135,7 @@ def test_first_steps_of_shared_fits(tmp):
         shared = start[:5] * np.exp(0.4 * rng.standard_normal(5))
         for i in range(n):
             p = np.concatenate([shared, start[5:] * np.exp(0.4 * rng.standard_normal(5))])
-            words = [word for j, value in enumerate(p) for word in ("--set", f"p{j}={value!r}")]
+            words = [word for j, value in enumerate(p.tolist()) for word in ("--set", f"p{j}={value!r}")]
             exact = h.stiffit("simulate", "-m", tmp / "net.ode", "--times", "1:20:1", *words).stdout
             y = np.array([float(line.split(",")[-1]) for line in exact.splitlines()[1:]]).reshape(len(times), -1)
             sigma = 0.02 * np.maximum(y, 1e-3 * y.max())

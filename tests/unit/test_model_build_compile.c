@@ -106,6 +106,24 @@ static void expect_plugin(const struct place *place, bool portable, const char *
     assert_int_equal(count_entries(place->path), 0);
 }
 
+/* What tcc makes asks for an executable stack, which glibc refuses since version 2.41: then it is said what to do. */
+static bool can_have_executable_stack(const struct place *place)
+{
+    struct built built;
+    struct error error;
+    struct model model;
+    if (compile(source, false, NULL, &built, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    bool can = model_load_bytes(&model, built.bytes, built.n_byte, "m.ode", NULL, &error) == STATUS_OK;
+    if (can)
+        model_unload(&model);
+    else if (!strstr(error.message, "executable stack") || !strstr(error.message, "CC=gcc"))
+        fail_msg("%s", error.message);
+    built_fini(&built);
+    assert_int_equal(count_entries(place->path), 0);
+    return can;
+}
+
 static void compilers_make_plugins(void **state)
 {
     static const char *const compilers[] = {"cc", "gcc", "clang", "tcc", "  gcc\t-m64 -O1 "};
@@ -119,7 +137,8 @@ static void compilers_make_plugins(void **state)
             continue;
         }
         setenv("CC", compilers[i], 1);
-        expect_plugin(*state, false, strstr(compilers[i], "-O1") ? "-shared -m64 -O1" : compilers[i], NULL);
+        if (strcmp(compilers[i], "tcc") || can_have_executable_stack(*state))
+            expect_plugin(*state, false, strstr(compilers[i], "-O1") ? "-shared -m64 -O1" : compilers[i], NULL);
     }
     setenv("CC", "   ", 1); /* as if it were not set */
     expect_plugin(*state, false, NULL, NULL);
