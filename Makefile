@@ -139,11 +139,11 @@ $(B)/libstiffit.a: $(OBJECTS) | $(ARCHIVES)
 
 # Copies of archives, in which functions of MPI and of cloud storage may be missing: SUNDIALS calls MPI only for a communicator, HDF5
 # those of libcurl and libcrypto only for files in a cloud, and there are none here. What the program is linked with resolves them
-# all the same, if it has them.
+# all the same, if it has them. src/ode/cvodes.c replaces CVODES' cvProcessError.
 define ARCHIVE
 $(B)/archives/$(notdir $(1)): $(1)
 	@mkdir -p $$(@D)
-	$$(Q)$$(OBJCOPY) --wildcard $(foreach w,MPI_* ompi_mpi_* curl_* EVP_* HMAC SHA256,--weaken-symbol='$(w)') $$< $$@
+	$$(Q)$$(OBJCOPY) --wildcard $(foreach w,MPI_* ompi_mpi_* curl_* EVP_* HMAC SHA256 cvProcessError,--weaken-symbol='$(w)') $$< $$@
 endef
 $(foreach a,$(HDF5_ARCHIVE) $(SUNDIALS_ARCHIVES),$(eval $(call ARCHIVE,$(a))))
 

@@ -37,6 +37,21 @@ enum { SUNDIALS_TAKES = 100000 };
 /* CVODES refuses to start if the end is within rounding of the beginning. */
 #define CLOSEST (8 * DBL_EPSILON)
 
+#if SUNDIALS_VERSION_MAJOR >= 7
+/* Replaces the function of this name in CVODES, through which it reports every failed step: CVODES'
+ * own writes the message into memory without asking whether there is any, so a model that took all
+ * memory would end in a crash instead of its own row. Evaluations report codes, not messages. */
+__attribute__((visibility("default"))) void cvProcessError(void *cvode_memory, int code, int line,
+                                                           const char *function, const char *file,
+                                                           const char *format, ...);
+
+void cvProcessError(void *cvode_memory, int code, int line, const char *function, const char *file,
+                    const char *format, ...)
+{
+    (void)cvode_memory, (void)code, (void)line, (void)function, (void)file, (void)format;
+}
+#endif
+
 static int weigh(N_Vector y, N_Vector weight, void *workspace)
 {
     tolerance_weigh(&((struct workspace *)workspace)->sim, vector_data(y), vector_data(weight));
