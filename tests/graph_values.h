@@ -20,6 +20,7 @@ static inline double graph_leaf_value(const struct graph_node *leaf, const struc
     case GRAPH_PARAMETER: return at->p[leaf->index];
     case GRAPH_DIRECTION: return graph_direction(leaf->index);
     case GRAPH_INPUT: return at->input ? at->input[leaf->index] : NAN;
+    case GRAPH_TABLE: return leaf->index;
     default: return at->covariate ? at->covariate[leaf->index] : NAN;
     }
 }
@@ -34,7 +35,7 @@ static inline void graph_evaluate(const struct graph *graph, const struct stiffi
         int n = graph_n_argument(it->op);
         for (int k = 0; k < n; k++)
             argument[k] = value[it->arg[k]];
-        value[i] = n ? graph_apply(it->op, argument) : graph_leaf_value(it, at);
+        value[i] = n ? graph_apply(graph, it->op, argument) : graph_leaf_value(it, at);
     }
 }
 

@@ -97,6 +97,9 @@ typedef int stiffit_function(const struct stiffit_point *at, double *out);
 enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8,
        STIFFIT_USE_EVENT = 16 /* lag, bioavailability, infusion, events, times of switches */ };
 
+/* What a parameter does to a switch (switching_parameter). */
+enum { STIFFIT_SWITCH_MOVES = 1, STIFFIT_SWITCH_KINK = 2 };
+
 /* infusion_kind. */
 enum { STIFFIT_INFUSION_NONE = 0, STIFFIT_INFUSION_RATE = 1, STIFFIT_INFUSION_DURATION = 2 };
 
@@ -358,8 +361,9 @@ struct stiffit_model {
     uint32_t n_switching;
     uint32_t n_forcing;
     stiffit_function *switching;        /* out: n_switching */
-    /* n_switching x n_parameter: 0 where the parameter cannot move the time of the switch; NULL:
-     * all may */
+    /* n_switching x n_parameter: STIFFIT_SWITCH_MOVES where the parameter may move the time of
+     * the switch, else 0; for all parameters STIFFIT_SWITCH_KINK where the right-hand side does
+     * not jump, but its slope does. NULL: all may move all */
     const uint8_t *switching_parameter;
     /* Forcing: functions of time, parameters and covariates only, whose steps, pulses and turns
      * the integrator must not step over, such as the rate of an infusion. They are evaluated

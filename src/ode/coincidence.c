@@ -104,8 +104,8 @@ bool coincidence_look(struct simulation *sim, const double *y)
         is_addition = false;
     }
     for (size_t i = 0; i < s->n_function; i++) {
-        n_root += s->roots.is_root && root_matters(s, i);
-        if (s->fixed[i] > s->limit)
+        n_root += s->roots.is_root && root_matters(s, i) && !root_is_kink(s, i);
+        if (s->fixed[i] > s->limit || root_is_kink(s, i))
             continue;
         if (!jump_fixed(sim, y, i, s->jump.dt))
             return false;
@@ -125,7 +125,7 @@ bool coincidence_look(struct simulation *sim, const double *y)
                     (is_measured && s->doses.next[i].t > doses_time(sim, &s->doses.next[i])));
         }
     for (size_t i = 0; i < s->n_function && (is_measured || !found.is_first || n_root > 1); i++)
-        if (s->roots.is_root && root_matters(s, i)) {
+        if (s->roots.is_root && root_matters(s, i) && !root_is_kink(s, i)) {
             if (!root_differentiate(sim, y, i, s->jump.f_left, s->jump.dt, &slope))
                 return false;
             add(sim, &found, s->jump.dt, is_measured);

@@ -1,7 +1,8 @@
 /* Times that depend on the trajectory: roots of switching functions and of events' triggers.
  * Each step is examined at its quarters, and where the parabola through three values of a
  * function has an extremum of another sign. The first change is enclosed by bisection on the
- * integrator's polynomial.
+ * integrator's polynomial. Where a table's slope changes the integrator stops, too, if the error
+ * test would not suffice; nothing jumps there.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
@@ -15,6 +16,11 @@
 /* The smallest jump of the right-hand side at which the integrator stops, as a part of its rate.
  * Where a switch turns the right-hand side without a jump, the error test suffices. */
 #define JUMP 1e-8
+/* A kink of a table is a stop if a step over it has an error of so many tolerances; of a table of
+ * many points most are not, and to restart at each would cost more. The slopes on both sides are
+ * differences over this part of a step, so that no narrow peak is between. */
+#define KINK 10
+#define BESIDE 1e-6
 /* How far, in units of rounding, an end of the interval around a root may move from numbers that
  * are exactly 0. */
 #define FARTHEST 0x1p24
@@ -45,6 +51,12 @@ void root_evaluate(struct simulation *sim, double t, const double *y, double *va
     if (n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, t, y, value + n) != STIFFIT_OK)
         for (size_t i = 0; i < n_event; i++)
             value[n + i] = NAN;
+}
+
+bool root_is_kink(const struct stops *s, size_t i)
+{
+    return i < s->abi->n_switching && s->abi->switching_parameter &&
+           s->abi->switching_parameter[i] == STIFFIT_SWITCH_KINK;
 }
 
 bool root_differs(const struct stops *s, size_t i)
@@ -230,15 +242,42 @@ static bool jumps(struct simulation *sim, const struct latest_step *step, double
     return !known || change > JUMP;
 }
 
-static bool has_root(struct simulation *sim, const struct latest_step *step, double from, double to,
-                     bool *is_jump)
+/* Whether the slope of the right-hand side changes so much between two times, where `jumps` left
+ * its values, that a step over them is wrong by more than KINK tolerances: a second derivative that
+ * jumps by `bend` after the part d of a step, with e to go, leaves an error of about bend d e/2. */
+static bool bends(const struct examined *examined, double from, double to)
 {
+    struct simulation *sim = examined->sim;
     struct stops *s = sim->stops;
-    bool is_root = false;
-    *is_jump = jumps(sim, step, from, to);
-    for (size_t i = 0; i < s->n_function; i++)
-        is_root = is_root || (root_matters(s, i) && (*is_jump || i >= s->abi->n_switching));
-    return is_root;
+    const struct latest_step *step = examined->step;
+    double d = from - examined->begin, e = examined->end - to, *before = s->jump.y_new,
+           *after = s->jump.star, beside = fmin(BESIDE * (d + e), fmin(d, e));
+    if (!(beside > 0))
+        return false;
+    const double *y = step->state_at(step->context, from - beside);
+    bool known = y && derivatives_rhs(&sim->model, from - beside, y, before) == STIFFIT_OK;
+    y = known ? step->state_at(step->context, to + beside) : NULL;
+    known = y && derivatives_rhs(&sim->model, to + beside, y, after) == STIFFIT_OK;
+    for (size_t j = 0; j < sim->n_state && known; j++) {
+        double change = (after[j] - s->jump.f[j]) - (s->jump.f_left[j] - before[j]);
+        if (0.5 * fabs(change) / beside * d * e >
+            KINK * (sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j]))
+            return true;
+    }
+    return !known;
+}
+
+static bool has_root(const struct examined *examined, double from, double to, bool *is_jump)
+{
+    struct stops *s = examined->sim->stops;
+    bool is_kink = false;
+    *is_jump = jumps(examined->sim, examined->step, from, to);
+    for (size_t i = 0; i < s->n_function; i++) {
+        if (root_matters(s, i) && (*is_jump || i >= s->abi->n_switching))
+            return true;
+        is_kink = is_kink || (root_matters(s, i) && root_is_kink(s, i));
+    }
+    return is_kink && bends(examined, from, to);
 }
 
 /* The stop is a root, at time t of the step. */
@@ -420,7 +459,7 @@ static bool search(struct examined *examined, double from, double end, int depth
             enclose(sim, step, &from, &to);
             leave_zero(sim, step, &from, begin, false);
             leave_zero(sim, step, &to, sim->t, true);
-            if (has_root(sim, step, from, to, &is_jump)) {
+            if (has_root(examined, from, to, &is_jump)) {
                 if (s->abi->n_event)
                     move_root(examined, &to, is_jump);
                 return stop_at(sim, step, to);
@@ -473,7 +512,8 @@ void root_look(struct simulation *sim, const struct latest_step *step, double fr
         for (size_t i = 0; i < s->n_function; i++)
             for (size_t k = 0; k < evaluation->n_sens && root_differs(s, i); k++)
                 if (!s->abi->switching_parameter ||
-                    s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
+                    (s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function] &&
+                     !root_is_kink(s, i)))
                     sim->evaluation->crosses = true;
         take_all(s);
         memcpy(s->roots.last, s->roots.value, s->n_function * sizeof(double));

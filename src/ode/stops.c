@@ -341,6 +341,10 @@ static bool pass_switches(struct simulation *sim, double *y)
         double *out = first == n ? dt : other;
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
+        if (root_is_kink(s, i)) {
+            s->restarts = true;
+            continue;
+        }
         if (is_due ? !jump_fixed(sim, y, i, out)
                    : !root_differentiate(sim, y, i, s->jump.f_left, out, &slope))
             return false;

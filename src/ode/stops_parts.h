@@ -46,6 +46,8 @@ static inline unsigned stops_kind(const struct stops *stops, size_t event)
 void root_evaluate(struct simulation *simulation, double t, const double *y, double *value);
 /* A function whose value is a number of the other sign. */
 bool root_differs(const struct stops *stops, size_t i);
+/* Whether function i is a switch where the right-hand side has a kink and does not jump. */
+bool root_is_kink(const struct stops *stops, size_t i);
 void root_take(struct stops *stops, size_t i);
 /* Whether this is a stop: a switch, an event that fires, or one whose execution is cancelled. */
 bool root_matters(const struct stops *stops, size_t i);

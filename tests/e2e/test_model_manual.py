@@ -185,8 +185,8 @@ def test_every_function_can_be_called_as_described(tmp):
     lines = re.findall(r"^\.It Ic (.*\(.*)$", PAGE.read_text(), re.M)
     calls = re.findall(r"\w+\([^)]*\)", " ".join(lines))
     assert len(calls) >= 30
-    text = "".join(f"observe y{i} = {call.replace('...', 'x')}\n" for i, call in enumerate(calls))
-    text += "parameter a = 2, b = 3, x = 0.5, y = 0.25\n"
+    text = "".join(f"observe z{i} = {call.replace(', ...', '' if 'x2' in call else ', x')}\n" for i, call in enumerate(calls))
+    text += "parameter a = 2, b = 3, x = 0.5, y = 0.25\nconstant x1 = 0, x2 = 1, y1 = 2, y2 = 3\n"
     h.stiffit("model", "show", write_model(tmp, text))
 
 

@@ -66,7 +66,8 @@ static void routine_run(const struct routine *r, const struct stiffit_lanes_poin
         const double *leaf = it->op == GRAPH_TIME ? at->t : it->op == GRAPH_STATE ? at->y : it->op == GRAPH_PARAMETER ? at->p
                              : it->op == GRAPH_COVARIATE ? at->covariate : it->op == GRAPH_INPUT ? at->input
                              : it->op == GRAPH_INPUT_SLOPE ? at->input_slope : at->direction;
-        value[r->needed[i]] = n ? graph_apply(it->op, argument) : leaf ? leaf[it->index * stride + k] : NAN;
+        value[r->needed[i]] = n ? graph_apply(graph, it->op, argument)
+                               : it->op == GRAPH_TABLE ? it->index : leaf ? leaf[it->index * stride + k] : NAN;
     }
 }
 

@@ -105,6 +105,8 @@ static void make(struct expression *it, uint64_t stream)
         uint64_t n_all = N_GRAPH_OP - GRAPH_ADD;
         step->op = draw(stream, &counter, 2) ? (enum graph_op)(GRAPH_ADD + draw(stream, &counter, 5))
                                              : (enum graph_op)(GRAPH_ADD + draw(stream, &counter, n_all));
+        if (step->op == GRAPH_INTERP_SLOPE)
+            step->op = GRAPH_INTERP;
         if (step->op == GRAPH_POLYGAMMA) /* in derivatives only, where its order is a number */
             step->op = GRAPH_LGAMMA;
         for (int k = 0; k < 3; k++) { /* often something recent, so that it gets deep */
@@ -115,6 +117,9 @@ static void make(struct expression *it, uint64_t stream)
         it->n++;
     }
 }
+
+enum { N_POINT = 4 };
+static const double table_x[N_POINT] = {-1, 0.25, 1.5, 8}, table_y[N_POINT] = {2, -1, 3, 3.5};
 
 /* v and its slopes by a and b. *is_edge is set where the point is too near to a jump or kink to be compared. */
 static void apply(enum graph_op op, const struct dual *argument, number *v, number slope[3], bool *is_edge)
@@ -181,6 +186,19 @@ static void apply(enum graph_op op, const struct dual *argument, number *v, numb
         *v = lift(x, lgammal(a), creall(slope[0]));
         *is_edge |= a <= 0 && fabsl(a - roundl(a)) < 1e-6L * (1 + fabsl(a)); /* a pole */
         break;
+    case GRAPH_INTERP: {
+        int i = 0;
+        while (i < N_POINT && a >= table_x[i])
+            i++; /* points up to a */
+        if (i > 0 && i < N_POINT)
+            slope[0] = (table_y[i] - table_y[i - 1]) / (table_x[i] - table_x[i - 1]);
+        *v = i == 0         ? table_y[0]
+             : i == N_POINT ? table_y[N_POINT - 1]
+                            : table_y[i - 1] + slope[0] * (x - table_x[i - 1]);
+        for (i = 0; i < N_POINT; i++)
+            *is_edge |= fabsl(a - table_x[i]) <= 1e-9L;
+        break;
+    }
     case GRAPH_ABS: slope[0] = a < 0 ? -1 : 1; *v = slope[0] * x; *is_edge |= near_0; break;
     case GRAPH_SIGN: *v = isnan(a) ? a : (a > 0) - (a < 0); *is_edge |= near_0; break;
     case GRAPH_HEAVISIDE: *v = isnan(a) ? a : a >= 0; *is_edge |= near_0; break;
@@ -261,6 +279,8 @@ static void build(struct graph *graph, const struct expression *it, node *made)
         node argument[3];
         for (int k = 0; k < 3; k++)
             argument[k] = graph_n_argument(step->op) ? made[step->arg[k]] : 0;
+        if (step->op == GRAPH_INTERP)
+            argument[1] = graph_table(graph, table_x, table_y, N_POINT);
         made[i] = step->op == GRAPH_CONSTANT ? graph_constant(graph, step->constant)
                   : step->op == GRAPH_STATE  ? leaf(graph, step->arg[0])
                                              : graph_operation(graph, step->op, argument);

@@ -132,6 +132,11 @@ static void compare_at_points(const struct generate_case *c, size_t n_point)
     free(input);
 }
 
+static node some_table(struct graph *graph)
+{
+    return graph_table(graph, (double[]){0.05, 0.07, 0.09, 0.11, 0.4}, (double[]){2, 3, -1, 0.5, 1.25}, 5);
+}
+
 /* The same for lanes, in rates that do not jump with the states or change with time by themselves. */
 static int some_operations_in_lanes(enum graph_op first_op, uint32_t n)
 {
@@ -149,6 +154,8 @@ static int some_operations_in_lanes(enum graph_op first_op, uint32_t n)
         node arg[3] = {jumps ? DO2(SUBTRACT, P(1), C(0)) : first, jumps ? C(0) : b, a};
         if (op == GRAPH_POLYGAMMA)
             arg[0] = N(1); /* its order is a number */
+        if (op == GRAPH_INTERP || op == GRAPH_INTERP_SLOPE)
+            arg[1] = some_table(g);
         node whole = graph_operation(g, op, arg);
         e->state[i].rhs = DO2(ADD, DO2(MULTIPLY, whole, P(2)), DO2(MULTIPLY, whole, DO2(MULTIPLY, a, a)));
         e->state[i].initial = N(0.5);
@@ -198,7 +205,9 @@ static void every_operation(void **state)
     for (int op = 0; op < N_GRAPH_OP; op++) {
         /* into the domain of asin and its like, and of acosh */
         node small = DO2(DIVIDE, a, DO2(ADD, N(1), DO2(MULTIPLY, N(8), a))), large = DO2(ADD, N(1.5), a);
-        node arg[3] = {op == GRAPH_ACOSH ? large : op == GRAPH_POLYGAMMA ? N(1) : small, b, a};
+        bool is_table = op == GRAPH_INTERP || op == GRAPH_INTERP_SLOPE;
+        node arg[3] = {op == GRAPH_ACOSH ? large : op == GRAPH_POLYGAMMA ? N(1) : small,
+                       is_table ? some_table(g) : b, a};
         node whole = graph_n_argument(op) ? graph_operation(g, op, arg) : N(op);
         e->observable[op].value = DO2(ADD, whole, DO2(MULTIPLY, whole, a));
     }

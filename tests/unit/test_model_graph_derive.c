@@ -105,10 +105,38 @@ static void test_every_operation(void **state)
             for (size_t j = 0; j < 3; j++, n_checked++)
                 check_operation(self, &operations[i], a, b, along[j]);
         }
+    checked[GRAPH_INTERP] = checked[GRAPH_INTERP_SLOPE] = 2; /* test_tables */
     checked[GRAPH_POLYGAMMA] = checked[GRAPH_LGAMMA]; /* as its first and second derivatives */
     for (int op = GRAPH_ADD; op < GRAPH_SELECT; op++)
         assert_true(checked[op] >= 2);
     assert_true(n_checked > 600);
+}
+
+/* Values, slopes and that there is no second derivative; beyond the ends nothing changes. */
+static void test_tables(void **state)
+{
+    struct graph_case *self = *state;
+    const double x[] = {-1, 0, 0.5, 3}, y[] = {2, 1, 5, 4};
+    node table = graph_table(self->graph, x, y, 4), squared = B(MULTIPLY, self->y[0], self->y[0]);
+    node value = B(INTERP, squared, table), first = case_derivative(self, value, GRAPH_STATE, 0);
+    node second = case_derivative(self, first, GRAPH_STATE, 0);
+    assert_int_equal(graph_table(self->graph, x, y, 4), table);
+    assert_int_not_equal(graph_table(self->graph, x, y, 3), table);
+    const struct { double at, value, slope; } is[] = {{0.2, 1.32, 8}, {0.5, 3, 8}, {1, 4.8, -0.4}, {1.5, 4.3, -0.4}, {2, 4, 0}};
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        self->y_at[0] = is[i].at;
+        assert_close(case_value(self, value), is[i].value, 1e-15);
+        assert_close(case_value(self, first), 2 * is[i].at * is[i].slope, 1e-15);
+        assert_close(case_value(self, second), 2 * is[i].slope, 1e-15);
+    }
+    self->y_at[0] = NAN;
+    assert_true(isnan(case_value(self, value)) && isnan(case_value(self, first)));
+    /* at the points themselves: the values, and the slopes to the right, but at the last one to the left */
+    const double at[] = {-1, 0, 0.5, 3}, slope[] = {-1, 8, -0.4, -0.4};
+    for (size_t i = 0; i < 4; i++) {
+        assert_same(graph_node(self->graph, B(INTERP, C(at[i]), table))->value, y[i]);
+        assert_close(graph_node(self->graph, B(INTERP_SLOPE, C(at[i]), table))->value, slope[i], 1e-15);
+    }
 }
 
 /* Constant exponents and bases take other rules. */
@@ -394,7 +422,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_set_up, case_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_every_operation), TEST(test_powers), TEST(test_powers_of_nothing), TEST(test_overflown_quotients),
+        TEST(test_every_operation), TEST(test_tables), TEST(test_powers), TEST(test_powers_of_nothing),
+        TEST(test_overflown_quotients),
         TEST(test_products_that_are_nothing), TEST(test_branches),
         TEST(test_pattern),
         TEST(test_normal_forms), TEST(test_long_sum), TEST(test_too_much_work), TEST(test_functions),

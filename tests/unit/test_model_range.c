@@ -11,7 +11,7 @@ static const char *const rates[] = {
     "atanh(0.9*sin(t))", "sqrt(t)", "cbrt(t - 3)", "exp(sin(t))", "expm1(-t)", "log(t + 1)", "log1p(t^2)", "log10(2 + sin(t))",
     "log2(1 + t)", "lgamma(t/2 + 0.1)", "lgamma(1.5 + 0.2*sin(9*t))", "lgamma(sin(t))",
     "erf(t - 3)", "erfc(3*t - 9)", "abs(sin(t))", "sign(sin(t))", "floor(t*a)", "ceil(sin(3*t))",
-    "heaviside(2 - t)*t",
+    "heaviside(2 - t)*t", "interp(t, 0.5, 2, 1, 3, 1.2, -1, 4, 0)", "interp(sin(9*t), -0.5, 1, 0.1, 2, 0.2, -3, 2, 2)*t^2",
     "min(sin(t), t/3 - 1)", "max(cos(t), a/5, t - 4)", "(t > 2)*t", "(sin(t) <= 0.3)*5", "1/(1 + (t - 3)^20)",
     "1/(t^2 + 1e-3)", "1/sin(t)",
     "t^2.5", "t^-2", "(1 + t)^sin(t)", "(sin(t) - 2)^3", "2^t", "t^b", "if sin(t) > a/3 and cos(t) < 0.5 then t else -t",

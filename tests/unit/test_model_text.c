@@ -149,6 +149,8 @@ static void test_functions(void **state)
     check_value("erfc(p)", erfc(0.5));
     check_value("lgamma(q)", lgamma(1.5));
     check_value("lgamma(-q)", lgamma(-1.5));
+    check_value("interp(y1, 0, 1, 1.5, 4, 1 + 1.5, 7)", 5.5);
+    check_value("interp(y1, 0, 1, 1.5, 4, 2.5, p)", 2.25);
     check_value("abs(-y1)", 2);
     check_value("sign(-y1) + sign(y1)*10 + sign(0*y1)*100", 9);
     check_value("floor(-q)", -2);

@@ -128,6 +128,27 @@ void c_integers(FILE *out, const char *name, const uint32_t *number, size_t n)
     fputs(n ? "\n};\n\n" : "0};\n\n", out);
 }
 
+static void put_numbers(FILE *out, const double *number, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        fputs(i % 8 == 0 ? "\n    " : " ", out);
+        c_number(out, number[i]);
+        putc(',', out);
+    }
+}
+
+void c_tables(const struct graph *graph, const char *storage, FILE *out)
+{
+    for (size_t i = 0; i < graph_n_table(graph); i++) {
+        struct graph_table table = graph_table_of(graph, i);
+        fprintf(out, "%sTABLE table_%zu[] = {\n    %zu,", storage, i, table.n);
+        put_numbers(out, table.x, table.n);
+        put_numbers(out, table.y, table.n);
+        put_numbers(out, table.slope, table.n);
+        fputs("\n};\n", out);
+    }
+}
+
 /* The levels of C's precedence in use. */
 enum { LEVEL_CHOICE, LEVEL_COMPARISON, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_PRIMARY };
 
@@ -186,6 +207,7 @@ static const char *full_name(const struct values *values, const struct step *ste
     case GRAPH_PARAMETER: *prefix = "p_"; return equations->parameter[step->index].name;
     case GRAPH_COVARIATE: *prefix = "c_"; return equations->covariate[step->index].name;
     case GRAPH_INPUT: *prefix = "u_"; return equations->input[step->index].name;
+    case GRAPH_TABLE: *prefix = "table_"; return NULL;
     case GRAPH_INPUT_SLOPE: *prefix = "s_"; return equations->input[step->index].name;
     case GRAPH_DIRECTION:
         *prefix = step->index < equations->n_state ? "d_" : "";

@@ -37,6 +37,9 @@ void c_number(FILE *out, double number);
 /* A table of n integers. */
 void c_integers(FILE *out, const char *name, const uint32_t *number, size_t n);
 
+/* The tables of a graph, TABLE table_0[], ...: the number of points, x, y, and the slopes. */
+void c_tables(const struct graph *graph, const char *storage, FILE *out);
+
 struct c_printer {
     const struct values *values;
     const struct program *program;

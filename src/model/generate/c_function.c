@@ -180,7 +180,8 @@ static void put_load(void *context, uint32_t which)
     const struct step *step = &w->printer->program->step[which];
     FILE *out = w->printer->out;
     bool is_leaf = step_n_argument(step) == 0;
-    if (step->op == GRAPH_CONSTANT || w->parts->loaded[which] == w->part + 1 ||
+    if (step->op == GRAPH_CONSTANT || step->op == GRAPH_TABLE ||
+        w->parts->loaded[which] == w->part + 1 ||
         (!is_leaf && w->parts->defined[which] == w->part))
         return;
     w->parts->loaded[which] = w->part + 1;

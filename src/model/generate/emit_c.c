@@ -66,6 +66,9 @@ static void put_head(const struct emitter *e)
         helpers |= c_helpers_needed(&e->programs.of[f], C_SCALAR);
     for (size_t i = 0; i < e->programs.n_event * N_EVENT_FUNCTION; i++)
         helpers |= c_helpers_needed(&e->programs.event[i], C_SCALAR);
+    if (graph_n_table(equations->graph) > 0)
+        fputs("#define TABLE const double\n", e->out);
+    c_tables(equations->graph, "static ", e->out);
     c_helpers(helpers, C_SCALAR, e->out);
 }
 

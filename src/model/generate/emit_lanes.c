@@ -50,7 +50,7 @@ static const char prelude[] =
     "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
     "#define bits_of(value) ((mask)(value))\n"
     "#define number_of(bits) ((lanes)(bits))\n"
-    "#define first_of(value) ((value)[0])\n"
+    "#define lane_of(value, i) ((value)[i])\n"
     "/* a*b + c, rounded once. Compilers do not make one instruction of the loop (gcc 12). */\n"
     "#if defined __AVX512F__\n"
     "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4))\n"
@@ -159,6 +159,7 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
                          "out of memory while generating the model's code");
     struct c_printer own = *printer;
     own.out = memory;
+    c_tables(printer->values->graph, "", memory);
     c_helpers(operations, C_LANES, memory);
     for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
         own.program = &programs->lanes[f];

@@ -52,6 +52,17 @@ void listing_number(const struct listing *listing, double value, char text[80])
         listing_digits(value, text);
 }
 
+/* x1, y1, x2, y2, ... */
+static void print_table(struct listing *listing, struct graph_table table, FILE *out)
+{
+    char text[80];
+    for (size_t i = 0; i < 2 * table.n; i++) {
+        listing_number(listing, (i % 2 ? table.y : table.x)[i / 2], text);
+        put(listing, i ? ", " : "", out);
+        put(listing, text, out);
+    }
+}
+
 static void print_leaf(struct listing *listing, const struct graph_node *leaf,
                        const struct item *item, FILE *out)
 {
@@ -65,6 +76,9 @@ static void print_leaf(struct listing *listing, const struct graph_node *leaf,
     case GRAPH_STATE: name = listing->name[listing->first[NAME_STATE] + leaf->index]; break;
     case GRAPH_PARAMETER: name = listing->name[listing->first[NAME_PARAMETER] + leaf->index]; break;
     case GRAPH_COVARIATE: name = listing->name[listing->first[NAME_COVARIATE] + leaf->index]; break;
+    case GRAPH_TABLE:
+        print_table(listing, graph_table_of(listing->equations->graph, leaf->index), out);
+        return;
     case GRAPH_INPUT: name = listing->name[listing->first[NAME_INPUT] + leaf->index]; break;
     default: name = "t";
     }

@@ -15,6 +15,9 @@ enum {
     ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT,
     ON_PARAMETER = 1 << GRAPH_PARAMETER
 };
+/* Slopes that differ relatively by less than this make no kink: those of points on a line that
+ * were rounded. */
+#define STRAIGHT 1e-9
 #define PI 3.141592653589793238462643383280
 
 /* Facts about the nodes that were there before any was added. */
@@ -156,9 +159,9 @@ static node watched_itself(const struct graph *graph, node condition)
     return condition;
 }
 
-static bool has(const struct node_list *list, node which)
+static bool has(const struct node_list *list, size_t first, node which)
 {
-    for (size_t i = 0; i < list->n; i++)
+    for (size_t i = first; i < list->n; i++)
         if (list->item[i] == which)
             return true;
     return false;
@@ -181,22 +184,52 @@ static bool list_parts(struct graph *graph, const node *condition, size_t n_cond
             (on & ON_MOVING && survey.needed[i] & WATCHED))
             continue;
         node found = part_of(&survey, &it);
-        good = found == NODE_NONE || (on & ON_MOVING && has(list, found)) || add(list, found);
+        good = found == NODE_NONE || (on & ON_MOVING && has(list, 0, found)) || add(list, found);
+    }
+    arena_fini(&survey.arena);
+    return good;
+}
+
+/* The kinks of tables below the roots: differences that change their sign at the points of a
+ * table where its slope changes, each once from `first` on. */
+static bool list_kinks(struct graph *graph, const node *root, size_t n_root, size_t first,
+                       struct node_list *list)
+{
+    struct survey survey;
+    bool good = survey_init(&survey, graph, root, n_root, list);
+    for (size_t i = 0; good && i < survey.n_node; i++) {
+        struct graph_node it = *graph_node(graph, (node)i);
+        if (it.op != GRAPH_INTERP || !survey.needed[i] ||
+            !(survey.depends[i] & (ON_MOVING | ON_TIME)))
+            continue;
+        size_t i_table = graph_node(graph, it.arg[1])->index, n = graph_table_of(graph, i_table).n;
+        for (size_t k = 0; good && k < n; k++) {
+            struct graph_table table = graph_table_of(graph, i_table);
+            double before = k > 0 ? table.slope[k - 1] : 0, change = fabs(table.slope[k] - before);
+            if (change <= STRAIGHT * fmax(fabs(before), fabs(table.slope[k])))
+                continue;
+            node found = graph_binary(graph, GRAPH_SUBTRACT, it.arg[0],
+                                      graph_constant(graph, table.x[k]));
+            good = has(list, first, found) || add(list, found);
+        }
     }
     arena_fini(&survey.arena);
     return good;
 }
 
 /* Keeps those whose time is known, those of rates that depend on more than time (jumps at other
- * times are forcing), and those of conditions that move. */
-static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node_list *list,
-                          struct node_list *time)
+ * times are forcing), and those of conditions that move, and so those of kinks. */
+static void keep_switches(size_t n_of_rates, size_t first_kink, const uint8_t *depends,
+                          struct switches *switches)
 {
+    struct node_list *list = &switches->list, *time = &switches->time;
     size_t n = 0;
+    switches->first_kink = 0;
     for (size_t i = 0; i < list->n; i++) {
         unsigned kept = i < n_of_rates ? ON_MOVING | ON_PARAMETER : ON_MOVING;
         if (time->item[i] == NODE_NONE && !(depends[list->item[i]] & kept))
             continue;
+        switches->first_kink += i < first_kink;
         list->item[n] = list->item[i];
         time->item[n++] = time->item[i];
     }
@@ -204,21 +237,24 @@ static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node
 }
 
 bool changes_find_switches(struct graph *graph, const node *root, size_t n_root,
-                           const node *condition, size_t n_condition, struct node_list *list,
-                           struct node_list *time)
+                           const node *condition, size_t n_condition, struct switches *switches)
 {
+    struct node_list *list = &switches->list, *time = &switches->time;
     struct continuity *continuity = continuity_new(graph, root, n_root);
     bool good = continuity && list_switches(graph, root, n_root, continuity, list);
     size_t n_of_rates = list->n;
     good = good && list_parts(graph, condition, n_condition, list);
     continuity_free(continuity);
+    size_t first_kink = list->n;
+    good = good && list_kinks(graph, root, n_root, first_kink, list) &&
+           list_kinks(graph, condition, n_condition, first_kink, list);
     time->item = malloc((list->n + 1) * sizeof *time->item);
     good = good && time->item && timing_solve(graph, list->item, list->n, time->item);
     uint8_t *depends = good ? malloc(graph_n_node(graph)) : NULL;
     good = good && depends;
     if (good) {
         graph_dependence(graph, 0, depends);
-        keep_switches(n_of_rates, depends, list, time);
+        keep_switches(n_of_rates, first_kink, depends, switches);
     }
     free(depends);
     return good;

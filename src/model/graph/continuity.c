@@ -168,13 +168,14 @@ static struct residue power_of(const struct residue *x)
 }
 
 /* Functions that are not rational: knows exp(0) = 1 and the like. */
-static struct residue function(enum graph_op op, const struct residue *x, int n)
+static struct residue function(const struct graph *graph, enum graph_op op,
+                               const struct residue *x, int n)
 {
     if (op == GRAPH_POWER)
         return power_of(x);
     if (n == 1 && op != GRAPH_FLOOR && op != GRAPH_CEIL && (x[0].r <= 1 || x[0].r == PRIME - 1)) {
         double argument = x[0].r <= 1 ? (double)x[0].r : -1,
-               at = graph_apply(op, (double[3]){argument, 0, 0});
+               at = graph_apply(graph, op, (double[3]){argument, 0, 0});
         if (at == 0 || at == 1 || at == -1)
             return of_number(at);
         return isfinite(at) ? unknown(op, x, n) : singular();
@@ -206,7 +207,7 @@ static struct residue operation(const struct continuity *c, const struct graph_n
     case GRAPH_SELECT:
     case GRAPH_MIN:
     case GRAPH_MAX: return choose(it->op, x);
-    default: return function(it->op, x, n);
+    default: return function(c->graph, it->op, x, n);
     }
 }
 
@@ -228,7 +229,8 @@ static struct residue carry_out(const struct continuity *c, const struct graph_n
     else if (!is_truth(&x[0], true) && !is_truth(&x[0], false))
         value.singular = is_singular;
     if (known && !value.known) {
-        value.number = graph_apply(it->op, (double[3]){x[0].number, x[1].number, x[2].number});
+        const double number[] = {x[0].number, x[1].number, x[2].number};
+        value.number = graph_apply(c->graph, it->op, number);
         value.known = isfinite(value.number);
     }
     return value;
@@ -245,7 +247,8 @@ static void evaluate(struct continuity *c, size_t n)
         else if (it->op == GRAPH_CONSTANT)
             *value = of_number(it->value);
         else if (graph_n_argument(it->op) == 0)
-            *value = (struct residue){.r = mix((uint64_t)it->op << 32 | it->index)};
+            *value = (struct residue){.r = mix((uint64_t)it->op << 32 | it->index),
+                                      .known = it->op == GRAPH_TABLE, .number = it->index};
         else
             *value = carry_out(c, it);
     }

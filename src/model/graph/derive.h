@@ -50,11 +50,16 @@ struct node_list {
 /* Functions that are negative on one side of a condition and not on the other: for conditions on
  * states, inputs, or time and parameters, at which the roots are not proved to be continuous;
  * for conditions linear in time, also those below `condition` (of events); and for the parts of
- * those, such as the two comparisons of a window. `time` has the time of each that is linear in
- * time, else NODE_NONE. May add nodes. False: out of memory. */
+ * those, such as the two comparisons of a window. From `first_kink` on, they are at the points of
+ * tables, where a root has a kink. `time` has the time of each that is linear in time, else
+ * NODE_NONE. */
+struct switches {
+    struct node_list list, time;
+    size_t first_kink;
+};
+/* May add nodes. False: out of memory. */
 bool changes_find_switches(struct graph *graph, const node *root, size_t n_root,
-                           const node *condition, size_t n_condition, struct node_list *list,
-                           struct node_list *time);
+                           const node *condition, size_t n_condition, struct switches *switches);
 /* The largest parts of the roots that depend on time and on no state, and where their inner
  * functions turn: steps at the zeros of what is linear in time and inside of something steep, as
  * (t - t_on)/width in exp(); and comparisons in `condition` (of events) of what is not linear in

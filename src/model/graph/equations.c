@@ -88,19 +88,21 @@ static bool mark_parameters(const struct graph *graph, const node *root, size_t 
 }
 
 /* The parameters that move the time of a switch: all, if it depends on states; otherwise those
- * in its formula. */
-static bool find_movers(const struct equations *equations, struct functions *functions)
+ * in its formula. From `first_kink` on, switches are kinks. */
+static bool find_movers(const struct equations *equations, size_t first_kink,
+                        struct functions *functions)
 {
     const struct graph_matrix *switching = &functions->of[FUNCTION_switching];
     size_t n = switching->n_entry, n_node = graph_n_node(equations->graph);
     uint8_t *needed = malloc(n_node), *mover = calloc(n * equations->n_parameter + 1, 1);
     functions->switching_parameter = mover;
     for (size_t i = 0; needed && mover && i < n; i++) {
-        bool all =
-            n * n_node > MOST_FOR_MOVERS ||
-            mark_parameters(equations->graph, &switching->entry[i], 1, needed, 1, mover + i, n);
+        bool is_kink = i >= first_kink;
+        bool all = is_kink || n * n_node > MOST_FOR_MOVERS ||
+                   mark_parameters(equations->graph, &switching->entry[i], 1, needed,
+                                   STIFFIT_SWITCH_MOVES, mover + i, n);
         for (size_t j = 0; all && j < equations->n_parameter; j++)
-            mover[i + j * n] = 1;
+            mover[i + j * n] = is_kink ? STIFFIT_SWITCH_KINK : STIFFIT_SWITCH_MOVES;
     }
     bool good = needed && mover;
     free(needed);
@@ -122,7 +124,8 @@ static bool column_of_times(struct graph *graph, struct graph_matrix *column,
 
 static bool find_changes(const struct equations *equations, struct functions *functions)
 {
-    struct node_list switches = {0}, time = {0}, forcing = {0};
+    struct switches switches = {0};
+    struct node_list forcing = {0};
     const struct graph_matrix *rhs = &functions->of[FUNCTION_rhs];
     node *condition = malloc((equations->n_event + 1u) * sizeof *condition);
     size_t n_condition = 0;
@@ -131,16 +134,17 @@ static bool find_changes(const struct equations *equations, struct functions *fu
             condition[n_condition++] = equations->event[i].condition;
     bool good = condition &&
                 changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition,
-                                      n_condition, &switches, &time) &&
+                                      n_condition, &switches) &&
                 changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, condition,
                                      n_condition, &forcing) &&
-                column_of_list(&functions->of[FUNCTION_switching], &switches) &&
-                column_of_times(equations->graph, &functions->of[FUNCTION_switching_time], &time) &&
+                column_of_list(&functions->of[FUNCTION_switching], &switches.list) &&
+                column_of_times(equations->graph, &functions->of[FUNCTION_switching_time],
+                                &switches.time) &&
                 column_of_list(&functions->of[FUNCTION_forcing], &forcing) &&
-                find_movers(equations, functions);
+                find_movers(equations, switches.first_kink, functions);
     free(condition);
-    free(switches.item);
-    free(time.item);
+    free(switches.list.item);
+    free(switches.time.item);
     free(forcing.item);
     return good;
 }

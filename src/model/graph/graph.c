@@ -15,7 +15,15 @@
 /* 24 bytes per node and 8 to 16 for the table: about a gigabyte at the limit. */
 enum { DEFAULT_LIMIT = 30 * 1000 * 1000, FIRST_NODES = 1024, FIRST_SLOTS = 4096 };
 
+/* x, y and the slopes of n points, in one allocation. */
+struct table {
+    double *x;
+    size_t n;
+};
+
 struct graph {
+    struct table *tables;
+    size_t n_table;
     struct graph_node *nodes;
     uint32_t *slot; /* number of a node + 1, or 0; n_slot is a power of two */
     size_t n_node, room, n_slot, limit;
@@ -51,7 +59,22 @@ const struct graph_operation graph_operations[N_GRAPH_OP] = {
 #undef F
 };
 
-double graph_apply(enum graph_op op, const double *argument)
+/* The straight lines between the points of a table, and beyond them the last values; or the
+ * slopes. At a point the slope is that to its right, at the last point that to its left. */
+static double look_up(const struct graph *graph, double x, double which, bool is_slope)
+{
+    struct graph_table table = graph_table_of(graph, (size_t)which);
+    size_t i = 0, last = table.n - 1;
+    for (size_t left = last, step = left / 2; step; left -= step, step = left / 2)
+        i += x >= table.x[i + step] ? step : 0;
+    if (is_slope)
+        return isnan(x) ? x : x < table.x[0] || x > table.x[last] ? 0 : table.slope[i];
+    return x < table.x[0]       ? table.y[0]
+           : x >= table.x[last] ? table.y[last]
+                                : table.y[i] + table.slope[i] * (x - table.x[i]);
+}
+
+double graph_apply(const struct graph *graph, enum graph_op op, const double *argument)
 {
     int n = graph_n_argument(op);
     double a = argument[0], b = n > 1 ? argument[1] : 0, c = n > 2 ? argument[2] : 0;
@@ -158,6 +181,9 @@ void graph_free(struct graph *graph)
 {
     if (!graph)
         return;
+    for (size_t i = 0; i < graph->n_table; i++)
+        free(graph->tables[i].x);
+    free(graph->tables);
     free(graph->nodes);
     free(graph->slot);
     free(graph);
@@ -238,6 +264,40 @@ node graph_leaf(struct graph *graph, enum graph_op leaf, uint32_t index)
     return graph_intern(graph, made);
 }
 
+node graph_table(struct graph *graph, const double *x, const double *y, size_t n)
+{
+    size_t size = n * sizeof *x, i = 0;
+    while (i < graph->n_table && (graph->tables[i].n != n || memcmp(graph->tables[i].x, x, size) ||
+                                  memcmp(graph->tables[i].x + n, y, size)))
+        i++;
+    if (i < graph->n_table)
+        return graph_leaf(graph, GRAPH_TABLE, (uint32_t)i);
+    struct table *tables = realloc(graph->tables, (i + 1) * sizeof *tables);
+    double *points = malloc(3 * size);
+    graph->tables = tables ? tables : graph->tables;
+    if (!tables || !points) {
+        free(points);
+        graph_fail(graph, STATUS_NO_MEMORY);
+        return 0;
+    }
+    memcpy(points, x, size);
+    memcpy(points + n, y, size);
+    for (size_t k = 0; k + 1 < n; k++)
+        points[2 * n + k] = (y[k + 1] - y[k]) / (x[k + 1] - x[k]);
+    points[3 * n - 1] = 0;
+    tables[graph->n_table++] = (struct table){points, n};
+    return graph_leaf(graph, GRAPH_TABLE, (uint32_t)i);
+}
+
+size_t graph_n_table(const struct graph *graph) { return graph->n_table; }
+
+struct graph_table graph_table_of(const struct graph *graph, size_t i_table)
+{
+    assert(graph && i_table < graph->n_table);
+    struct table table = graph->tables[i_table];
+    return (struct graph_table){table.n, table.x, table.x + table.n, table.x + 2 * table.n};
+}
+
 size_t graph_n_node(const struct graph *graph) { return graph->n_node; }
 
 const struct graph_node *graph_node(const struct graph *graph, node which)
@@ -257,7 +317,7 @@ void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends)
     for (size_t i = first; i < graph->n_node; i++) {
         const struct graph_node *it = &graph->nodes[i];
         int n = graph_n_argument(it->op);
-        depends[i] = n ? 0 : (uint8_t)(1u << it->op);
+        depends[i] = n || it->op == GRAPH_TABLE ? 0 : (uint8_t)(1u << it->op);
         for (int k = 0; k < n; k++)
             depends[i] |= depends[it->arg[k]];
     }

@@ -23,9 +23,9 @@ typedef uint32_t node; /* the number of a node */
 /* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. DIRECTION is in no
  * equation, only in second derivatives: a change of the states and then of time (struct
  * stiffit_lanes). INPUT varies in time as the data say, with INPUT_SLOPE, which is also in
- * second derivatives only. */
+ * second derivatives only. TABLE stands for the points of a table, of which it is the number. */
 #define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION) \
-    X(INPUT) X(INPUT_SLOPE)
+    X(INPUT) X(INPUT_SLOPE) X(TABLE)
 
 enum graph_op {
 #define X(name) GRAPH_##name,
@@ -116,6 +116,8 @@ node graph_leaf(struct graph *graph, enum graph_op leaf, uint32_t index);
 node graph_unary(struct graph *graph, enum graph_op op, node a);
 node graph_binary(struct graph *graph, enum graph_op op, node a, node b);
 node graph_select(struct graph *graph, node condition, node a, node b);
+/* The leaf for a table of n >= 2 points, whose x increase; equal tables are one. */
+node graph_table(struct graph *graph, const double *x, const double *y, size_t n);
 /* Any operation with its arguments in `arg` (as many as it has). */
 node graph_operation(struct graph *graph, enum graph_op op, const node *arg);
 enum status graph_status(const struct graph *graph, struct error *error);
@@ -128,9 +130,17 @@ bool graph_is_constant(const struct graph *graph, node which, double value);
 /* 0 for leaves */
 static inline int graph_n_argument(enum graph_op op) { return graph_operations[op].n_argument; }
 
-/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. depends: one entry per
- * node, filled from `first` on. */
+/* The points of a table, and the slopes between them (the last one is 0). */
+struct graph_table {
+    size_t n;
+    const double *x, *y, *slope;
+};
+size_t graph_n_table(const struct graph *graph);
+struct graph_table graph_table_of(const struct graph *graph, size_t i_table);
+
+/* What a node depends on: a bit 1 << leaf for each kind of leaf below it but TABLE, which never
+ * changes. depends: one entry per node, filled from `first` on. */
 void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends);
 
-/* One operation on numbers. */
-double graph_apply(enum graph_op op, const double *argument);
+/* One operation on numbers, of which a table is its index in the graph (NULL: it has none). */
+double graph_apply(const struct graph *graph, enum graph_op op, const double *argument);

@@ -49,7 +49,26 @@
      "CALL(log_gamma)(lanes a) { return lanes_log_gamma_of(a); }\n"}
 #define C_POLYGAMMA \
     {"#define polygamma(n, x) number_polygamma_of((int)(n), x)\n", \
-     "CALL(polygamma)(lanes n, lanes a) { return lanes_polygamma_of((int)first_of(n), a); }\n"}
+     "CALL(polygamma)(lanes n, lanes a) { return lanes_polygamma_of((int)lane_of(n, 0), a); }\n"}
+/* Tables: their number n of points, x, y, and the slopes between them. */
+#define TABLE_TEXT(function, prefix, value) \
+    "static inline double " prefix function "(double x, TABLE *table)\n" \
+    "{\n    const int n = (int)table[0];\n    int i = 1;\n" \
+    "    for (int left = n - 1, step = left/2; step; left -= step, step = left/2)\n" \
+    "        i += x >= table[i + step] ? step : 0;\n" \
+    "    return " value ";\n}\n"
+#define INTERP_VALUE \
+    "x < table[1] ? table[1 + n] : x >= table[n] ? table[2*n] :\n" \
+    "        table[i + n] + table[i + 2*n]*(x - table[i])"
+#define INTERP_SLOPE_VALUE "x != x ? x : x < table[1] || x > table[n] ? 0.0 : table[i + 2*n]"
+#define TABLE_HELPERS(function, value) \
+    {TABLE_TEXT(function, "", value), \
+     TABLE_TEXT(function, "lane_", value) \
+     "LANES(" function ")(lanes a, TABLE *table)\n" \
+     "{\n    for (int i = 0; i < WIDTH; i++)\n" \
+     "        lane_of(a, i) = lane_" function "(lane_of(a, i), table);\n    return a;\n}\n"}
+#define C_INTERP TABLE_HELPERS("interp", INTERP_VALUE)
+#define C_INTERP_SLOPE TABLE_HELPERS("interp_slope", INTERP_SLOPE_VALUE)
 #define C_NO {NULL, NULL}
 
 /* Definitions in ranges of numbers (generate/emit_range.c, whose prelude has those of
@@ -112,6 +131,17 @@
     "static inline range range_polygamma(range n, range a)\n" \
     "{\n    return !(a.lower > 0) ? everything() :\n" \
     "        between(polygamma(n.lower, a.lower), polygamma(n.lower, a.upper), a.jumps);\n}\n"
+/* From the values at the ends and what is at the points in between: their y, or two slopes. */
+#define TABLE_RANGE(function, inside, jumps) \
+    "static inline range range_" function "(range a, TABLE *table)\n" \
+    "{\n    const int n = (int)table[0];\n" \
+    "    range all = between(" function "(a.lower, table), " function "(a.upper, table), " \
+    "a.jumps);\n" \
+    "    for (int i = 1; i <= n; i++)\n        if (table[i] <= a.upper && table[i] >= a.lower)\n" \
+    "            all = joined(all, " inside ", " jumps ");\n    return all;\n}\n"
+#define R_INTERP TABLE_RANGE("interp", "point(table[i + n])", "a.jumps")
+#define R_INTERP_SLOPE \
+    TABLE_RANGE("interp_slope", "between(table[i + 2*n], i > 1 ? table[i + 2*n - 1] : 0, 1)", "1")
 #define R_STEP(name, c) \
     "static inline range range_" name "(range a) { return steps(" c "(a.lower), " c \
     "(a.upper)); }\n"

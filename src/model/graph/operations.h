@@ -4,7 +4,8 @@
  * Comparisons and logic give 1 or 0; a condition is true if it is not 0 (NaN is true, as in C).
  * SELECT(c, a, b) is a if c is true, else b; both are evaluated. MIN and MAX are NaN if an
  * argument is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and both are NaN if a is.
- * POWER_LOG(a, b) is a^b log(a), and 0 for a = 0 and b > 0 (its limit).
+ * POWER_LOG(a, b) is a^b log(a), and 0 for a = 0 and b > 0 (its limit). The second argument of
+ * INTERP and INTERP_SLOPE is a TABLE.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -98,6 +99,16 @@
       R_POLYGAMMA, FORM("polygamma(", ", ", ")", NULL, PRIMARY, ANY, ANY, false), \
       FORM("\\psi^{(", ")}\\left(", "\\right)", NULL, PRIMARY, ANY, ANY, false), NODE_NONE, \
       polygamma_rule(g, a, b, db)) \
+    X(INTERP, 2, look_up(graph, a, b, false), HAS_KINK, CHOICE, C_CALL, "interp", C_INTERP, \
+      R_INTERP, \
+      FORM("interp(", ", ", ")", NULL, PRIMARY, ANY, ANY, false), \
+      FORM("\\operatorname{interp}\\left(", ", ", "\\right)", NULL, PRIMARY, ANY, ANY, false), \
+      NODE_NONE, times(g, graph_binary(g, GRAPH_INTERP_SLOPE, a, b), da)) \
+    X(INTERP_SLOPE, 2, look_up(graph, a, b, true), 0, CHOICE, C_CALL, "interp_slope", \
+      C_INTERP_SLOPE, R_INTERP_SLOPE, \
+      FORM("interp_slope(", ", ", ")", NULL, PRIMARY, ANY, ANY, false), \
+      FORM("\\operatorname{interp}'\\left(", ", ", "\\right)", NULL, PRIMARY, ANY, ANY, false), \
+      NODE_NONE, NODE_NONE) \
     F(ABS, 1, "abs", fabs(a), IS_EVEN | HAS_KINK, CHOICE, "fabs", C_ABS, R_ABS, \
       BRACES("\\left|", "\\right|"), \
       choose(g, graph_binary(g, GRAPH_LESS, a, 0), negate(g, da), da)) \

@@ -399,11 +399,11 @@ static bool fold(const struct graph *graph, enum graph_op op, const node *arg, d
     double argument[3] = {0, 0, 0};
     for (int i = 0; i < graph_n_argument(op); i++) {
         const struct graph_node *it = graph_node(graph, arg[i]);
-        if (it->op != GRAPH_CONSTANT)
+        if (it->op != GRAPH_CONSTANT && it->op != GRAPH_TABLE)
             return false;
-        argument[i] = it->value;
+        argument[i] = it->op == GRAPH_TABLE ? it->index : it->value;
     }
-    *value = graph_apply(op, argument);
+    *value = graph_apply(graph, op, argument);
     return true;
 }
 

@@ -13,6 +13,7 @@ enum instruction_kind {
     CODE_OPERATION, /* op; swapped: exchange its two operands (a > b is b < a) */
     CODE_FOLD,      /* op over n_argument operands: min, max */
     CODE_PIECEWISE, /* n_argument operands */
+    CODE_INTERP,    /* n_argument operands */
     CODE_CALL       /* of the function `symbol` */
 };
 

@@ -76,7 +76,7 @@ unsigned evaluate_dependence(struct machine *machine, node which)
     return machine->depends.item[which];
 }
 
-enum corner { NO_CORNER, POINT, KINK };
+enum corner { NO_CORNER, POINT, KINK, POINTS = 4 /* of `interp`: a fault */ };
 
 /* Jumps need no warning: the integrator stops there. But it steps over what holds at single
  * points only. */
@@ -162,6 +162,97 @@ static void run_fold(struct machine *machine, const struct instruction *code)
     push(machine, value);
 }
 
+/* The beginning of an argument of the call at `offset`, from 0. */
+static struct span argument_place(const struct source *source, uint32_t offset, uint32_t argument)
+{
+    struct lexer lexer;
+    struct token token;
+    uint32_t n_open = 0;
+    token_begin(&lexer, source, NULL);
+    lexer.at = offset;
+    for (token_next(&lexer, &token); token.kind != TOKEN_END; token_next(&lexer, &token)) {
+        bool is_before = n_open == 1 && argument == 0;
+        if (is_before)
+            return token.span;
+        n_open += token.kind == TOKEN_OPEN;
+        n_open -= token.kind == TOKEN_CLOSE && n_open > 0;
+        argument -= token.kind == TOKEN_COMMA && n_open == 1;
+    }
+    return message_token_at(source, offset);
+}
+
+/* Whether the points have numbers as x that increase. */
+static bool check_points(struct machine *machine, const struct instruction *code,
+                         const node *operand)
+{
+    struct source *source = &machine->reading->source;
+    uint32_t formula = machine->frames.item[machine->frames.n - 1].formula, i = 1;
+    const struct graph_node *x = NULL, *before = NULL;
+    for (; i < code->n_argument; i += 2, before = x) {
+        x = graph_node(machine->graph, operand[i]);
+        if (x->op != GRAPH_CONSTANT || !isfinite(x->value) || (before && x->value <= before->value))
+            break;
+    }
+    if (i >= code->n_argument)
+        return true;
+    machine->failed = true;
+    if (machine->told.item[formula] & POINTS)
+        return false;
+    machine->told.item[formula] |= POINTS;
+    struct span at = argument_place(source, code->offset, i);
+    if (x->op != GRAPH_CONSTANT || !isfinite(x->value))
+        message_fault(source, at,
+                      "the x of each point of `interp` is a number, a constant or an expression of "
+                      "these: only the first argument may vary");
+    else
+        message_fault(source, at,
+                      "the points of `interp` must have increasing x: %.9g follows %.9g", x->value,
+                      before->value);
+    return false;
+}
+
+/* Operands x, X1, Y1, X2, Y2, ...: a table of the values that are numbers; each other value times
+ * what the table is where it alone is 1, as an interpolation is linear in its values. */
+static void run_interp(struct machine *machine, const struct instruction *code)
+{
+    machine->stack.n -= code->n_argument;
+    const node *operand = machine->stack.item + machine->stack.n;
+    struct graph *graph = machine->graph;
+    size_t n = code->n_argument / 2, n_number = 0;
+    if (!check_points(machine, code, operand))
+        return;
+    double *x = calloc(2 * n, sizeof *x), *y = x ? x + n : NULL;
+    node sum = 0, *value = malloc(n * sizeof *value), at = operand[0];
+    if (!x || !value) {
+        machine->reading->source.no_memory = machine->failed = true;
+        goto done;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct graph_node *number = graph_node(graph, operand[2 * i + 2]);
+        x[i] = graph_node(graph, operand[2 * i + 1])->value;
+        value[i] = operand[2 * i + 2];
+        bool is_number = number->op == GRAPH_CONSTANT && isfinite(number->value);
+        y[i] = is_number ? number->value : 0;
+        n_number += is_number;
+    }
+    if (n_number > 0)
+        sum = graph_binary(graph, GRAPH_INTERP, at, graph_table(graph, x, y, n));
+    memset(y, 0, n * sizeof *y);
+    for (size_t i = 0; i < n; i++) {
+        if (graph_node(graph, value[i])->op == GRAPH_CONSTANT)
+            continue;
+        y[i] = 1;
+        node share = graph_binary(graph, GRAPH_INTERP, at, graph_table(graph, x, y, n));
+        y[i] = 0;
+        sum = graph_binary(graph, GRAPH_ADD, sum,
+                           graph_binary(graph, GRAPH_MULTIPLY, value[i], share));
+    }
+    push(machine, sum);
+done:
+    free(x);
+    free(value);
+}
+
 static void begin_call(struct machine *machine, uint32_t formula, uint32_t n_argument)
 {
     const struct formula *body = formula == NONE ? NULL : &machine->reading->formulas.item[formula];
@@ -189,6 +280,7 @@ static void run(struct machine *machine, const struct instruction *code)
     case CODE_OPERATION: run_operation(machine, code); return;
     case CODE_FOLD: run_fold(machine, code); return;
     case CODE_PIECEWISE: run_piecewise(machine, code); return;
+    case CODE_INTERP: run_interp(machine, code); return;
     case CODE_NAME: case CODE_CALL: {
         const struct symbol *symbol = &reading->symbols.item[code->symbol];
         if (symbol->failed)

@@ -353,9 +353,10 @@ static void read_branch(struct expression *e, enum pending_kind from, enum pendi
 static bool check_arity(struct expression *e, const struct pending *call)
 {
     uint32_t fewest, most, n = call->n_argument;
-    bool is_piecewise = call->function->word == WORD_PIECEWISE;
+    bool is_piecewise = call->function->word == WORD_PIECEWISE,
+         is_interp = call->function->word == WORD_INTERP;
     token_arity(call->function, &fewest, &most);
-    if (n >= fewest && n <= most && !(is_piecewise && n % 2 == 0))
+    if (n >= fewest && n <= most && !((is_piecewise || is_interp) && n % 2 == 0))
         return true;
     struct span at = message_token_at(source_of(e), call->offset);
     e->wrong = true;
@@ -363,6 +364,11 @@ static bool check_arity(struct expression *e, const struct pending *call)
         message_fault(source_of(e), at,
                       "`piecewise` takes value, condition, ..., and a value for all other cases at "
                       "the end: an odd number of arguments, at least 3, and these are %u",
+                      (unsigned)n);
+    else if (is_interp)
+        message_fault(source_of(e), at,
+                      "`interp` takes x and two or more points, `interp(x, x1, y1, x2, y2, ...)`: "
+                      "an odd number of arguments, at least 5, and these are %u",
                       (unsigned)n);
     else
         message_fault(source_of(e), at, "`%s` takes %s%u argument%s, not %u", call->function->name,
@@ -400,9 +406,12 @@ static void finish_call(struct expression *e, const struct pending *call)
     enum word word = call->function->word;
     struct instruction *code;
     switch (word) {
-    case WORD_FOLD:
-    case WORD_PIECEWISE:
-        code = emit(e, word == WORD_FOLD ? CODE_FOLD : CODE_PIECEWISE, call->offset);
+    case WORD_FOLD: case WORD_PIECEWISE: case WORD_INTERP:
+        code = emit(e,
+                    word == WORD_FOLD        ? CODE_FOLD
+                    : word == WORD_PIECEWISE ? CODE_PIECEWISE
+                                             : CODE_INTERP,
+                    call->offset);
         if (code) {
             code->op = (uint8_t)call->function->op;
             code->n_argument = call->n_argument;

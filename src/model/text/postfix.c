@@ -172,12 +172,12 @@ static double apply(const struct instruction *code, const double *operand)
     if (code->kind == CODE_PIECEWISE)
         return choose(operand, n);
     if (code->kind == CODE_OPERATION && code->swapped)
-        return graph_apply(code->op, (const double[]){operand[1], operand[0]});
+        return graph_apply(NULL, code->op, (const double[]){operand[1], operand[0]});
     if (code->kind == CODE_OPERATION)
-        return graph_apply(code->op, operand);
+        return graph_apply(NULL, code->op, operand);
     double value = operand[0];
     for (uint32_t i = 1; i < n; i++)
-        value = graph_apply(code->op, (const double[]){value, operand[i]});
+        value = graph_apply(NULL, code->op, (const double[]){value, operand[i]});
     return value;
 }
 

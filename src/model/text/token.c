@@ -35,6 +35,7 @@ static const struct reserved table[] = {
     {"in", WORD_IN, 0, 0},
     {"inf", WORD_INF, 0, 0},
     {"init", WORD_INIT, 0, 0},
+    {"interp", WORD_INTERP, GRAPH_INTERP, 0},
     RESERVED_OPERATION("lgamma", LGAMMA),
     {"lin", WORD_LIN, 0, 0},
     RESERVED_OPERATION("ln", LOG),
@@ -109,9 +110,10 @@ bool token_is_function(const struct reserved *word) { return word && word->word 
 
 void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most)
 {
-    *fewest = (uint32_t)graph_n_argument(function->op);
-    *most = function->word == WORD_PIECEWISE || function->word == WORD_FOLD ? UINT32_MAX
-            : function->word == WORD_LOGARITHM ? 2 : *fewest;
+    enum word word = function->word;
+    *fewest = word == WORD_INTERP ? 5 : (uint32_t)graph_n_argument(function->op);
+    *most = word == WORD_PIECEWISE || word == WORD_FOLD || word == WORD_INTERP ? UINT32_MAX
+            : word == WORD_LOGARITHM ? 2 : *fewest;
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -70,6 +70,7 @@ enum word {
     /* from here on functions */
     WORD_PIECEWISE,
     WORD_FOLD,      /* with any number of arguments */
+    WORD_INTERP,
     WORD_OPERATION, /* one operation of the graph */
     WORD_INVERSE,   /* 1/op(x) */
     WORD_OF_INVERSE, /* op(1/x) */

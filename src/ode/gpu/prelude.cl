@@ -26,7 +26,8 @@ typedef long mask;
 #define choose(which, a, b) ((which) ? (a) : (b))
 #define bits_of(value) as_long(value)
 #define number_of(bits) as_double(bits)
-#define first_of(value) (value)
+#define lane_of(value, i) (value)
+#define TABLE __constant double
 #define INT64_MAX LONG_MAX
 #define LANES(name) static lanes lanes_##name
 /* Not by way of LANES, as drivers define functions as macros. */
