@@ -190,7 +190,7 @@ def test_completions_of_fish(tmp):
              "stiffit model build --port": ["--portable"], "stiffit model new x --from pk-or": ["pk-oral-1", "pk-oral-2"],
              "stiffit show --thr": [], "stiffit run wel": ["wells.h5"], "stiffit run -o wel": ["wells.h5"],
              "stiffit model show --late": ["--latex"], "stiffit show --late": []}
-    test = f"source {tmp}/complete.fish\n" + "".join(f"complete -C '{line}'; echo END\n" for line in lines)
+    test = f"source '{tmp}/complete.fish'\n" + "".join(f"complete -C '{line}'; echo END\n" for line in lines)
     done = subprocess.run(["fish", "--no-config", "-c", test], capture_output=True, text=True, check=True, cwd=tmp,
                           env=environment(HOME=tmp))
     assert done.stderr == "", done.stderr

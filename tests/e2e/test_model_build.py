@@ -35,7 +35,7 @@ class Place:
         self.cache = tmp / "cache" / "stiffit" / "models"
         (tmp / "tmp").mkdir()
         self.cc = tmp / "cc"
-        self.script(f'echo "$@" >>{self.log}; sleep {delay}; exec cc "$@"')
+        self.script(f'echo "$@" >>"{self.log}"; sleep {delay}; exec cc "$@"')
         self.model = tmp / "line.ode"
         self.model.write_text(LINE)
 
@@ -87,7 +87,7 @@ def test_the_key_is_all_that_matters(tmp):
     assert place.compiled() == 1
     result_of(place.simulate(CC=f"{place.cc} -g0"))  # other words for the compiler
     assert place.compiled() == 2
-    place.script(f'echo "$@" >>{place.log}; exec cc "$@" -O0')  # another compiler of the same name
+    place.script(f'echo "$@" >>"{place.log}"; exec cc "$@" -O0')  # another compiler of the same name
     result_of(place.simulate())
     assert place.compiled() == 3
     place.model.write_text(LINE + "# a comment is a change\n")
@@ -190,7 +190,7 @@ def wait_for(condition, what, seconds=60 * h.SANITIZER_SPEED):
 def test_a_dead_compiler_is_replaced(tmp):
     """Killed while it compiles: of the next, none waits for a minute."""
     place = Place(tmp)
-    place.script(f'echo "$@" >>{place.log}; test -e {tmp}/second || sleep 1000; exec cc "$@"')
+    place.script(f'echo "$@" >>"{place.log}"; test -e "{tmp}/second" || sleep 1000; exec cc "$@"')
     with subprocess.Popen([str(h.STIFFIT), "simulate", "-m", str(place.model), "-t", "3"], env=place.env(),
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         wait_for(lambda: place.compiled() == 1, "the first compiler")
@@ -208,7 +208,7 @@ def test_a_dead_compiler_is_replaced(tmp):
 
 def test_a_run_that_is_stopped_while_it_compiles(tmp):
     place = Place(tmp)
-    place.script(f'echo "$@" >>{place.log}; sleep 1000')
+    place.script(f'echo "$@" >>"{place.log}"; sleep 1000')
     problem = tmp / "p.h5"
     h.write_problem(problem, place.model, ["a"], [(0, 1, 0, 1, 1)])
     with subprocess.Popen([str(h.STIFFIT), "run", str(problem)], env=place.env(), stderr=subprocess.PIPE, text=True) as run:

@@ -343,7 +343,7 @@ def test_compilers_that_are_none(tmp):
         h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, env=h.environment(CC=good))
         (tmp / "m.so").unlink()
     done = h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, code=3, env=h.environment(CC=f"{tmp}/a  c -O1"))
-    assert f"there is no program '{tmp}/a'" in done.stderr, done.stderr
+    assert f"there is no program '{f'{tmp}/a'.split()[0]}'" in done.stderr, done.stderr
     compilers.append(blanks)
     left = {entry.name for entry in tmp.iterdir()} - {"m.ode"} - {pathlib.Path(c).name for c in compilers}
     assert not left, f"left behind: {left}"

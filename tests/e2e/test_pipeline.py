@@ -22,7 +22,7 @@ def table(path, rate):
 
 
 def make(tmp):
-    done = subprocess.run(["make", "-j4", "--no-print-directory", f"STIFFIT={STIFFIT}"], cwd=tmp, env=helpers.environment(),
+    done = subprocess.run(["make", "-j4", "--no-print-directory", f"STIFFIT='{STIFFIT}'"], cwd=tmp, env=helpers.environment(),
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

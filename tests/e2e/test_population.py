@@ -314,8 +314,9 @@ def test_priors(tmp):
     """The manual's example: priors in the problem file are the population, and all in all the second fits spread less."""
     path = fit(tmp, 60)
     example, = [block for block in test_cli_manual.literal_blocks("stiffit-population.1") if "python3" in block]
-    script = example.replace("subjects.result.h5", str(path)).replace("subjects.h5", "p.h5")
-    script = script.replace("stiffit ", f"{h.STIFFIT} ").replace("--trust", "--model m.ode").replace("python3", sys.executable)
+    script = example.replace("subjects.result.h5", path.name).replace("subjects.h5", "p.h5")
+    script = script.replace("stiffit ", f"'{h.STIFFIT}' ").replace("--trust", "--model m.ode")
+    script = script.replace("python3", sys.executable)
     h.stiffit("population", path, "--priors", tmp / "table.csv")
     subprocess.run(["bash", "-ec", script], cwd=tmp, check=True, capture_output=True, env=h.environment())
     assert (tmp / "table.csv").read_bytes() == (tmp / "population.csv").read_bytes()

@@ -71,7 +71,7 @@ def test_trusted_code_runs_until_it_is_removed(tmp):
         assert word in shown, shown
     h.stiffit("run", problem, env=env)
     assert "trusted already" in h.stiffit("trust", plugin, env=env).stdout
-    sha256, date, path = h.stiffit("trust", "--list", env=env).stdout.split()
+    sha256, date, path = h.stiffit("trust", "--list", env=env).stdout.rstrip("\n").split(maxsplit=2)
     assert len(sha256) == 64 and date[4] == "-" and path == str(plugin)
     assert sha256 in shown
     # The same bytes elsewhere are the same code.
