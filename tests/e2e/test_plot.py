@@ -16,7 +16,7 @@ import helpers as h
 
 NASTY = ["a'b\"`touch HIT`", "$(touch HIT)\nsystem 'touch HIT'", "back\\slash' ; !touch HIT", "@x{}^_%d &<b>", "\u00e9\u4e2d",
          "'a", "b''c", "''", "5' UTR", "c]]>d", "]]>]]>", "\\047\\n",
-         "dose=1", *("".join(sign + "170" for sign in signs) for signs in ("!#$%&'()*+/", ";<=>?@[\\]^{|}~`"))]
+         "dose=1", *("".join(sign + "1" for sign in signs) for signs in ("!#$%&'()*+/", ";<=>?@[\\]^{|}~`"))]
 
 
 def run(path, *words, code=0):
