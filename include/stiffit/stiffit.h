@@ -5,6 +5,9 @@
  * Errors: a function that can fail returns 0, or one of enum stiffit_code and a message in `error`
  * (NULL: not wanted). Nothing is printed, and the process never ends. A model's own code may crash.
  *
+ * NULL for an argument that a function needs is STIFFIT_USAGE, with a message that names it; a
+ * function without an error returns 0, NaN or NULL then. What may be NULL is said to.
+ *
  * Threads: a system may be used by any number of threads, which need no lock. A problem, with
  * all that is done with it, belongs to one thread at a time; different problems are independent,
  * also those of one system. Files are read with HDF5 by stiffit_problem_open and, for problems
@@ -151,7 +154,7 @@ STIFFIT_API int stiffit_fit(struct stiffit_problem *problem, size_t dataset,
 STIFFIT_API void stiffit_record_free(struct stiffit_record *record); /* NULL is legal */
 /* Whether its status is a success. */
 STIFFIT_API int stiffit_record_is_success(const struct stiffit_record *record);
-/* Why it failed, or "". */
+/* Why it failed, or ""; NULL of a record that is NULL. */
 STIFFIT_API const char *stiffit_record_reason(const struct stiffit_record *record);
 
 /* A record has the columns of /fits in a result, stiffit-file(5), by their names there:

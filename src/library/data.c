@@ -57,6 +57,8 @@ void library_data_fini(struct stiffit_problem *problem)
 static enum status begin_change(struct stiffit_problem *problem, const char *what,
                                 struct error *error)
 {
+    if (library_is_null(problem, what, "problem", error))
+        return error->status;
     if (!problem->system)
         return error_set(error, STATUS_USAGE, "%s: this problem is a file, whose datasets do not "
                          "change", what);
@@ -84,10 +86,8 @@ int stiffit_set_parameter(struct stiffit_problem *problem,
 {
     struct error e = {.status = STATUS_OK};
     enum status status = begin_change(problem, "stiffit_set_parameter", &e);
-    if (!status && !parameter)
-        status = error_set(&e, STATUS_USAGE, "no parameter is given: NULL");
-    if (status)
-        return library_give(status, &e, error);
+    if (status || library_is_null(parameter, "stiffit_set_parameter", "parameter", &e))
+        return library_give(e.status, &e, error);
     const char *scale = parameter->scale ? parameter->scale : scales[0];
     int i = find(parameter->name, "parameter", abi_of(problem)->parameter_name,
                  abi_of(problem)->n_parameter, &e);
@@ -135,10 +135,9 @@ int stiffit_add_measurements(struct stiffit_problem *problem, const char *observ
                              struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
+    if (begin_change(problem, "stiffit_add_measurements", &e))
+        return library_give(e.status, &e, error);
     struct library_data *data = &problem->data;
-    enum status status = begin_change(problem, "stiffit_add_measurements", &e);
-    if (status)
-        return library_give(status, &e, error);
     const struct stiffit_model *abi = abi_of(problem);
     if (!observable && abi->n_observable == 1)
         observable = abi->observable_name[0];
@@ -222,11 +221,10 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
                      struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
-    struct library_data *data = &problem->data;
-    if (!begin_change(problem, "stiffit_add_dose", &e) && !given)
-        error_set(&e, STATUS_USAGE, "no dose is given: NULL");
-    if (e.status)
+    if (begin_change(problem, "stiffit_add_dose", &e) ||
+        library_is_null(given, "stiffit_add_dose", "dose", &e))
         return library_give(e.status, &e, error);
+    struct library_data *data = &problem->data;
     const struct stiffit_model *abi = abi_of(problem);
     int i = find(given->target, "state", abi->state_name, abi->n_state, &e);
     if (i < 0)

@@ -215,6 +215,8 @@ int stiffit_evaluate(struct stiffit_problem *problem, size_t dataset, size_t exp
                      double *prediction, double *sensitivity, struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
+    if (library_is_null(problem, "stiffit_evaluate", "problem", &e))
+        return library_give(e.status, &e, error);
     enum status status =
         n_time > 0 && (!time || !prediction)
             ? error_set(&e, STATUS_USAGE, "%zu times: time or prediction is NULL", n_time)

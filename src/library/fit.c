@@ -136,18 +136,22 @@ int stiffit_fit(struct stiffit_problem *problem, size_t dataset, struct stiffit_
                 struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
-    *record = NULL;
+    if (record)
+        *record = NULL;
+    if (library_is_null(problem, "stiffit_fit", "problem", &e) ||
+        library_is_null(record, "stiffit_fit", "record", &e))
+        return library_give(e.status, &e, error);
     return library_give(fit(problem, dataset, record, &e), &e, error);
 }
 
 int stiffit_record_is_success(const struct stiffit_record *record)
 {
-    return outcome_is_success((enum outcome)record->record.outcome);
+    return record && outcome_is_success((enum outcome)record->record.outcome);
 }
 
 const char *stiffit_record_reason(const struct stiffit_record *record)
 {
-    return record->record.reason;
+    return record ? record->record.reason : NULL;
 }
 
 /* The numbers of a column; NULL: there are none. Only columns that a fit fills count. */
@@ -170,7 +174,7 @@ int stiffit_record_column(const struct stiffit_record *record, size_t i,
                           struct stiffit_column *column)
 {
     size_t n;
-    if (i >= N_FIT_COLUMN)
+    if (!record || !column || i >= N_FIT_COLUMN)
         return 0;
     const void *values = values_of(record, i, &n);
     *column = (struct stiffit_column){
@@ -189,6 +193,8 @@ static bool find(const struct stiffit_record *record, const char *name, size_t i
         *number = (double)((const type *)values)[i]; \
         return true;
     size_t n, column = 0;
+    if (!record)
+        return false;
     while (column < N_FIT_COLUMN && (!name || strcmp(name_of(column), name) != 0))
         column++;
     const void *values = values_of(record, column, &n);

@@ -21,9 +21,11 @@ int stiffit_problem_new(struct stiffit_problem **problem, const struct stiffit_s
                         struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
-    *problem = NULL;
-    if (!system)
-        return library_give(error_set(&e, STATUS_USAGE, "no model is given: NULL"), &e, error);
+    if (problem)
+        *problem = NULL;
+    if (library_is_null(problem, "stiffit_problem_new", "problem", &e) ||
+        library_is_null(system, "stiffit_problem_new", "system", &e))
+        return library_give(e.status, &e, error);
     struct stiffit_problem *made = allocate(&e);
     if (made) {
         made->system = system;
@@ -40,9 +42,11 @@ int stiffit_problem_open(struct stiffit_problem **problem, const char *path, con
                          struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
-    *problem = NULL;
-    if (!path)
-        return library_give(error_set(&e, STATUS_USAGE, "no file is given: NULL"), &e, error);
+    if (problem)
+        *problem = NULL;
+    if (library_is_null(problem, "stiffit_problem_open", "problem", &e) ||
+        library_is_null(path, "stiffit_problem_open", "path", &e))
+        return library_give(e.status, &e, error);
     struct stiffit_problem *made = allocate(&e);
     if (made) {
         made->options.problem = arena_strdup(&made->words, path);
@@ -84,11 +88,13 @@ int stiffit_set_option(struct stiffit_problem *problem, const char *name, const 
     enum { N = sizeof option_names / sizeof *option_names };
     struct error e = {.status = STATUS_OK};
     struct option_table table = run_options_table();
-    const struct option *option = name ? option_find(table, name) : NULL;
+    if (library_is_null(problem, "stiffit_set_option", "problem", &e) ||
+        library_is_null(name, "stiffit_set_option", "name", &e) ||
+        library_is_null(value, "stiffit_set_option", "value", &e))
+        return library_give(e.status, &e, error);
+    const struct option *option = option_find(table, name);
     char hint[NEAREST_HINT];
-    if (!name || !value)
-        error_set(&e, STATUS_USAGE, "an option without a name or a value: NULL");
-    else if (words_find(name, option_names, N) < 0)
+    if (words_find(name, option_names, N) < 0)
         error_set(&e, STATUS_USAGE, "\"%.60s\" is no option of a fit in memory%s%s", name,
                   option ? ", but of `stiffit run`" : "",
                   nearest_hint(hint, "; did you mean \"", "\"?", name, option_names, N));
@@ -110,11 +116,15 @@ int stiffit_set_option(struct stiffit_problem *problem, const char *name, const 
 
 size_t stiffit_problem_n_dataset(const struct stiffit_problem *problem)
 {
+    if (!problem)
+        return 0;
     return problem->system ? 1 : problem->n_dataset;
 }
 
 size_t stiffit_problem_n_parameter(const struct stiffit_problem *problem)
 {
+    if (!problem)
+        return 0;
     return problem->system ? problem->system->model.abi.n_parameter : problem->n_parameter;
 }
 
@@ -144,6 +154,9 @@ int stiffit_get_parameter(struct stiffit_problem *problem, size_t i,
 {
     struct error e = {.status = STATUS_OK};
     size_t n = stiffit_problem_n_parameter(problem);
+    if (library_is_null(problem, "stiffit_get_parameter", "problem", &e) ||
+        library_is_null(parameter, "stiffit_get_parameter", "parameter", &e))
+        return library_give(e.status, &e, error);
     if (i >= n)
         error_set(&e, STATUS_USAGE, "there is no parameter %zu: the problem has %zu, from 0", i, n);
     else if (problem->system)

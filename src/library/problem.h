@@ -83,5 +83,8 @@ enum status library_dataset(struct stiffit_problem *problem, size_t dataset, uin
                             bool is_fit, struct fit_problem *out, const char **fault,
                             struct error *error);
 
+/* Whether an argument of a function that needs it is NULL: STATUS_USAGE in `error`. */
+bool library_is_null(const void *argument, const char *function, const char *name,
+                     struct error *error);
 /* Gives the caller a status: copies `from` to `error` unless it is NULL. */
 int library_give(enum status status, const struct error *from, struct stiffit_error *error);

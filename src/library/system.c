@@ -27,22 +27,28 @@ int library_give(enum status status, const struct error *from, struct stiffit_er
     return code[status];
 }
 
-/* Loads a model by a function that fills it. */
+bool library_is_null(const void *argument, const char *function, const char *name,
+                     struct error *error)
+{
+    if (!argument)
+        error_set(error, STATUS_USAGE, "%s: %s is NULL", function, name);
+    return !argument;
+}
+
+/* Loads a model from a file or, if there is none, from a text. */
 static int open_system(struct stiffit_system **system, const char *path, const char *text,
                        struct stiffit_error *error)
 {
     struct error e = {.status = STATUS_OK};
     enum status status = STATUS_OK;
     *system = NULL;
-    if (!path && !text)
-        return library_give(error_set(&e, STATUS_USAGE, "no model is given: NULL"), &e, error);
     struct stiffit_system *made = calloc(1, sizeof *made);
     if (!made)
         status = error_set(&e, STATUS_NO_MEMORY, "out of memory for a model");
-    else if (path)
-        status = model_load(&made->model, path, NULL, &e);
-    else
+    else if (text)
         status = model_load_text(&made->model, text, strlen(text), "text", NULL, NULL, &e);
+    else
+        status = model_load(&made->model, path, NULL, &e);
     if (status)
         free(made);
     else
@@ -53,13 +59,25 @@ static int open_system(struct stiffit_system **system, const char *path, const c
 int stiffit_system_open(struct stiffit_system **system, const char *path,
                         struct stiffit_error *error)
 {
-    return open_system(system, path, NULL, error);
+    struct error e = {.status = STATUS_OK};
+    if (system)
+        *system = NULL;
+    return library_is_null(system, "stiffit_system_open", "system", &e)
+                   || library_is_null(path, "stiffit_system_open", "path", &e)
+               ? library_give(e.status, &e, error)
+               : open_system(system, path, NULL, error);
 }
 
 int stiffit_system_parse(struct stiffit_system **system, const char *text,
                          struct stiffit_error *error)
 {
-    return open_system(system, NULL, text, error);
+    struct error e = {.status = STATUS_OK};
+    if (system)
+        *system = NULL;
+    return library_is_null(system, "stiffit_system_parse", "system", &e)
+                   || library_is_null(text, "stiffit_system_parse", "text", &e)
+               ? library_give(e.status, &e, error)
+               : open_system(system, NULL, text, error);
 }
 
 void stiffit_system_close(struct stiffit_system *system)
@@ -72,14 +90,16 @@ void stiffit_system_close(struct stiffit_system *system)
 
 const char *stiffit_system_name(const struct stiffit_system *system)
 {
-    return system->model.abi.name;
+    return system ? system->model.abi.name : NULL;
 }
 
 static const char *const *names_of(const struct stiffit_system *system, enum stiffit_names names,
                                    size_t *n)
 {
-    const struct stiffit_model *abi = &system->model.abi;
     *n = 0;
+    if (!system)
+        return NULL;
+    const struct stiffit_model *abi = &system->model.abi;
     switch (names) {
     case STIFFIT_STATES:
         *n = abi->n_state;

@@ -276,6 +276,89 @@ static void test_errors_of_problems(void **state)
 }
 
 /* The trajectory ends in finite time: y = 1/(1/A - t). */
+/* Every pointer of every function. */
+static void test_null_arguments(void **state)
+{
+    (void)state;
+    struct stiffit_system *system = parse(decay), *other = system;
+    struct stiffit_problem *problem = problem_of(system), *made = problem;
+    struct stiffit_record *record = NULL;
+    struct stiffit_parameter parameter;
+    struct stiffit_column column;
+    const struct stiffit_dose dose = {.target = "y", .amount = 1}, aimless = {.amount = 1};
+    const struct stiffit_parameter nameless = {.lower = 0, .upper = 1};
+    const double one[] = {1};
+    double prediction[2];
+#define NULL_IS_REFUSED(call, word) \
+    assert_refused(call, STIFFIT_USAGE, word); \
+    error.code = 0
+    NULL_IS_REFUSED(stiffit_system_open(NULL, "m.ode", &error), "stiffit_system_open: system is");
+    NULL_IS_REFUSED(stiffit_system_open(&other, NULL, &error), "stiffit_system_open: path is NULL");
+    assert_null(other);
+    NULL_IS_REFUSED(stiffit_system_parse(NULL, decay, &error), "system is NULL");
+    NULL_IS_REFUSED(stiffit_system_parse(&other, NULL, &error), "text is NULL");
+    stiffit_system_close(NULL);
+    assert_null(stiffit_system_name(NULL));
+    assert_int_equal(stiffit_system_count(NULL, STIFFIT_STATES), 0);
+    assert_null(stiffit_system_item(NULL, STIFFIT_STATES, 0));
+    NULL_IS_REFUSED(stiffit_problem_new(NULL, system, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_problem_new(&made, NULL, &error), "system is NULL");
+    assert_null(made);
+    NULL_IS_REFUSED(stiffit_problem_open(NULL, "p.h5", NULL, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_problem_open(&made, NULL, NULL, &error), "path is NULL");
+    stiffit_problem_free(NULL);
+    assert_int_equal(stiffit_problem_n_dataset(NULL), 0);
+    assert_int_equal(stiffit_problem_n_parameter(NULL), 0);
+    NULL_IS_REFUSED(stiffit_get_parameter(NULL, 0, &parameter, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_get_parameter(problem, 0, NULL, &error), "parameter is NULL");
+    NULL_IS_REFUSED(stiffit_set_parameter(NULL, &parameter, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_set_parameter(problem, NULL, &error), "parameter is NULL");
+    NULL_IS_REFUSED(stiffit_set_parameter(problem, &nameless, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_add_measurements(NULL, "y", 1, one, one, NULL, &error), "problem is");
+    NULL_IS_REFUSED(stiffit_add_measurements(problem, NULL, 1, one, one, NULL, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_add_measurements(problem, "y", 1, NULL, one, NULL, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_add_measurements(problem, "y", 1, one, NULL, NULL, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_set_t0(NULL, 0, &error), "stiffit_set_t0: problem is NULL");
+    NULL_IS_REFUSED(stiffit_set_covariate(NULL, "w", 1, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_set_covariate(problem, NULL, 1, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_set_input(NULL, "u", 1, one, one, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_set_input(problem, NULL, 1, one, one, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_add_dose(NULL, &dose, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_add_dose(problem, NULL, &error), "dose is NULL");
+    NULL_IS_REFUSED(stiffit_add_dose(problem, &aimless, &error), "NULL");
+    NULL_IS_REFUSED(stiffit_set_option(NULL, "rtol", "1e-9", &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_set_option(problem, NULL, "1e-9", &error), "name is NULL");
+    NULL_IS_REFUSED(stiffit_set_option(problem, "rtol", NULL, &error), "value is NULL");
+    NULL_IS_REFUSED(stiffit_evaluate(NULL, 0, 0, 1, one, NULL, prediction, NULL, &error),
+                    "problem is NULL");
+    NULL_IS_REFUSED(stiffit_evaluate(problem, 0, 0, 1, NULL, NULL, prediction, NULL, &error),
+                    "time or prediction is NULL");
+    NULL_IS_REFUSED(stiffit_evaluate(problem, 0, 0, 1, one, NULL, NULL, NULL, &error),
+                    "time or prediction is NULL");
+    NULL_IS_REFUSED(stiffit_fit(NULL, 0, &record, &error), "problem is NULL");
+    NULL_IS_REFUSED(stiffit_fit(problem, 0, NULL, &error), "record is NULL");
+#undef NULL_IS_REFUSED
+    assert_int_equal(stiffit_fit(NULL, 0, NULL, NULL), STIFFIT_USAGE); /* no error is wanted */
+    stiffit_record_free(NULL);
+    assert_int_equal(stiffit_record_is_success(NULL), 0);
+    assert_null(stiffit_record_reason(NULL));
+    assert_int_equal(stiffit_record_column(NULL, 0, &column), 0);
+    assert_true(isnan(stiffit_record_number(NULL, "objective", 0)));
+    assert_null(stiffit_record_word(NULL, "status", 0));
+    /* The problem is as it was. */
+    assert_int_equal(stiffit_evaluate(problem, 0, 0, 1, one, NULL, prediction, NULL, NULL), 0);
+    assert_close(prediction[0], 2 * exp(-0.5), ODE_ERROR);
+    assert_int_equal(stiffit_set_option(problem, "evaluate", "yes", &error), 0);
+    assert_int_equal(stiffit_add_measurements(problem, "y", 1, one, one, NULL, &error), 0);
+    assert_int_equal(stiffit_fit(problem, 0, &record, &error), 0);
+    assert_int_equal(stiffit_record_column(record, 0, NULL), 0);
+    assert_true(isnan(stiffit_record_number(record, NULL, 0)));
+    assert_null(stiffit_record_word(record, NULL, 0));
+    stiffit_record_free(record);
+    stiffit_problem_free(problem);
+    stiffit_system_close(system);
+}
+
 static void test_model_that_fails(void **state)
 {
     (void)state;
@@ -363,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_errors_of_models),
         cmocka_unit_test(test_errors_of_problems),
+        cmocka_unit_test(test_null_arguments),
         cmocka_unit_test(test_model_that_fails),
         cmocka_unit_test(test_two_models_in_threads),
     };
