@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,10 +66,10 @@ enum status import_check_covariate(const struct csv_reader *reader, size_t field
 {
     double number;
     struct error unread;
-    enum status status = csv_number(reader, field, &number, &unread);
     const char *word = csv_field(reader, field);
-    if (status != STATUS_BAD_PROBLEM || csv_parse_double(word, &number))
-        return STATUS_OK; /* or csv_number will say what is wrong */
+    /* only a field that begins like no number is a word; csv_number says what else is wrong */
+    if (!isalpha((unsigned char)*word) || !csv_number(reader, field, &number, &unread))
+        return STATUS_OK;
     return csv_fault(reader, field, error,
                      "'%.40s' is not a number: a covariate of the model is one; write a number for "
                      "each word, such as 0 and 1",

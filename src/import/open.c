@@ -128,9 +128,23 @@ static bool is_number(const char *text)
     return csv_parse_double(text, &number);
 }
 
+/* A time, "0:10:00" or "1:29:17 PM". */
+static bool is_clock(const char *text)
+{
+    double hours;
+    char copy[24];
+    size_t n = strcspn(text, " ");
+    bool has_half = !strcasecmp(text + n, " am") || !strcasecmp(text + n, " pm");
+    snprintf(copy, sizeof copy, "%.*s", has_half && n < sizeof copy ? (int)n : (int)strlen(text),
+             text);
+    return import_clock_read(copy, &hours);
+}
+
+/* One field, which is none of a row's: it is no time of wells without values. */
 static bool is_title(const struct line *line)
 {
-    return line->n_filled == 1 && !is_number(line->field[line->n - 1]);
+    return line->n_filled == 1 && !is_number(line->field[line->n - 1]) &&
+           !is_clock(line->field[line->n - 1]);
 }
 static const char *title_of(const struct line *line) { return line->field[line->n - 1]; }
 
@@ -169,18 +183,6 @@ static bool is_called_time(const char *name, const struct import_options *option
     return found;
 }
 
-/* A time of the day, "1:29:17 PM". */
-static bool is_clock(const char *text)
-{
-    double hours;
-    char copy[24];
-    size_t n = strcspn(text, " ");
-    bool has_half = !strcasecmp(text + n, " am") || !strcasecmp(text + n, " pm");
-    snprintf(copy, sizeof copy, "%.*s", has_half && n < sizeof copy ? (int)n : (int)strlen(text),
-             text);
-    return import_clock_read(copy, &hours);
-}
-
 /* A line of names of a block of times: a time, then names. "Time,1:29:17 PM" is none, but says when
  * the plate was read. */
 static size_t time_column(const struct line *line, const struct import_options *options)
@@ -194,6 +196,29 @@ static size_t time_column(const struct line *line, const struct import_options *
         if (is_clock(line->field[j]))
             return CSV_NO_COLUMN;
     return found;
+}
+
+/* A title, or one of several blocks that is a number, a wavelength: "600". */
+static bool is_title_at(const struct sheet *sheet, size_t i, size_t n_head,
+                        const struct import_options *options)
+{
+    const struct line *line = &sheet->line[i];
+    if (is_title(line) || line->n_filled != 1 || n_head < 2)
+        return is_title(line);
+    do
+        i++;
+    while (i < sheet->n && sheet->line[i].n_filled == 0);
+    return i < sheet->n && time_column(&sheet->line[i], options) != CSV_NO_COLUMN;
+}
+
+/* The observable that a title names, perhaps with a wavelength: "OD600", "OD600:600"; -1: none. */
+static int observable_of(const struct line *line, const struct stiffit_model *abi)
+{
+    char name[NAME_BYTES];
+    const char *title = title_of(line);
+    int found = import_observable_find(abi, title);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(title, ":"), title);
+    return found >= 0 ? found : import_observable_find(abi, name);
 }
 
 static void count_line(struct csv_lines *lines, const struct line *line)
@@ -434,7 +459,7 @@ static void take_title(struct block *block, const struct line *line,
                        const struct stiffit_model *abi)
 {
     const char *title = title_of(line);
-    int found = import_observable_find(abi, title);
+    int found = observable_of(line, abi);
     if (block->head) {
         block->n_title = 0;
         block->is_named = false;
@@ -485,14 +510,16 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
     const char *first = NULL, *last = "";
     enum status status = STATUS_OK;
     bool any_is_named = false;
+    size_t n_head = 0;
     fprintf(list->file, "dataset%ctime%cobservable%cvalue\n", d, d, d);
-    for (size_t i = 0; i < sheet->n; i++)
-        any_is_named = any_is_named ||
-                       (is_title(&sheet->line[i]) &&
-                        import_observable_find(abi, title_of(&sheet->line[i])) >= 0);
+    for (size_t i = 0; i < sheet->n; i++) {
+        n_head += time_column(&sheet->line[i], options) != CSV_NO_COLUMN;
+        any_is_named = any_is_named || (sheet->line[i].n_filled == 1 &&
+                                        observable_of(&sheet->line[i], abi) >= 0);
+    }
     for (size_t i = 0; !status && i < sheet->n; i++) {
         const struct line *line = &sheet->line[i];
-        if (is_title(line)) {
+        if (is_title_at(sheet, i, n_head, options)) {
             take_title(&block, line, abi);
         } else if (time_column(line, options) != CSV_NO_COLUMN) {
             status = check_block(&block, sheet, line, abi, any_is_named, error);

@@ -95,6 +95,8 @@ def test_what_plate_readers_write(tmp):
         assert len(got) == 25*96 and got[-1][1] == 24, said
     said = imported(tmp, text.replace("\n3:00:00,", "\n3 h,"), "--datasets-in-columns", code=3)
     assert said.count("'3 h'") == 1 and "more" not in said and "t.csv:19: column 'time'" in said, said
+    empty = "OD600\nTime,A1,B2\n0:00:00,1,2\n0:10:00,,\n0:20:00,3,4\n0:00:00,,\n"  # a run that was stopped is filled up
+    assert imported(tmp, empty, "--datasets-in-columns")[0] == [("A1", 0, 1), ("A1", 1/3, 3), ("B2", 0, 2), ("B2", 1/3, 4)]
     softmax = ("##BLOCKS= 1\nPlate:\tPlate1\t1.3\tTimeFormat\tKinetic\tAbsorbance\nTime\tTemperature(\xa1C)\tA1\tA2\t\n"
                "00:00:00\t24.5\t0.05\t0.06\t\n12:00:00\t24.5\t0.06\t0.07\t\n1.00:00:00\t24.5\t0.08\t0.09\t\n~End\n")
     got, said = imported(tmp, softmax.encode("latin-1"), "--datasets-in-columns")

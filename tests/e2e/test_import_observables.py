@@ -126,6 +126,10 @@ def test_blocks(tmp):
     for titles, n in ((("cp\nP1", "P2", "cp\nP3"), 3), (("cp",), 1), (("P1\nCP", "P2\ncp"), 2)):
         got, said = blocks(*titles)
         assert len(got) == 2*n and {row[0] for row in got} == {"cp"} and "note" not in said, said
+    said = blocks("cp:600", "GFP:485", code=3)  # with the wavelength, as readers add it
+    assert "t.csv:5: 'GFP:485' is no observable" in said, said
+    assert "t.csv:5: '700' is no observable" in blocks("cp", "700,,", code=3)
+    assert [row[0] for row in blocks("CP:600", "pca:485", model=TWO)[0]] == ["cp", "pca"]*2
     got, said = blocks("P1", "P2")
     assert len(got) == 4 and "no line above a block is 'cp'" in said, said
     assert [row[0] for row in blocks("P1\ncp", "pca", model=TWO)[0]] == ["cp", "pca"]*2  # of P1_A1, then P1_B2
