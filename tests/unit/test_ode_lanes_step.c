@@ -76,7 +76,8 @@ static void track_init(struct track *track, enum lanes_method_kind method, const
     track->plan = lanes_plan_new(&track->abi, &is_wrong);
     assert_non_null(track->plan);
     assert_true(lanes_room_init(&track->room, track->plan, lanes_methods[method], 0));
-    assert_true(lanes_room_set_columns(&track->room, n_parameter, columns, 1));
+    assert_true(lanes_room_reserve(&track->room, n_parameter, 1));
+    lanes_room_set_columns(&track->room, n_parameter, columns, 1);
     track->kernel = lanes_kernel_choose(NULL, NULL);
     for (int k = 0; k < N_LANE; k++) {
         track->room.live[k] = -1;
@@ -260,7 +261,8 @@ static void test_shared_lanes(void **state)
         for (int m = 0; m < N_METHOD; m++) {
             struct track track;
             track_init(&track, m, &clock_lanes, N, N);
-            assert_true(lanes_room_set_columns(&track.room, N, columns, share));
+            assert_true(lanes_room_reserve(&track.room, N, share));
+            lanes_room_set_columns(&track.room, N, columns, share);
             for (int k = 0; k < N_LANE; k++) {
                 track.room.h[k] = 0.01;
                 track.room.tolerance.rtol[k] = 1e-7;
