@@ -621,7 +621,7 @@ static void say_records(const struct nonmem *nonmem)
     } notes[] = {{&nonmem->left_out, "marked as comments (a C, # or other word in front) left out"},
                  {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"},
                  {&nonmem->where.left_out, "left out by --where"},
-                 {&nonmem->doses_left_out, "of these with an AMT"},
+                 {&nonmem->doses_left_out, "of these with an AMT: doses are left out, too"},
                  {&nonmem->filled, "with the first value of a covariate, which also holds for the "
                                    "individual's records before it"}};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)

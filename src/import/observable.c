@@ -174,18 +174,19 @@ static enum status differ(const struct import_observables *observables,
                       *column = csv_column_name(reader, said->column);
     const uint64_t line[] = {csv_line(reader), said->line};
     int wrong = number == said->none || number == 1 || number == named;
-    char option[200] = "";
+    const char *name = observables->abi->observable_name[0];
+    char option[300] = "";
     if (said->is_cmt)
-        snprintf(option, sizeof option, ", say which one it is with --observables %.40s=%.60s",
-                 word[!wrong], observables->abi->observable_name[0]);
+        snprintf(option, sizeof option,
+                 ", say that both are it with --observables %.40s=%.60s,%.40s=%.60s", word[!wrong],
+                 name, word[wrong], name);
     return error_set(error, STATUS_BAD_PROBLEM,
                      "%s:%" PRIu64 ": column '%.100s': '%.40s', but '%.40s' in line %" PRIu64
                      ": these are measurements of two kinds, and the model has one observable, "
                      "'%.100s'; leave one kind out, as with --where '%.100s != %.40s'%s, or add an "
                      "observable to the model",
                      observables->path, line[wrong], column, word[wrong], word[!wrong],
-                     line[!wrong], observables->abi->observable_name[0], column, word[wrong],
-                     option);
+                     line[!wrong], name, column, word[wrong], option);
 }
 
 static enum status check_said(const struct import_observables *observables,

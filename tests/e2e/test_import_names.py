@@ -49,7 +49,7 @@ def test_nonmem_names_and_records(tmp):
     for where in ("BLQ != 1", "TIME != 40 and HOURS < 41", "HOURS <= 4"):
         assert imported(tmp, {"t.csv": STUDY}, "--nonmem", *NAMES, "--where", where)[0] == expected, where
     said = imported(tmp, {"t.csv": STUDY}, "--nonmem", *NAMES, "--where", "DOSE == 0")[1]
-    assert "1 record of these with an AMT; the first is line 2" in said, said
+    assert "1 record of these with an AMT: doses are left out, too; the first is line 2" in said, said
     said = imported(tmp, {"t.csv": STUDY}, "--nonmem", code=3)
     assert "there are no columns 'ID', 'TIME', 'DV'" in said and "the columns are: SUBJ, HOURS, DOSE, CONC, BLQ" in said, said
     both = STUDY.replace("BLQ", "DV")  # the file's own DV is another column, whose name --column takes
