@@ -3,9 +3,11 @@ measure-walks reads.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import ast
 import importlib.machinery
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,6 +120,23 @@ def test_lint_layers(tmp):
     assert done.returncode == 1 and "src/fit/a: a circle of includes: fit/a -> fit/b -> fit/a" in done.stderr
     done = lint_layers(tmp / "good", "src/io/c.c", LICENCE + '#include "base/error.h"\n#include <hdf5.h>\n')
     assert done.returncode == 0, done.stderr
+
+
+def test_every_promise_has_a_quick_test(tmp):
+    """The programs that ARCHITECTURE.md names run in `make check`, with tests of their own where they are in Python."""
+    table = (h.ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Promises")[1]
+    named = re.findall(r"`(?:tests/(\w+)/)?(test_\w+\.(?:c|py))`", table)
+    assert len(named) > 25, named
+    listed = subprocess.run([sys.executable, h.ROOT / "tests/run", "--list"], env={**os.environ, "STIFFIT_LEVEL": "quick"},
+                            capture_output=True, text=True, check=True).stdout.split()
+    for folder, name in named:
+        path = f"tests/{folder or 'e2e'}/{name}"
+        assert path.removesuffix(".c") in listed, path
+        if name.endswith(".py"):
+            tests = [node for node in ast.parse((h.ROOT / path).read_text(encoding="utf-8")).body
+                     if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+            levels = [{getattr(mark, "attr", "") for mark in test.decorator_list} for test in tests]
+            assert not tests or any(not {"more", "slow"} & level for level in levels), path
 
 
 if __name__ == "__main__":
