@@ -27,7 +27,9 @@ static void hint_of(const struct csv_reader *reader, size_t column, const char *
                     const struct stiffit_model *abi, char *hint, size_t size)
 {
     char near[NEAREST_HINT];
-    snprintf(hint, size, "%s; rows of something else are left out with --where '%.100s != %.100s'",
+    snprintf(hint, size,
+             "%s; give the model an observable of that name, or leave such rows out with --where "
+             "'%.100s != %.100s'",
              nearest_hint(near, "; did you mean '", "'?", word, abi->observable_name,
                           abi->n_observable),
              csv_column_name(reader, column), word);

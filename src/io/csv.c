@@ -205,12 +205,14 @@ static enum status split_quoted(struct csv_reader *reader, char **p, struct erro
             break;
         *out++ = *in;
     }
+    const bool is_escaped = out > *p && out[-1] == '\\';
     if (reader->delimiter != ' ')
         in = skip_blanks(reader, in);
     if (!status && *in && !is_delimiter(reader, *in))
         status = csv_fault(reader, reader->n_field - 1, error,
                            "there is text after the closing quote (a quote within a "
-                           "quoted field is written twice)");
+                           "quoted field is written twice%s)",
+                           is_escaped ? "; R's write.table needs qmethod = \"double\"" : "");
     *out = '\0';
     *p = in;
     return status;

@@ -127,6 +127,8 @@ def test_tables_of_r(tmp):
         assert imported(tmp, {"t.csv": text})[0] == expected, text
     got = imported(tmp, {"t.csv": '"data set" "time" "value"\n"b c" 4 0.30\n'}, "--column", "dataset=data set")[0]
     assert got["datasets/id"] == [b"b c"]
+    said = imported(tmp, {"t.csv": '"dataset" "time" "value"\n"a\\"b\\"" 1 0.74\n'}, code=3)
+    assert "written twice; R's write.table needs qmethod" in said, said
     said = imported(tmp, {"t.csv": '"dataset" "time" "value"\n"1" "a" 1 0.74\n'}, code=3)
     assert "row.names = FALSE" in said, said
 
