@@ -403,9 +403,17 @@ struct block {
     size_t n_title;
     bool is_named;
     const struct line *title;
+    bool is_beside;           /* below them are lines of something else than a block */
     size_t n_below;           /* titles of plates that stood below the observable's */
     struct id_table left_out; /* names that are no wells, said once in a sheet */
 };
+
+/* Forgets the titles above what has begun. */
+static void end_titles(struct block *block)
+{
+    block->n_title = 0;
+    block->is_named = block->is_beside = false;
+}
 
 /* Begins a block: says which columns are not used. false: no memory. */
 static bool begin_block(struct block *block, const struct sheet *sheet, const struct line *line,
@@ -415,6 +423,7 @@ static bool begin_block(struct block *block, const struct sheet *sheet, const st
     block->head = line;
     block->time = time_column(line, options);
     block->wells_only = has_most_wells(line, block->time);
+    end_titles(block);
     for (size_t j = 0; good && j < line->n; j++) {
         const char *name = line->field[j];
         uint32_t n = block->left_out.n;
@@ -454,16 +463,15 @@ static enum status write_row(const struct sheet *sheet, const struct block *bloc
     return status;
 }
 
-/* Takes a title: an observable, or a plate. Above a block both may stand, in any order. */
+/* Takes a title: an observable, or a plate. Above a block both may stand, in any order. Those above
+ * other lines, such as a grid, may be theirs. */
 static void take_title(struct block *block, const struct line *line,
                        const struct stiffit_model *abi)
 {
     const char *title = title_of(line);
     int found = observable_of(line, abi);
-    if (block->head) {
-        block->n_title = 0;
-        block->is_named = false;
-    }
+    if (block->is_beside)
+        end_titles(block);
     if (found >= 0) {
         block->observable = abi->observable_name[found];
         block->n_below = 0;
@@ -477,18 +485,19 @@ static void take_title(struct block *block, const struct line *line,
     block->title = line;
 }
 
-/* The observable of a block is that of a title above it. One without titles continues that before
- * it, and so does one with the plate alone if the plate was below the observable before; the title
- * of any other may be that of something else which was measured. If no title is an observable, the
- * model must have a single one. */
+/* The observable of a block is that of a title above it. One with the plate alone continues that
+ * before it if the plate was below the observable there; the title of any other may be that of
+ * something else which was measured. If nothing is said, the model must have a single one. */
 static enum status check_block(const struct block *block, const struct sheet *sheet,
                                const struct line *line, const struct stiffit_model *abi,
                                bool any_is_named, struct error *error)
 {
-    const bool is_continued = block->observable && block->n_title <= block->n_below;
-    if (block->is_named || is_continued || (!any_is_named && abi->n_observable == 1))
+    const bool is_continued =
+                   block->observable && block->n_title && block->n_title <= block->n_below,
+               is_said = any_is_named && block->n_title;
+    if (block->is_named || is_continued || (!is_said && abi->n_observable == 1))
         return STATUS_OK;
-    if (any_is_named && block->title)
+    if (is_said)
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s:%" PRIu64 ": '%.100s' is no observable of the model, but other blocks "
                          "are below the name of one: write that of this block above it, too, or "
@@ -531,6 +540,7 @@ static enum status write_wells(struct sheet *sheet, const struct stiffit_model *
             status = write_row(sheet, &block, line, list, error);
         } else {
             count_line(&sheet->beside, line);
+            block.is_beside = block.is_beside || line->n_filled > 0;
         }
     }
     id_table_fini(&block.left_out);

@@ -130,6 +130,12 @@ def test_blocks(tmp):
     assert "t.csv:5: 'GFP:485' is no observable" in said, said
     assert "t.csv:5: '700' is no observable" in blocks("cp", "700,,", code=3)
     assert [row[0] for row in blocks("CP:600", "pca:485", model=TWO)[0]] == ["cp", "pca"]*2
+    grid = "cp\n,1,2\nA,x,y\n\nGFP\ntime,A1,B2\n0,1,2\n"  # the observable's title is above something else
+    assert "t.csv:5: 'GFP' is no observable" in imported(tmp, grid, "--datasets-in-columns", code=3)
+    twice = "cp\ntime,A1,B2\n0,1,2\n\ntime,A1,B2\n1,3,4\n"
+    assert len(imported(tmp, twice, "--datasets-in-columns")[0]) == 4  # nothing is said: the only one
+    said = imported(tmp, twice, "--datasets-in-columns", model=TWO, code=3)
+    assert "t.csv:5: the model has 2 observables: above each" in said, said
     got, said = blocks("P1", "P2")
     assert len(got) == 4 and "no line above a block is 'cp'" in said, said
     assert [row[0] for row in blocks("P1\ncp", "pca", model=TWO)[0]] == ["cp", "pca"]*2  # of P1_A1, then P1_B2
