@@ -327,15 +327,15 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
         put_errors(mixed, errors, inverse, result->by_scores, NULL);
 }
 
-static void means_of(const void *context, const struct joint_block *block, double *number)
+/* The variances of the random parameters, given the data. */
+static void variances_of(const void *context, const struct joint_block *block, double *number)
 {
     const struct mixed *mixed = context;
     size_t r = mixed->progress.r;
     double weight = mixed_weight(mixed, block);
     for (size_t a = 0; a < r; a++) {
-        double by = mixed_block_of(block)->mean[a] - mixed->result.mean[a];
-        number[a] = weight * by;
-        number[r + a] = weight * by * by;
+        double deviation = mixed_block_of(block)->deviation[a];
+        number[a] = weight * deviation * deviation;
     }
 }
 
@@ -346,7 +346,7 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     const struct joint *joint = mixed->joint;
     size_t r = result->r, s = mixed->progress.s, n_shared = 0;
     double n = mixed->n_dataset, *sum;
-    if (!ARENA_DOUBLES(arena, {&sum, 2 * r, 1}))
+    if (!ARENA_DOUBLES(arena, {&sum, r, 1}))
         return joint_end_short(mixed->joint);
     for (size_t a = 0; a < r; a++) {
         result->random[a] = joint->above.list[mixed->random[a]].file_index;
@@ -370,12 +370,11 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
                 result->shared[n_shared] = j;
                 result->value[n_shared++] = mixed->point.theta[k];
             }
-    if (!joint_totals(joint, 2 * r, means_of, mixed, sum))
+    if (!joint_totals(joint, r, variances_of, mixed, sum))
         return joint_end_short(mixed->joint);
     for (size_t a = 0; a < r; a++) {
-        double mean = sum[a] / n, variance = (sum[r + a] - n * mean * mean) / fmax(n - 1, 1);
         double population = result->covariance[a + a * r];
-        result->shrinkage[a] = population > 0 ? 1 - variance / population : NAN;
+        result->shrinkage[a] = population > 0 ? sum[a] / n / population : NAN;
     }
     return ASKED_OK;
 }

@@ -76,10 +76,10 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
 /* The same by dataset and task, of a journal that has an identity. */
 bool journal_get_task(struct journal_reader *reader, uint64_t dataset, uint32_t task,
                       struct fit_record *record, struct error *error);
-/* What journal_keep has kept of this type; free() it. NULL: there is none, it cannot be read, or
- * out of memory. */
-unsigned char *journal_kept(struct journal_reader *reader, enum frame_type type, uint32_t *number,
-                            size_t *n);
+/* What journal_keep has kept of this type, *n bytes, to be freed, and its number. *bytes is NULL if
+ * there is none, or only damaged ones. An error: there is one, and it cannot be read. */
+enum status journal_kept(struct journal_reader *reader, enum frame_type type, unsigned char **bytes,
+                         size_t *n, uint32_t *number, struct error *error);
 void journal_reader_free(struct journal_reader *reader);
 
 /* Deletes the journal's files and the directory. Other files are kept, and the presence of any

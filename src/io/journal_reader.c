@@ -111,7 +111,7 @@ static enum status list_files(struct journal_reader *reader, struct error *error
         return errno == ENOENT
                  ? STATUS_OK
                  : error_system(error, errno, "cannot read the journal '%s'", reader->directory);
-    while ((entry = readdir(list))) {
+    while (errno = 0, (entry = readdir(list))) {
         if (!journal_is_name(entry->d_name))
             continue;
         if (reader->n_file == MAX_FILE) {
@@ -130,6 +130,8 @@ static enum status list_files(struct journal_reader *reader, struct error *error
         }
         reader->log[reader->n_file++] = (struct log_name){.name = name};
     }
+    if (errno)
+        status = error_system(error, errno, "cannot read the journal '%s'", reader->directory);
     if (reader->n_file)
         qsort(reader->log, reader->n_file, sizeof *reader->log, compare_names);
 done:
@@ -241,11 +243,15 @@ static enum status fill(struct journal_reader *reader, struct scan *scan, size_t
 }
 
 /* Whether the file is long enough for this many bytes from `at` on. */
-static bool is_in_file(const struct journal_reader *reader, const struct scan *scan, size_t size)
+static enum status look_in_file(const struct journal_reader *reader, const struct scan *scan,
+                                size_t size, bool *is_there, struct error *error)
 {
     struct stat found;
-    return fstat(reader->file, &found) == 0 &&
-           (uint64_t)found.st_size >= scan->offset + scan->at + size;
+    if (fstat(reader->file, &found) != 0)
+        return error_system(error, errno, "cannot read '%s/%s'", reader->directory,
+                            reader->log[reader->i_file].name);
+    *is_there = (uint64_t)found.st_size >= scan->offset + scan->at + size;
+    return STATUS_OK;
 }
 
 /* The frame at `at`, undamaged: its payload; NULL: there is none, and what it cost to find out is
@@ -260,7 +266,10 @@ static const unsigned char *take_frame(struct journal_reader *reader, struct sca
     size_t most = frame->type == FRAME_RECORD ? reader->most : SIZE_MAX;
     size_t size = FRAME_HEAD + frame->length;
     *cost += SEARCH_STEP;
-    if (size > most || (size > scan->n - scan->at && !is_in_file(reader, scan, size)))
+    bool is_there = size <= most;
+    if (is_there && size > scan->n - scan->at)
+        *status = look_in_file(reader, scan, size, &is_there, error);
+    if (*status || !is_there)
         return NULL;
     *status = fill(reader, scan, size, error);
     *cost += size;
@@ -568,6 +577,14 @@ static const unsigned char *window_at(struct journal_reader *reader, uint64_t pl
     return window->bytes + at;
 }
 
+static enum status has_changed(const struct journal_reader *reader, size_t i_file,
+                               struct error *error)
+{
+    return error_set(error, STATUS_SYSTEM,
+                     "'%s/%s' has changed since it was first read: run the same command again",
+                     reader->directory, reader->log[i_file].name);
+}
+
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record,
                  struct error *error)
 {
@@ -589,9 +606,7 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
         !frame_is_good(bytes, n, &frame, reader->log[place >> OFFSET_BITS].seed) ||
         !record_frame_check(bytes + FRAME_HEAD, frame.length, &reader->identity, &found) ||
         found != fit) {
-        error_set(error, STATUS_SYSTEM,
-                  "'%s/%s' has changed since it was first read: run the same command again",
-                  reader->directory, reader->log[place >> OFFSET_BITS].name);
+        has_changed(reader, (size_t)(place >> OFFSET_BITS), error);
         return false;
     }
     record_frame_decode(bytes + FRAME_HEAD, reader->identity.n_parameter, reader->identity.n_start,
@@ -605,31 +620,40 @@ bool journal_get_task(struct journal_reader *reader, uint64_t dataset, uint32_t 
     return journal_get(reader, identity_fit(&reader->identity, dataset, task), record, error);
 }
 
-unsigned char *journal_kept(struct journal_reader *reader, enum frame_type type, uint32_t *number,
-                            size_t *n)
+enum status journal_kept(struct journal_reader *reader, enum frame_type type, unsigned char **bytes,
+                         size_t *n, uint32_t *number, struct error *error)
 {
-    struct error ignored;
     struct frame frame;
     size_t i = 0, got;
+    *bytes = NULL;
+    *n = 0;
+    *number = 0;
     while (i < MAX_KEPT && reader->kept[i].type != type)
         i++;
     if (i == MAX_KEPT)
-        return NULL;
+        return STATUS_OK;
     const struct kept *kept = &reader->kept[i];
     size_t i_file = (size_t)(kept->place >> OFFSET_BITS), size = FRAME_HEAD + kept->length;
     uint64_t offset = kept->place & ((UINT64_C(1) << OFFSET_BITS) - 1);
-    unsigned char *bytes = malloc(size);
-    if (!bytes || open_file(reader, i_file, &ignored) ||
-        read_at(reader, offset, bytes, size, &got, &ignored) || !frame_look(bytes, got, &frame) ||
-        frame.type != type || frame.length != kept->length ||
-        !frame_is_good(bytes, got, &frame, reader->log[i_file].seed)) {
-        free(bytes);
-        return NULL;
+    unsigned char *all = malloc(size);
+    if (!all)
+        return no_memory(reader, error);
+    enum status status = open_file(reader, i_file, error);
+    if (!status)
+        status = read_at(reader, offset, all, size, &got, error);
+    if (!status && (!frame_look(all, got, &frame) || frame.type != type ||
+                    frame.length != kept->length ||
+                    !frame_is_good(all, got, &frame, reader->log[i_file].seed)))
+        status = has_changed(reader, i_file, error);
+    if (status) {
+        free(all);
+        return status;
     }
     *number = frame.number;
     *n = frame.length;
-    memmove(bytes, bytes + FRAME_HEAD, *n);
-    return bytes;
+    memmove(all, all + FRAME_HEAD, *n);
+    *bytes = all;
+    return STATUS_OK;
 }
 
 void journal_reader_free(struct journal_reader *reader)

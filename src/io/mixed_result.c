@@ -65,8 +65,7 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     FIELD(result->n_iteration);
 }
 
-enum status mixed_result_keep(const struct mixed_result *result, struct journal *journal,
-                              uint32_t number, struct error *error)
+unsigned char *mixed_result_bytes(const struct mixed_result *result, size_t *n)
 {
     struct mixed_result copy = *result;
     struct cursor count = {.to = NULL}, out = {.to = NULL};
@@ -74,32 +73,48 @@ enum status mixed_result_keep(const struct mixed_result *result, struct journal 
     pass_rest(&count, &copy);
     out.to = malloc(count.at + 1);
     if (!out.to)
-        return error_set(error, STATUS_NO_MEMORY,
-                         "out of memory for what is known of the population");
+        return NULL;
     pass_sizes(&out, &copy);
     pass_rest(&out, &copy);
-    enum status status =
-        journal_keep(journal, FRAME_POPULATION, number, out.to, out.at, error);
-    free(out.to);
-    return status;
+    *n = out.at;
+    return out.to;
 }
 
-bool mixed_result_read(struct mixed_result *result, struct journal_reader *journal,
-                       struct arena *arena, uint32_t *number)
+enum status mixed_result_decode(struct mixed_result *result, bool *is_there,
+                                const unsigned char *bytes, size_t n, struct arena *arena,
+                                struct error *error)
 {
     enum { MOST = 1 << 20 };
-    size_t n;
-    unsigned char *bytes = journal_kept(journal, FRAME_POPULATION, number, &n);
-    struct cursor in = {.from = bytes, .n = n, .is_bad = !bytes};
+    struct cursor in = {.from = bytes, .n = n, .is_bad = n == 0};
     *result = (struct mixed_result){.r = 0};
-    if (bytes)
-        pass_sizes(&in, result);
-    in.is_bad = in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST ||
-                result->q > MOST || !mixed_result_init(result, arena);
+    *is_there = false;
     if (!in.is_bad)
-        pass_rest(&in, result);
+        pass_sizes(&in, result);
+    if (in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST || result->q > MOST)
+        return STATUS_OK;
+    if (!mixed_result_init(result, arena))
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory for what is known of the population");
+    pass_rest(&in, result);
+    *is_there = !in.is_bad && in.at == n;
+    return STATUS_OK;
+}
+
+enum status mixed_result_read(struct mixed_result *result, bool *is_there, uint32_t *n_start,
+                              struct journal_reader *journal, struct arena *arena,
+                              struct error *error)
+{
+    unsigned char *bytes;
+    size_t n;
+    *result = (struct mixed_result){.r = 0};
+    *is_there = false;
+    enum status status = journal_kept(journal, FRAME_POPULATION, &bytes, &n, n_start, error);
+    if (!status && bytes)
+        status = mixed_result_decode(result, is_there, bytes, n, arena, error);
+    if (!status && n > 0 && !*is_there)
+        *n_start = 0;
     free(bytes);
-    return !in.is_bad && in.at == n;
+    return status;
 }
 
 void mixed_result_estimates(const struct mixed_result *result, double *estimate)

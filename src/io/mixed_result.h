@@ -36,7 +36,7 @@ struct mixed_result {
     double *by_scores;      /* m: from the outer products of its gradients by dataset */
     double *sandwich;       /* m: robust, from both */
     double *error_covariance; /* m x m: squares of standard_error on its diagonal */
-    double *shrinkage;      /* r: 1 - variance of the conditional means / variance */
+    double *shrinkage;      /* r: mean of the conditional variances / variance; NaN: that is 0 */
     double minus_2_log_likelihood; /* with all constants */
     double log_prior;              /* of the estimates' density; NaN: there are no priors */
     double likelihood_error;       /* its error, by what more points changed; 0: Laplace's */
@@ -49,12 +49,19 @@ struct mixed_result {
 
 /* Room for r, s, m and q, which are set, in `arena`, all zeros. False: out of memory. */
 bool mixed_result_init(struct mixed_result *result, struct arena *arena);
-/* Leaves it in the journal for the process that writes the result: number `number` of these. */
-enum status mixed_result_keep(const struct mixed_result *result, struct journal *journal,
-                              uint32_t number, struct error *error);
-/* The latest one, and its number. False: there is none, it is damaged, or out of memory. */
-bool mixed_result_read(struct mixed_result *result, struct journal_reader *journal,
-                       struct arena *arena, uint32_t *number);
+/* The journal has the population of the best of the first n_start starts, or nothing if none of
+ * them has one: the payload of a frame whose number is n_start. Its bytes, to be freed; NULL: out
+ * of memory. */
+unsigned char *mixed_result_bytes(const struct mixed_result *result, size_t *n);
+/* *n_start: those that it covers; 0: the journal has no such frame, or only damaged ones. *is_there:
+ * there is a population. An error: the frame cannot be read, or out of memory. */
+enum status mixed_result_read(struct mixed_result *result, bool *is_there, uint32_t *n_start,
+                              struct journal_reader *journal, struct arena *arena,
+                              struct error *error);
+/* The same of the frame's bytes. *is_there is false if they cannot be a population's. */
+enum status mixed_result_decode(struct mixed_result *result, bool *is_there,
+                                const unsigned char *bytes, size_t n, struct arena *arena,
+                                struct error *error);
 /* All m estimates, in their order. */
 void mixed_result_estimates(const struct mixed_result *result, double *estimate);
 /* What was minimised: -log of the likelihood times the priors' density. */

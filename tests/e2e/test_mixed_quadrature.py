@@ -149,8 +149,8 @@ def test_theophylline_one(tmp):
 @h.more
 def test_theophylline_two(tmp):
     found, _ = theophylline(["Ka", "Cl"]).check(tmp / "p.h5")
-    shrinkage = 1 - np.var(found["fits"]["random_mean"][:, [1, 2]], axis=0) / np.diag(found["covariance"])
-    np.testing.assert_allclose(found["shrinkage"], shrinkage, atol=0.1)  # with n or n - 1
+    shrinkage = np.mean(found["fits"]["random_deviation"][:, [1, 2]]**2, axis=0) / np.diag(found["covariance"])
+    np.testing.assert_allclose(found["shrinkage"], shrinkage, rtol=1e-12)  # rounding
 
 
 @h.more

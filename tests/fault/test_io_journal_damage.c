@@ -287,7 +287,9 @@ static void expect_text(const char *directory, enum frame_type type, uint32_t nu
     struct journal_reader *reader = read_journal(directory, NULL);
     uint32_t found = 0;
     size_t n = 0;
-    unsigned char *kept = journal_kept(reader, type, &found, &n);
+    unsigned char *kept;
+    struct error error;
+    assert_int_equal(journal_kept(reader, type, &kept, &n, &found, &error), STATUS_OK);
     assert_true(text ? kept != NULL : kept == NULL);
     if (text) {
         assert_int_equal(found, number);
@@ -381,7 +383,8 @@ static void what_is_kept_does_not_pile_up(void **state)
         uint32_t number = 0;
         size_t n = 0;
         struct journal_reader *reader = read_journal(directory, &identity);
-        assert_non_null(back = journal_kept(reader, FRAME_STATE, &number, &n));
+        assert_int_equal(journal_kept(reader, FRAME_STATE, &back, &n, &number, &error), STATUS_OK);
+        assert_non_null(back);
         assert_true(number == i && n == MIB && !memcmp(back, bytes, MIB));
         free(back);
         journal_reader_free(reader);
@@ -389,6 +392,49 @@ static void what_is_kept_does_not_pile_up(void **state)
     free(bytes);
     journal_close(journal);
     remove_scratch(directory);
+}
+
+/* What is kept but cannot be read any more is not "none". */
+static void kept_that_vanishes_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const how[] = {"removed", "cut", "overwritten"};
+    for (int i = 0; i < 3; i++) {
+        char *directory = scratch_directory(), path[600];
+        struct run_identity identity = example_identity(4, 1);
+        struct journal *journal;
+        struct error error;
+        struct stat found;
+        unsigned char *kept;
+        size_t n;
+        uint32_t number;
+        assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
+        keep_text(journal, FRAME_POPULATION, 1, "what counts");
+        journal_close(journal);
+        struct journal_reader *reader = read_journal(directory, &identity);
+        DIR *list = opendir(directory);
+        for (struct dirent *entry; (entry = readdir(list));) {
+            snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+            if (entry->d_name[0] == '.' || stat(path, &found))
+                continue;
+            if (i == 0)
+                assert_int_equal(unlink(path), 0);
+            if (i == 1)
+                assert_int_equal(truncate(path, found.st_size - 3), 0);
+            FILE *file = i == 2 ? fopen(path, "r+") : NULL;
+            if (file) {
+                assert_int_equal(fseek(file, -2, SEEK_END), 0);
+                fputs("??", file);
+                fclose(file);
+            }
+        }
+        closedir(list);
+        if (journal_kept(reader, FRAME_POPULATION, &kept, &n, &number, &error) != STATUS_SYSTEM || kept)
+            fail_msg("%s: no error", how[i]);
+        assert_non_null(strstr(error.message, directory));
+        journal_reader_free(reader);
+        remove_scratch(directory);
+    }
 }
 
 static void vanished_bytes_are_no_crash(void **state)
@@ -532,6 +578,7 @@ int main(void)
         cmocka_unit_test(other_formats_are_refused),
         cmocka_unit_test(what_is_kept_replaces_what_was),
         cmocka_unit_test(what_is_kept_does_not_pile_up),
+        cmocka_unit_test(kept_that_vanishes_is_an_error),
         cmocka_unit_test(vanished_bytes_are_no_crash),
         cmocka_unit_test(full_disk_leaves_whole_records),
         cmocka_unit_test(full_disk_at_the_header_leaves_no_file),

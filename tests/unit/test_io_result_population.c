@@ -99,16 +99,29 @@ static void the_group_is_read_back(void **state)
     uint32_t number = 0;
     assert_int_equal(journal_open(&journal, folder, &identity, NULL, 0, &error), STATUS_OK);
     struct journal_reader *reader = read_journal(folder, &identity);
-    assert_false(mixed_result_read(&again, reader, &arena, &number));
+    bool is_there = true;
+    assert_int_equal(mixed_result_read(&again, &is_there, &number, reader, &arena, &error), STATUS_OK);
+    assert_true(!is_there && number == 0);
+    journal_reader_free(reader);
+    assert_int_equal(journal_keep(journal, FRAME_POPULATION, 1, NULL, 0, &error), STATUS_OK);
+    reader = read_journal(folder, &identity); /* a start without a population is covered, too */
+    assert_int_equal(mixed_result_read(&again, &is_there, &number, reader, &arena, &error), STATUS_OK);
+    assert_true(!is_there && number == 1);
     journal_reader_free(reader);
     assert_true(make_example(&mixed, &arena));
-    assert_int_equal(mixed_result_keep(&mixed, journal, 7, &error), STATUS_OK);
+    size_t n;
+    unsigned char *bytes = mixed_result_bytes(&mixed, &n);
+    assert_non_null(bytes);
+    assert_int_equal(journal_keep(journal, FRAME_POPULATION, 7, bytes, n, &error), STATUS_OK);
+    free(bytes);
     mixed.minus_2_log_likelihood++; /* an earlier one */
-    assert_int_equal(mixed_result_keep(&mixed, journal, 6, &error), STATUS_OK);
+    assert_non_null(bytes = mixed_result_bytes(&mixed, &n));
+    assert_int_equal(journal_keep(journal, FRAME_POPULATION, 6, bytes, n, &error), STATUS_OK);
+    free(bytes);
     journal_close(journal);
     reader = read_journal(folder, &identity);
-    assert_true(mixed_result_read(&again, reader, &arena, &number));
-    assert_int_equal(number, 7);
+    assert_int_equal(mixed_result_read(&again, &is_there, &number, reader, &arena, &error), STATUS_OK);
+    assert_true(is_there && number == 7);
     journal_reader_free(reader);
     struct result_population *made = result_population_make(&again, names, scales, &arena);
     assert_non_null(made);

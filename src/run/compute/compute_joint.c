@@ -378,6 +378,7 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     if (searches) {
         free(searches->live);
         free(searches->saved);
+        free(searches->population.bytes);
     }
     free(searches);
     compute->searches = NULL;

@@ -78,16 +78,21 @@ static enum status read_population(const struct compute *compute, double *best, 
     size_t n = campaign->n_parameter;
     struct arena arena = {.first = NULL};
     struct mixed_result found;
-    uint32_t number;
+    uint32_t n_start;
+    bool is_there;
     if (population_size(campaign) == 0)
         return STATUS_OK;
     double *correlation = population + 2 * n, *error_of = correlation + n * n;
     for (size_t k = 0; k < population_size(campaign); k++)
         population[k] = k >= 2 * n && k < 2 * n + n * n ? 0 : NAN;
-    if (!mixed_result_read(&found, compute->earlier, &arena, &number)) {
+    enum status status =
+        mixed_result_read(&found, &is_there, &n_start, compute->earlier, &arena, error);
+    if (status || !is_there) {
         arena_fini(&arena);
-        return error_set(error, STATUS_SYSTEM, "what is known of the population is not in the "
-                         "journal");
+        return status ? status
+                      : error_set(error, STATUS_SYSTEM,
+                                  "%s: what is known of the population is not in it",
+                                  campaign->plan.paths.journal);
     }
     for (size_t a = 0; a < found.r; a++) {
         size_t i = found.random[a];

@@ -26,16 +26,24 @@
  * this and one step of the search. */
 static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
 
-/* Of the population that an earlier process found. */
-static void read_population(struct compute *compute)
+/* The population that an earlier process found. */
+static enum status read_population(struct compute *compute, struct error *error)
 {
     struct searches *searches = compute->searches;
     struct arena arena = {.first = NULL};
     struct mixed_result before;
-    bool is_there =
-        mixed_result_read(&before, compute->earlier, &arena, &searches->population.number);
+    bool is_there = false;
+    enum status status =
+        journal_kept(compute->earlier, FRAME_POPULATION, &searches->population.bytes,
+                     &searches->population.n, &searches->population.n_start, error);
+    if (!status)
+        status = mixed_result_decode(&before, &is_there, searches->population.bytes,
+                                     searches->population.n, &arena, error);
     searches->population.objective = is_there ? mixed_result_objective(&before) : (double)NAN;
+    if (!is_there && searches->population.n > 0) /* it is computed again */
+        searches->population.n_start = 0;
     arena_fini(&arena);
+    return status;
 }
 
 enum status searches_read_states(struct compute *compute, struct error *error)
@@ -44,12 +52,12 @@ enum status searches_read_states(struct compute *compute, struct error *error)
     /* LibLBFGS keeps its state to itself. */
     searches->keeps = compute->campaign.fit.optimizer != OPTIMIZER_lbfgs;
     searches->written_ns = clock_now_ns();
-    read_population(compute);
-    if (compute_is_first(compute))
-        searches->saved = journal_kept(compute->earlier, FRAME_STATE, &searches->number,
-                                       &searches->n_saved);
-    if (!compute->ranks.is_joined)
-        return STATUS_OK;
+    enum status status = read_population(compute, error);
+    if (!status && compute_is_first(compute))
+        status = journal_kept(compute->earlier, FRAME_STATE, &searches->saved, &searches->n_saved,
+                              &searches->number, error);
+    if (status || !compute->ranks.is_joined)
+        return status;
     size_t n;
     const unsigned char *all = rank_link_gather(&compute->ranks, searches->saved,
                                                 searches->saved ? searches->n_saved : 0, &n);
@@ -133,8 +141,7 @@ static bool ask_ranks(struct search *search)
     return bits & STOP;
 }
 
-/* Whether some part of the fit under way found no memory. */
-static bool is_short(const struct search *search)
+bool search_is_short(const struct search *search)
 {
     return counter_get(&search->is_short) || memory_n_failed() != search->n_failed;
 }
@@ -145,7 +152,7 @@ static void keep_state(void *context)
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
     size_t n;
-    if (!search->is_due || joint->descends || is_short(search)
+    if (!search->is_due || joint->descends || search_is_short(search)
         || (search->request && !search->request->keeps))
         return;
     search->is_due = false;
@@ -229,7 +236,7 @@ static enum status judge_ranks(const struct search *search, struct error *error)
     const struct rank_link *ranks = &search->compute->ranks;
     if (ranks->is_lost)
         return compute_lost(error);
-    if (is_short(search) || (search->fit.joint.agreement.is_short && ranks->is_joined))
+    if (search_is_short(search) || (search->fit.joint.agreement.is_short && ranks->is_joined))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
                          search->fit.joint.n_block);
     return STATUS_OK;
@@ -245,7 +252,7 @@ static bool run_pass(void *context)
     search->n_pass++;
     search->state = SEARCH_WANTS;
     coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping && !is_short(search) && !ask_ranks(search);
+    return !search->compute->searches->is_stopping && !search_is_short(search) && !ask_ranks(search);
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */

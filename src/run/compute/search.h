@@ -46,9 +46,11 @@ struct searches {
     unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
     size_t n_saved;
     uint32_t number;           /* of the states in the journal */
-    struct {
-        uint32_t number;       /* of the population in the journal */
-        double objective;      /* NaN: the journal has no population */
+    struct {                   /* in the journal (io/mixed_result.h) */
+        uint32_t n_start;      /* the starts that it covers */
+        unsigned char *bytes;  /* n; NULL: none of them has a population */
+        size_t n;
+        double objective;      /* NaN: none */
     } population;
     bool keeps;                /* states can be written */
     bool is_due;               /* some state is newer than those in the journal */
@@ -73,6 +75,8 @@ struct joint_request {
  * found no memory, and nothing of it may be believed. */
 enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
                        bool *has_ended, struct error *error);
+/* Whether some part of the fit under way, or of its records, found no memory. */
+bool search_is_short(const struct search *search);
 /* Frees what search_fit has kept of the state; nothing reads it after the end of the fit. */
 void search_forget(struct search *search);
 

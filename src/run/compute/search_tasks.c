@@ -14,7 +14,8 @@
 static const size_t RECORDS_AT_ONCE = (size_t)64 << 20;
 
 /* Of block i of this process. */
-static void make_record(struct search *search, size_t i, struct fit_record *record)
+static enum status make_record(struct search *search, size_t i, struct fit_record *record,
+                               struct error *error)
 {
     const struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
@@ -23,7 +24,9 @@ static void make_record(struct search *search, size_t i, struct fit_record *reco
     joint_record(joint, i, record);
     record->dataset = member[joint->ranks.first + i];
     record->seconds = joint->block[i].seconds;
-    counter_add(&compute->board->n_finished, 1);
+    return search_is_short(search)
+               ? error_set(error, STATUS_NO_MEMORY, "out of memory for the records of the fit")
+               : STATUS_OK;
 }
 
 /* Rank 0's, of what all ranks have sent. */
@@ -55,10 +58,12 @@ static enum status send_records(struct search *search, struct fit_record *room, 
         joint_agree(joint, &facts);
     for (size_t first = 0; !status && (double)first < facts.most; first += batch) {
         size_t end = first + batch < joint->n_block ? first + batch : joint->n_block, used = 0;
-        for (size_t i = first; i < end; i++, used += each) {
-            make_record(search, i, room);
+        for (size_t i = first; !status && i < end; i++, used += each) {
+            status = make_record(search, i, room, error);
             fit_record_to_bytes(room, n, bytes + used);
         }
+        if (status)
+            break;
         const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, used, &n_byte);
         if (!all)
             status = compute_lost(error);
@@ -81,10 +86,12 @@ static enum status write_records(struct search *search, struct error *error)
     fit_record_set_arrays(&record, n, arrays);
     enum status status = joint->ranks.gather ? send_records(search, &record, error) : STATUS_OK;
     for (size_t i = 0; !status && i < joint->n_block && !joint->ranks.gather; i++) {
-        make_record(search, i, &record);
-        if (compute_is_first(compute))
+        status = make_record(search, i, &record, error);
+        if (!status && compute_is_first(compute))
             status = journal_append(compute->journal, &record, error);
     }
+    if (!status)
+        counter_add(&compute->board->n_finished, joint->n_block);
     free(arrays);
     return status;
 }
@@ -111,18 +118,42 @@ static void tell_left_out(struct search *search)
                 n, joint->ranks.n_block, n == 1 ? "is" : "are", name, blame.reason);
 }
 
-/* Of several starts the population of the most likely one is kept. */
-static enum status write_population(struct search *search, struct error *error)
+/* Takes this start's population, if it is the most likely one. */
+static enum status take_population(struct searches *searches, const struct mixed_result *result,
+                                   struct error *error)
+{
+    size_t n;
+    if (searches->population.objective <= mixed_result_objective(result))
+        return STATUS_OK;
+    unsigned char *bytes = mixed_result_bytes(result, &n);
+    if (!bytes)
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory for what is known of the population");
+    free(searches->population.bytes);
+    searches->population.bytes = bytes;
+    searches->population.n = n;
+    searches->population.objective = mixed_result_objective(result);
+    return STATUS_OK;
+}
+
+/* Of several starts the population of the most likely one is kept. After each start, and before its
+ * records, the journal says that it is covered, so that records without a population are known to
+ * lack it. `result` is NULL if the start has none. */
+static enum status write_population(struct search *search, uint32_t task,
+                                    const struct mixed_result *result, struct error *error)
 {
     struct compute *compute = search->compute;
     struct searches *searches = compute->searches;
-    const struct mixed *mixed = mixed_of_joint(&search->fit.joint);
-    if (!mixed || !mixed->has_result || !compute_is_first(compute) ||
-        searches->population.objective <= mixed_result_objective(&mixed->result))
+    enum status status = STATUS_OK;
+    if (!compute->campaign.share.random.n || !compute_is_first(compute))
         return STATUS_OK;
-    searches->population.objective = mixed_result_objective(&mixed->result);
-    return mixed_result_keep(&mixed->result, compute->journal, ++searches->population.number,
-                              error);
+    if (result)
+        status = take_population(searches, result, error);
+    if (!status && searches->population.n_start <= task)
+        searches->population.n_start = task + 1;
+    return status ? status
+                  : journal_keep(compute->journal, FRAME_POPULATION, searches->population.n_start,
+                                 searches->population.bytes, searches->population.n, error);
 }
 
 /* A fit that found no memory, although it was alone: a row of each dataset says so. */
@@ -131,7 +162,7 @@ static enum status write_shortage(struct search *search, uint32_t task, struct e
     struct compute *compute = search->compute;
     const struct components *components = &compute->campaign.share.components;
     const uint32_t *member = components_members(components, search->fit.component);
-    enum status status = STATUS_OK;
+    enum status status = write_population(search, task, NULL, error);
     for (size_t d = 0; !status && d < components_size(components, search->fit.component); d++) {
         status = compute_journal_failure(compute, member[d], task, OUTCOME_out_of_memory,
                                          "no memory for the fit of all datasets that share "
@@ -146,26 +177,35 @@ static enum status fit_start(struct search *search, uint32_t task, bool *has_end
 {
     struct compute *compute = search->compute;
     enum status status = search_fit(search, task, NULL, has_ended, error);
+    if (!status && *has_ended) {
+        const struct mixed *mixed = mixed_of_joint(&search->fit.joint);
+        tell_left_out(search);
+        status = write_population(search, task,
+                                  mixed && mixed->has_result ? &mixed->result : NULL, error);
+    }
+    if (!status && *has_ended)
+        status = write_records(search, error);
     if (status == STATUS_NO_MEMORY && !compute_repeats(compute) && !compute->ranks.is_joined) {
         *has_ended = true;
         return write_shortage(search, task, error);
     }
-    if (status || !*has_ended)
-        return status;
-    if (!outcome_is_success(search->fit.joint.end.outcome) && compute_is_first(compute))
+    bool has_failed = !outcome_is_success(search->fit.joint.end.outcome);
+    if (!status && *has_ended && has_failed && compute_is_first(compute))
         counter_add(&compute->board->n_failed, 1);
-    tell_left_out(search);
-    status = write_population(search, error);
-    return status ? status : write_records(search, error);
+    return status;
 }
 
 bool search_is_written(const struct compute *compute, size_t component, uint32_t task)
 {
     const struct campaign *campaign = &compute->campaign;
     const uint32_t *member = components_members(&campaign->share.components, component);
+    const struct searches *searches = compute->searches;
     size_t d = 0, n = 1; /* refits have one record */
     if (task < campaign->n_start)
         n = components_size(&campaign->share.components, component);
+    if (task < campaign->n_start && campaign->share.random.n && searches
+        && searches->population.n_start <= task)
+        return false;
     while (d < n && journal_has(compute->earlier, campaign_number(campaign, member[d], task)))
         d++;
     return d == n;

@@ -97,12 +97,19 @@ enum status finish_population(const struct run_plan *plan,
 {
     struct arena arena = {.first = NULL};
     struct mixed_result mixed;
-    uint32_t number;
+    uint32_t n_start = plan->identity.n_start;
+    bool is_there = false;
     enum status status = STATUS_OK;
-    bool is_there = plan->recipe.random
-                    && mixed_result_read(&mixed, journal, &arena, &number)
-                    && is_possible(&mixed, plan->header.n_parameter);
-    if (is_there) {
+    if (plan->recipe.random)
+        status = mixed_result_read(&mixed, &is_there, &n_start, journal, &arena, error);
+    is_there = is_there && is_possible(&mixed, plan->header.n_parameter);
+    if (!status && n_start < plan->identity.n_start) {
+        summary->journal_gone = true; /* the next process computes it again */
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: what is known of the population has been removed from it meanwhile",
+                           plan->paths.journal);
+    }
+    if (!status && is_there) {
         struct result_population *made = result_population_make(
             &mixed, plan->header.parameter_name, plan->header.parameter_scale, &arena);
         if (!made)
