@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 13, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 14, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {

@@ -243,12 +243,14 @@ static size_t most_shape(size_t n_effect)
     return shape_size(n_effect < SHAPE_MOST ? n_effect : SHAPE_MOST);
 }
 
-struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
+struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect,
+                                    size_t n_experiment)
 {
     size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
     struct mixed_block *block =
         memory_calloc(1, sizeof *block
-                      + (2 * n_effect + most_shape(n_effect) + 2 * r + n_number) * sizeof(double));
+                      + (2 * n_effect + most_shape(n_effect) + 2 * r + n_number) * sizeof(double)
+                      + 4 * n_experiment * sizeof(struct evaluation_course));
     if (!block)
         return NULL;
     double *next = (double *)(block + 1);
@@ -258,20 +260,29 @@ struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
     block->shape = next += n_effect;
     block->mean = next += most_shape(n_effect);
     block->deviation = next += r;
-    block->number = next + r;
+    block->number = next += r;
+    block->n_experiment = n_experiment;
+    block->course = (struct evaluation_course *)(next + n_number);
+    block->found_course = block->course + 2 * n_experiment;
     return block;
 }
+
+enum { MOST_EXPERIMENTS = 1 << 24 }; /* of a dataset, in a state that can be this fit's */
 
 bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **kept)
 {
     struct mixed_block none = {.mode = NULL}, *to = kept && *kept ? *kept : &none;
-    size_t n = to->n_effect;
+    size_t n = to->n_effect, n_experiment = to->n_experiment;
     FIELD(n);
+    FIELD(n_experiment);
+    if (cursor->is_bad || n > RULE_MOST || n_experiment > MOST_EXPERIMENTS)
+        return false;
     if (kept && !*kept && cursor->from) /* what another process has left */
-        to = *kept = mixed_block_new(mixed_of_joint(joint), n);
-    if (!to || cursor->is_bad || n > RULE_MOST)
+        to = *kept = mixed_block_new(mixed_of_joint(joint), n, n_experiment);
+    if (!to)
         return false;
     ARRAY(to->mode, n);
+    ARRAY(to->course, 2 * n_experiment);
     ARRAY(to->shape, most_shape(n));
     FIELD(to->level);
     FIELD(to->value);

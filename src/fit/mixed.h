@@ -68,6 +68,10 @@ struct mixed_progress {
     /* Columns of the factor, a bit each, without whose random effects the datasets' levels are
      * chosen: these columns are held at 0; and those that have come back in this stage. */
     uint64_t left_out, returned;
+    /* The numbers at the best estimates are not of the datasets' modes, but of those found from
+     * them by a further pass. */
+    bool is_repeated;
+    int n_sought;             /* passes of the latest search that looked for higher modes */
 };
 
 /* Which parameters are random, and where the search for their distribution begins. Their level is
@@ -113,6 +117,7 @@ struct mixed {
     struct rule rule;
     double sampled[MIXED_BEYOND]; /* how many datasets the last pass takes these levels for */
     bool holds;               /* the pass stays at the modes that are known; */
+    bool is_again;            /* another process has counted its evaluations; */
     bool chooses;             /* datasets choose their levels of the rule */
     bool seeks;               /* datasets look for higher modes, and give 1 if they find one */
     uint64_t probed;          /* columns of those left out that the pass integrates over */
@@ -136,6 +141,10 @@ static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; 
 struct mixed_block {
     size_t n_effect;          /* random effects: r, and q for each experiment */
     double *mode, *found;     /* n_effect: their mode at the best estimates; at the latest */
+    /* 2 n_experiment each: the courses that the evaluation at that mode followed, and those after
+     * the search for it, which the next evaluations follow: the same bits need the same ones */
+    struct evaluation_course *course, *found_course;
+    size_t n_experiment;
     double *shape;            /* of the integrand, in the search: numbers for shape_at */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
@@ -155,7 +164,8 @@ static inline struct mixed_block *mixed_block_of(const struct joint_block *block
 }
 
 /* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
-struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect);
+struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect,
+                                    size_t n_experiment);
 /* Of the state between two steps: the pass_search and pass_block of struct joint_upper_method. */
 void mixed_pass_search(struct cursor *cursor, struct joint *joint);
 bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **kept);

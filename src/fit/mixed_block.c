@@ -780,9 +780,17 @@ static enum asked contribute(struct effects *local)
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
+    size_t n = block->n_experiment, bytes = n * sizeof *block->course;
+    bool holds = local->mixed->holds;
+    if (holds)
+        memcpy(local->work->asker->course, block->course, bytes);
     enum asked asked = effects_find_mode(local);
     if (asked != ASKED_OK)
         return asked;
+    if (holds)
+        memcpy(local->work->asker->course, block->course + n, bytes);
+    memcpy(block->found_course, local->here.course, bytes);
+    memcpy(block->found_course + n, local->work->asker->course, bytes);
     if (!effects_hessian(local, local->here.information))
         return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
@@ -872,19 +880,20 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     }
     const struct mixed *mixed = mixed_of_joint(joint);
     if (!block->upper)
-        block->upper = mixed_block_new(mixed, effects_count(work));
+        block->upper = mixed_block_new(mixed, effects_count(work),
+                                       work->asker->problem->n_experiment);
     if (!block->upper || !effects_make(&local, work, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
     }
     struct fit_work used = work->asker->used;
-    if (mixed->holds) /* what another process has counted, once more */
+    if (mixed->is_again)
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     bool is_known = joint->pass == JOINT_TELL && mixed->is_current
                     && count_beyond(&local) <= mixed_block_of(block)->n_beyond;
     enum asked asked = mixed->seeks ? seek(&local) : is_known ? ASKED_OK : contribute(&local);
-    if (mixed->holds)
+    if (mixed->is_again)
         work->asker->used = used;
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {

@@ -23,8 +23,12 @@ enum { FEW_EFFECTS = 4, N_INNER = 2, N_PRIOR_AT = sizeof PRIOR_AT / sizeof *PRIO
  * density differs by DIFFERENT. */
 static const double RISE_PART = 0.3, LEAST_RISE = 1, DIFFERENT = 1e-4;
 
-static bool make_place(struct effects_place *place, size_t r, size_t s, struct arena *arena)
+static bool make_place(struct effects_place *place, size_t r, size_t s, size_t n_experiment,
+                       struct arena *arena)
 {
+    place->course = arena_calloc(arena, n_experiment, sizeof *place->course);
+    if (!place->course)
+        return false;
     return ARENA_DOUBLES(arena, {&place->b, r, 1}, {&place->slope, s, 1},
                          {&place->information, s, s});
 }
@@ -81,8 +85,8 @@ bool effects_make(struct effects *local, struct joint_work *work, struct arena *
     const struct mixed_progress *progress = &mixed->progress;
     size_t r = effects_count(work), n_occasion = r - progress->r, s = progress->s + n_occasion,
            n = progress->n_factor + n_occasion, m = s + n,
-           n_moved = progress->q * work->asker->problem->n_experiment > 0
-                         ? work->asker->problem->n_experiment : 0;
+           n_experiment = work->asker->problem->n_experiment,
+           n_moved = progress->q * n_experiment > 0 ? n_experiment : 0;
     uint32_t *indices = arena_calloc(arena, 3 * (r + n) + 1, sizeof *indices);
     *local = (struct effects){.work = work, .arena = arena, .mixed = mixed,
                             .block = mixed_block_of(work->block), .r = r, .s = s, .m = m,
@@ -90,8 +94,8 @@ bool effects_make(struct effects *local, struct joint_work *work, struct arena *
                             .row = indices + 2 * r, .column = indices + 2 * r + n,
                             .estimate = indices + 2 * r + 2 * n,
                             .variable = indices + 2 * r + 3 * n};
-    if (!indices || !make_place(&local->here, r, s, arena)
-        || !make_place(&local->there, r, s, arena)
+    if (!indices || !make_place(&local->here, r, s, n_experiment, arena)
+        || !make_place(&local->there, r, s, n_experiment, arena)
         || !ARENA_DOUBLES(arena, {&local->factor, r, r}, {&local->hessian, r, r},
                           {&local->cholesky, r, r}, {&local->step, r, 1},
                           {&local->scratch, r, s + r}, {&local->shift, s, 1},
@@ -182,9 +186,12 @@ enum asked effects_evaluate(struct effects *local, struct effects_place *place)
 {
     struct joint_work *work = local->work;
     struct fit_asker *asker = work->asker;
+    size_t bytes = asker->problem->n_experiment * sizeof *place->course;
+    memcpy(place->course, asker->course, bytes);
     effects_set(local, place->b);
     enum asked asked = fit_ask(asker, asker->accuracy, &work->at, true);
     while (asked == ASKED_END && joint_change_method(work, local->arena)) {
+        memcpy(place->course, asker->course, bytes);
         effects_set(local, place->b);
         asked = fit_ask(asker, asker->accuracy, &work->at, true);
     }

@@ -12,6 +12,7 @@ struct effects_place {
     double *b;                   /* r */
     double f, with_density;
     double *slope, *information; /* s, s x s: by the parameters above the block */
+    struct evaluation_course *course; /* of each experiment's evaluation before the one there */
 };
 
 /* What a pass works with. With parameters that vary between experiments, `s` counts what each

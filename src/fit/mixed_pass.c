@@ -142,9 +142,12 @@ void mixed_keep_found(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
     mixed->is_current = true;
+    mixed->progress.is_repeated = false;
     for (size_t i = 0; i < joint->part.n_active; i++) {
         struct mixed_block *block = mixed_block_of(joint_active(joint, i));
         memcpy(block->mode, block->found, block->n_effect * sizeof *block->mode);
+        memcpy(block->course, block->found_course,
+               2 * block->n_experiment * sizeof *block->course);
         block->value = block->number[0];
     }
 }

@@ -459,7 +459,8 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     struct fit_search *search = &mixed->search;
     enum outcome outcome;
     bool has_changed;
-    int n_sought = 0;
+    int *n_sought = &mixed->progress.n_sought;
+    *n_sought = is_under_way ? *n_sought : 0;
     set_tolerance(mixed);
     do {
         hold_estimates(mixed);
@@ -476,7 +477,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
                 || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
-                || (!has_changed && n_sought++ < MAX_SOUGHT
+                || (!has_changed && (*n_sought)++ < MAX_SOUGHT
                     && take_higher_modes(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
     } while (has_changed && search->n_iteration < 1000);
@@ -573,10 +574,12 @@ static enum asked begin_laplace(struct mixed *mixed)
         asked = try_start(mixed);
     if (asked == ASKED_FAILED && !has_pooled)
         return mixed_end_failed(mixed);
-    if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f))
+    if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f)) {
         take(mixed, mixed->sum[0]);
-    else if (asked != ASKED_END)
+    } else if (asked != ASKED_END) {
         asked = mixed_run_at_best(mixed, JOINT_UPPER);
+        mixed->progress.is_repeated = true;
+    }
     return asked == ASKED_OK ? begin_curvature(mixed) : asked;
 }
 
@@ -782,9 +785,10 @@ static enum asked resume(struct mixed *mixed)
     mixed->search.stopping = mixed->progress.stopping;
     mixed->search.stopping.asker = &mixed->asker;
     mixed->search.n_iteration = mixed->progress.n_iteration;
-    mixed->holds = true;
+    mixed->holds = !mixed->progress.is_repeated;
+    mixed->is_again = true;
     enum asked asked = mixed_run_at_best(mixed, JOINT_UPPER);
-    mixed->holds = false;
+    mixed->holds = mixed->is_again = false;
     return asked;
 }
 

@@ -53,8 +53,8 @@ bool mixed_result_init(struct mixed_result *result, struct arena *arena);
  * them has one: the payload of a frame whose number is n_start. Its bytes, to be freed; NULL: out
  * of memory. */
 unsigned char *mixed_result_bytes(const struct mixed_result *result, size_t *n);
-/* *n_start: those that it covers; 0: the journal has no such frame, or only damaged ones. *is_there:
- * there is a population. An error: the frame cannot be read, or out of memory. */
+/* *n_start: those that it covers; 0: the journal has no such frame, or only damaged ones.
+ * *is_there: there is a population. An error: the frame cannot be read, or out of memory. */
 enum status mixed_result_read(struct mixed_result *result, bool *is_there, uint32_t *n_start,
                               struct journal_reader *journal, struct arena *arena,
                               struct error *error);

@@ -1,5 +1,5 @@
-"""Memory that is short: a row that converged has the bits of a run with enough memory, whatever found none; workers become fewer
-where there is too little for all of them.
+"""Memory that is short: a row that converged has the bits of a run with enough memory, whatever found none; workers become
+fewer where there is too little for all of them.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -23,7 +23,8 @@ x' = -k*x
 observe c = x sd s
 """
 # What is run, with few datasets: fits of one each, and of many.
-KINDS = {"starts": ("--starts", "3"), "refits": ("--profile", "k", "--bootstrap", "4"), "shared": ("--share", "s", "--starts", "2"),
+KINDS = {"starts": ("--starts", "3"), "refits": ("--profile", "k", "--bootstrap", "4"),
+         "shared": ("--share", "s", "--starts", "2"),
          "random": ("--share", "s,A", "--random", "k"), "lbfgs": ("--optimizer", "lbfgs", "--gradient", "adjoint")}
 CALLS, LATE = ("malloc", "calloc", "realloc"), 220
 
@@ -80,8 +81,8 @@ def fail_some(tmp, kind, most, hows):
     rng, wrong, n_row = random.Random(7), [], 0
     for call in CALLS:
         n = n_call["__compute", call]
-        first = max(1, n - LATE)  # most of the earlier ones are for the engines
-        for k in range(first, n + 1) if n - first < most else sorted(rng.sample(range(first, n + 1), most)):
+        late = range(max(1, n - LATE), n + 1)  # most of the earlier ones are for the engines
+        for k in late if len(late) <= most else sorted(rng.sample(late, most)):
             for how in hows:
                 clear(tmp)
                 done = run(tmp, *words, env=faults.environment(tmp, ("__compute", call, k, how)))
@@ -101,7 +102,24 @@ def fail_some(tmp, kind, most, hows):
 def test_failed_allocations(tmp):
     problem(tmp, 3)
     for kind in KINDS:
-        fail_some(tmp, kind, 10000 if h.SLOW else 6, ("once", "ever") if h.SLOW else ("once",))
+        fail_some(tmp, kind, 10000 if h.SLOW else 3, ("once", "ever") if h.SLOW else ("once",))
+
+
+def test_many_workers_and_few_addresses(tmp):
+    """Stacks and engines of 64 workers take more than the limit; the fits themselves need little."""
+    if h.SANITIZE:
+        h.skip("sanitizers need more address space than a limit leaves")
+    problem(tmp, 120)
+    words = ("--starts", "2", "--trust")
+    done = run(tmp, *words, "-j", "1")
+    assert done.returncode == 0, done.stderr
+    whole = tables(tmp)
+    for mib in (80, 300, 500) if not h.SLOW else (*range(60, 200, 10), *range(200, 900, 50)):
+        clear(tmp)
+        done = run(tmp, *words, "-j", "64",
+                   preexec=lambda mib=mib: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20)))
+        assert done.returncode == 0, (mib, done.returncode, done.stderr)
+        assert not (differ := differences(whole, tables(tmp))), (mib, differ)
 
 
 if __name__ == "__main__":

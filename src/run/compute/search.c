@@ -252,7 +252,8 @@ static bool run_pass(void *context)
     search->n_pass++;
     search->state = SEARCH_WANTS;
     coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping && !search_is_short(search) && !ask_ranks(search);
+    bool goes_on = !search->compute->searches->is_stopping && !search_is_short(search);
+    return goes_on && !ask_ranks(search);
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
