@@ -106,7 +106,7 @@ def test_population_that_is_lost(tmp):
 
 @h.more
 def test_population_that_cannot_be_read(tmp):
-    """Calls that fail in the process that writes the result: exit code 4 and the journal is kept, or the population is there."""
+    """Calls fail in the process that writes the result: exit code 4 and the journal is kept, or the population is there."""
     problem = write(tmp, 6)
     whole = mixed.run(problem, *WORDS)
     n_failed = 0
