@@ -780,17 +780,9 @@ static enum asked contribute(struct effects *local)
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    size_t n = block->n_experiment, bytes = n * sizeof *block->course;
-    bool holds = local->mixed->holds;
-    if (holds)
-        memcpy(local->work->asker->course, block->course, bytes);
     enum asked asked = effects_find_mode(local);
     if (asked != ASKED_OK)
         return asked;
-    if (holds)
-        memcpy(local->work->asker->course, block->course + n, bytes);
-    memcpy(block->found_course, local->here.course, bytes);
-    memcpy(block->found_course + n, local->work->asker->course, bytes);
     if (!effects_hessian(local, local->here.information))
         return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");

@@ -366,7 +366,7 @@ enum asked effects_seek_mode(struct effects *local)
 
 /* A mode many deviations away may be one of several, from where the search's earlier estimates have
  * led; the mode that is found from the mean replaces it if it is higher. */
-enum asked effects_find_mode(struct effects *local)
+static enum asked find_mode(struct effects *local)
 {
     static const double mean[RULE_MOST] = {0};
     size_t r = local->r;
@@ -380,4 +380,21 @@ enum asked effects_find_mode(struct effects *local)
         return asked;
     memcpy(local->here.b, mode, r * sizeof *mode);
     return effects_evaluate(local, &local->here);
+}
+
+enum asked effects_find_mode(struct effects *local)
+{
+    struct mixed_block *block = local->block;
+    size_t n = block->n_experiment, bytes = n * sizeof *block->course;
+    bool holds = local->mixed->holds;
+    if (holds) /* evaluations follow what they followed in the process that found the mode */
+        memcpy(local->work->asker->course, block->course, bytes);
+    enum asked asked = find_mode(local);
+    if (asked != ASKED_OK)
+        return asked;
+    if (holds)
+        memcpy(local->work->asker->course, block->course + n, bytes);
+    memcpy(block->found_course, local->here.course, bytes);
+    memcpy(block->found_course + n, local->work->asker->course, bytes);
+    return ASKED_OK;
 }
