@@ -83,7 +83,8 @@ class Descriptor(ctypes.Structure):
                                                            "assign_parameter", "delay", "delay_parameter", "priority",
                                                            "delay_state")],
                 ("event_assigned", BYTES), ("forcing_range", ctypes.c_void_p), ("infusion_kind", BYTES),
-                ("infusion", FUNCTION), ("infusion_parameter", FUNCTION), ("max_step", ctypes.c_double)]
+                ("infusion", FUNCTION), ("infusion_parameter", FUNCTION), ("max_step", ctypes.c_double),
+                ("nonnegative_start", ctypes.c_void_p), ("nonnegative_need", ctypes.c_void_p)]
 
 
 class Plugin:
