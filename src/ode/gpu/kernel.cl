@@ -373,8 +373,8 @@ static void check_inside(__global struct lanes_room *room, struct attempt *now, 
         PART(room->scratch.right, i) -= PART(room->scratch.base, i);
     solve(FROM(room->scratch.factor), FROM(room->scratch.right), FROM(room->scratch.argument));
     judge_middle(room, now, 1, room->scratch.argument, h);
-    part_mask unused, large = set_change(room, now, room->scratch.argument, BY_INSIDE, room->scratch.right, &unused, h);
-    if (!large || !(now->worst <= 1))
+    struct change found = set_change(room, now, room->scratch.argument, BY_INSIDE, room->scratch.right, h);
+    if (!found.large || !(now->worst <= 1))
         return;
     factorize_end(room, now, h);
     judge_middle(room, now, 1, error_at_end(room, room->scratch.argument, h), h);

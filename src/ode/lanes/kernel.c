@@ -389,10 +389,9 @@ static void confirm_block(const struct lanes_room *room, struct attempt *now,
     lanes *x = scratch->argument;
     for (size_t c = 0; c < block->width; c++) {
         EACH_PART(room) {
-            part_mask unused;
             for (size_t i = 0; i < n; i++)
                 PART(x, i) = PART(block->stage[METHOD.n_stage - 1], lanes_place(room, block, i, c));
-            set_change(room, &now[h], x, spread(0), scratch->right, &unused, h);
+            set_change(room, &now[h], x, spread(0), scratch->right, h);
         }
         const lanes *error = error_at_end(room, x);
         EACH_PART(room) {
@@ -439,10 +438,10 @@ static void check_inside(struct lanes_room *room, struct attempt *now, struct po
     solve_states(room, room->scratch.factor, f, room->scratch.argument);
     any = 0;
     EACH_PART(room) {
-        part_mask unused, large;
         judge_middle(room, &now[h], inside[h], room->scratch.argument, h);
-        large = set_change(room, &now[h], room->scratch.argument, spread(BY_INSIDE), f, &unused, h);
-        inside[h] &= large & (now[h].worst <= 1);
+        struct change found =
+            set_change(room, &now[h], room->scratch.argument, spread(BY_INSIDE), f, h);
+        inside[h] &= found.large & (now[h].worst <= 1);
         any |= bits(inside[h]);
     }
     if (!any)
@@ -482,8 +481,8 @@ static void begin_stage(void *context, int32_t i)
         }
     }
     stages->states.inverse = i == 0 ? (const double *)&stages->points->inverse : NULL;
-    bool is_end = i == 0 || i == METHOD.n_stage - 1;
-    stages->states.derived = is_end ? (double *)scratch->derived[i] : NULL;
+    bool is_kept = i <= INSIDE || i == METHOD.n_stage - 1;
+    stages->states.derived = is_kept ? (double *)scratch->derived[i] : NULL;
     stages->states.out = (double *)scratch->stage[i];
     stages->states.direct = (const double *)(scratch->stage[i] + n);
     for (size_t b = 0; b < room->n_block; b++)

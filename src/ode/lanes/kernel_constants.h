@@ -28,6 +28,11 @@
 /* An estimated error is confirmed at the end of the step where more than this part of what the
  * matrix makes of it has ended there. */
 #define RELEASED 0.25
+/* A state is held so many times less in a gap of stiffness, seen in stages 1 and INSIDE. A step
+ * that passes one fails with an error whose square is GAP_ERROR, which halves it. */
+#define GAP 4
+#define GAP_ERROR 100
+enum { INSIDE = 2 };
 /* Where the Jacobian's entries change by this number of times what the end of the step damps by,
  * the estimated errors of sensitivities are as doubtful as those of the states. */
 #define ENDS 2

@@ -85,17 +85,20 @@ INLINE void state_end(AT struct lanes_room *room, struct attempt *now, int h)
  * h gamma where no mode grows; and where (J1 - J) x is a small part of W x = r, as then
  * W1 x = r - (J1 - J) x is about r, and x about W1^-1 r.
  *
- * This puts (J1 - J) x into right, and finds the lanes in which it is neither; the square of the
- * accepted error is 1/by_accepted. `ends`: those in which entries of J1 - J are large beside the
- * diagonal of W1, in units of the tolerances. */
-INLINE part_mask set_change(AT const struct lanes_room *room, const struct attempt *now,
-                            AT const lanes *x, part by_accepted, AT lanes *right, part_mask *ends,
-                            int h)
+ * set_change puts (J1 - J) x into right, and finds the lanes in which it is neither; the square
+ * of the accepted error is 1/by_accepted. */
+struct change {
+    part_mask large;
+    part_mask ends; /* entries of J1 - J are large beside the diagonal of W1, by the tolerances */
+    part_mask gap;  /* a state that is held at both ends is not inside, where no error shows it */
+};
+INLINE struct change set_change(AT const struct lanes_room *room, const struct attempt *now,
+                                AT const lanes *x, part by_accepted, AT lanes *right, int h)
 {
     const int last = METHOD.n_stage - 1;
-    part_mask large = opposite(everywhere);
     part finite = spread(0);
-    *ends = large;
+    struct change found;
+    found.large = found.ends = found.gap = opposite(everywhere);
     for (size_t i = 0; i < N_STATE(room); i++) {
         part sum = spread(0), size = spread(0), damping = now->inverse;
         part residual = now->inverse * PART(x, i), tolerance = PART(room->scratch.tolerance, i);
@@ -106,18 +109,26 @@ INLINE part_mask set_change(AT const struct lanes_room *room, const struct attem
             residual = fused(-before, PART(x, column), residual);
             sum = fused(change, PART(x, column), sum);
             size = fused(magnitude(change), PART(room->scratch.tolerance, column), size);
-            if (column == (int)i)
+            if (column == (int)i) {
+                part held = smaller(magnitude(before), magnitude(after)),
+                     inside = smaller(magnitude(PART(room->scratch.derived[1], value)),
+                                      magnitude(PART(room->scratch.derived[INSIDE], value)));
                 damping += magnitude(after);
+                found.gap |= held > fused(spread(GAP), inside, GAP * now->inverse);
+            }
         }
         part bound = now->inverse * tolerance;
         PART(right, i) = sum;
-        large |= (sum * sum * by_accepted > bound * bound) &
-                 (magnitude(sum) > RELEASED * magnitude(residual));
-        *ends |= size > ENDS * damping * tolerance;
+        found.large |= (sum * sum * by_accepted > bound * bound) &
+                       (magnitude(sum) > RELEASED * magnitude(residual));
+        found.ends |= size > ENDS * damping * tolerance;
         finite = fused(spread(0), size, finite);
     }
-    *ends &= finite == 0; /* of what is not finite the next step is told */
-    return large & (finite == 0);
+    part_mask known = finite == 0; /* else the next step fails */
+    found.large &= known;
+    found.ends &= known;
+    found.gap &= known;
+    return found;
 }
 
 /* Whether the Jacobian at the end must be asked for the states' error. */
@@ -126,10 +137,14 @@ INLINE part_mask must_confirm(AT const struct lanes_room *room, struct attempt *
 {
     part by_accepted = PART(&room->control.by_accepted, 0);
     part_mask within = now->good & now->safe & (now->worst * by_accepted <= 1) & IS_LIVE(room);
-    part_mask large = set_change(room, now, room->scratch.stage[METHOD.n_stage - 1], by_accepted,
-                                 right, &now->ends, h);
-    now->ends &= within;
-    return large & within;
+    struct change found = set_change(room, now, room->scratch.stage[METHOD.n_stage - 1],
+                                     by_accepted, right, h);
+    if (somewhere(found.gap & within)) {
+        now->worst = pick(found.gap & within, GAP_ERROR / by_accepted, now->worst);
+        within &= opposite(found.gap);
+    }
+    now->ends = found.ends & within;
+    return found.large & within;
 }
 
 /* Adds x to its correction W1^-1 (J1 - J) x. */
