@@ -39,7 +39,7 @@ enum status import_own_add(struct import_own *own, const char *name, struct erro
                          "a slash becomes an underscore: rename one",
                          copy, name);
     own->name[n] = copy;
-    own->column = (struct own_columns){n + 1, own->name, own->is_text};
+    own->column = (struct own_columns){n + 1, own->name, own->is_text, false};
     return STATUS_OK;
 }
 

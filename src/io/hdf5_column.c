@@ -55,6 +55,29 @@ static enum status take_shape(struct hdf5_column *column, hid_t space, struct er
     return STATUS_OK;
 }
 
+/* What a column of another class than numbers and strings holds, and what to write instead. */
+static const char *unusable_class(hid_t type)
+{
+    bool is_complex = H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2 &&
+                      H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1;
+    switch (H5Tget_class(type)) {
+    case H5T_COMPOUND:
+        return is_complex ? "holds complex numbers: write real numbers"
+                          : "holds records (a compound type): write each field as a dataset of its "
+                            "own";
+    case H5T_VLEN: return "holds lists of any length: write one value in each row";
+    case H5T_ARRAY: return "holds an array in each row: write a dataset of two dimensions";
+    case H5T_REFERENCE: return "holds references: write numbers of rows, or ids";
+    case H5T_OPAQUE:
+        return "holds opaque values (as h5py's of datetime64): write numbers, times in the unit of "
+               "the model's";
+    case H5T_TIME: return "holds times of the type H5T_TIME: write numbers";
+    case H5T_BITFIELD: return "holds bit fields of more than 64 bits: write integers";
+    default:
+        return "has a type that this HDF5 library does not know: write numbers or strings";
+    }
+}
+
 static enum status take_class(struct hdf5_column *column, struct error *error)
 {
     switch (H5Tget_class(column->type)) {
@@ -62,11 +85,21 @@ static enum status take_class(struct hdf5_column *column, struct error *error)
     case H5T_ENUM: column->class = HDF5_INTEGER; return STATUS_OK;
     case H5T_FLOAT: column->class = HDF5_FLOAT; return STATUS_OK;
     case H5T_STRING: column->class = HDF5_STRING; return STATUS_OK;
-    case H5T_OPAQUE: column->class = HDF5_BYTES; return STATUS_OK;
-    default:
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: is neither numbers nor strings",
-                         column->file->path, column->path);
+    case H5T_OPAQUE:
+        column->class = HDF5_BYTES;
+        if (H5Tget_size(column->type) == 1)
+            return STATUS_OK;
+        break;
+    case H5T_BITFIELD:
+        column->class = HDF5_INTEGER;
+        column->is_bits = true;
+        if (H5Tget_size(column->type) <= sizeof(uint64_t))
+            return STATUS_OK;
+        break;
+    default: break;
     }
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: %s", column->file->path, column->path,
+                     unusable_class(column->type));
 }
 
 /* The first filter of the dataset that this HDF5 lacks, in words; false: it has all of them. */
@@ -248,19 +281,36 @@ static enum status need_numbers(const struct hdf5_column *column, struct error *
                      column->file->path, column->path);
 }
 
+/* HDF5 converts bit fields to bit fields only: a number of 64 bits that was read as one. */
+static uint64_t bits_at(const void *number)
+{
+    uint64_t bits;
+    memcpy(&bits, number, sizeof bits);
+    return bits;
+}
+
 enum status hdf5_column_read_double(const struct hdf5_column *column, uint64_t first, size_t n,
                                     double *out, struct error *error)
 {
     enum status status = need_numbers(column, error);
-    return status ? status : read_rows(column, first, n, H5T_NATIVE_DOUBLE, out, error);
+    hid_t type = column->is_bits ? H5T_NATIVE_B64 : H5T_NATIVE_DOUBLE;
+    status = status ? status : read_rows(column, first, n, type, out, error);
+    for (size_t i = 0; !status && column->is_bits && i < n * column->width; i++)
+        out[i] = (double)bits_at(&out[i]);
+    return status;
 }
 
 enum status hdf5_column_read_int64(const struct hdf5_column *column, uint64_t first, size_t n,
                                    int64_t *out, struct error *error)
 {
     enum status status = need_numbers(column, error);
+    hid_t type = column->is_bits ? H5T_NATIVE_B64 : H5T_NATIVE_INT64;
     if (status || column->class == HDF5_INTEGER)
-        return status ? status : read_rows(column, first, n, H5T_NATIVE_INT64, out, error);
+        status = status ? status : read_rows(column, first, n, type, out, error);
+    for (size_t i = 0; !status && column->is_bits && i < n * column->width; i++)
+        out[i] = bits_at(&out[i]) < INT64_MAX ? (int64_t)bits_at(&out[i]) : INT64_MAX;
+    if (status || column->class == HDF5_INTEGER)
+        return status;
     status = read_rows(column, first, n, H5T_NATIVE_DOUBLE, out, error);
     for (size_t i = 0; !status && i < n * column->width; i++) {
         double value;
@@ -274,7 +324,8 @@ enum status hdf5_column_read_bytes(const struct hdf5_column *column, uint64_t fi
                                    unsigned char *out, struct error *error)
 {
     if (column->class == HDF5_INTEGER)
-        return read_rows(column, first, n, H5T_NATIVE_UINT8, out, error);
+        return read_rows(column, first, n, column->is_bits ? H5T_NATIVE_B8 : H5T_NATIVE_UINT8, out,
+                         error);
     if (column->class == HDF5_BYTES && H5Tget_size(column->type) == 1)
         return read_rows(column, first, n, column->type, out, error);
     return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: must be bytes (unsigned 8-bit integers)",

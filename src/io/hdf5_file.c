@@ -51,7 +51,14 @@ enum status hdf5_error(const struct hdf5_file *file, struct error *error, enum s
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return error_set(error, status, "%s: %s%s", file->path ? file->path : "HDF5", message, detail);
+    const char *cure = strstr(detail, "version number")
+                           ? "; if the file is not damaged, a newer HDF5 library wrote it in a "
+                             "format that this one cannot read (h5py: libver='latest', complex "
+                             "numbers): write it without libver, or with libver=('earliest', "
+                             "'v110'), or convert it with that library's h5repack"
+                           : "";
+    return error_set(error, status, "%s: %s%s%s", file->path ? file->path : "HDF5", message, detail,
+                     cure);
 }
 
 static hid_t access_list(void)
@@ -269,12 +276,25 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, 
     return visitor->visit(visitor->context, name) ? 0 : 1;
 }
 
+bool hdf5_keeps_order(const struct hdf5_file *file, const char *path)
+{
+    hid_t group = H5Gopen2(file->id, path, H5P_DEFAULT),
+          creation = group > 0 ? H5Gget_create_plist(group) : -1;
+    unsigned flags = 0;
+    bool is_known = creation > 0 && H5Pget_link_creation_order(creation, &flags) >= 0;
+    hdf5_release(&creation);
+    hdf5_release(&group);
+    H5Eclear2(H5E_DEFAULT);
+    return is_known && flags & H5P_CRT_ORDER_TRACKED;
+}
+
 enum status hdf5_each_link(const struct hdf5_file *file, const char *group,
                            bool (*visit)(void *context, const char *name),
                            void *context, struct error *error)
 {
     struct visitor visitor = {visit, context};
-    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
+    H5_index_t index = hdf5_keeps_order(file, group) ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+    if (H5Literate_by_name(file->id, group, index, H5_ITER_INC, NULL, visit_link, &visitor,
                            H5P_DEFAULT) < 0)
         return hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s: cannot be listed", group);
     return STATUS_OK;
@@ -299,11 +319,14 @@ enum status hdf5_each_attribute(const struct hdf5_file *file, const char *object
     return STATUS_OK;
 }
 
-enum status hdf5_make_group(const struct hdf5_file *file, const char *path, struct error *error)
+enum status hdf5_make_group(const struct hdf5_file *file, const char *path, bool is_ordered,
+                            struct error *error)
 {
     hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
     hid_t group = -1;
-    if (creation > 0 && H5Pset_obj_track_times(creation, false) >= 0)
+    unsigned order = is_ordered ? H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED : 0;
+    if (creation > 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
+        H5Pset_link_creation_order(creation, order) >= 0)
         group = H5Gcreate2(file->id, path, H5P_DEFAULT, creation, H5P_DEFAULT);
     enum status status = STATUS_OK;
     if (group < 0)

@@ -51,14 +51,19 @@ enum hdf5_kind {
 };
 enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path);
 /* Calls visit for the name of each link of a group, or of each attribute of an object, until it
- * returns false. */
+ * returns false. Links come in the order in which they were made, if the group tracks it, else by
+ * their names. */
 enum status hdf5_each_link(const struct hdf5_file *file, const char *group,
                            bool (*visit)(void *context, const char *name), void *context,
                            struct error *error);
+/* Whether a group tracks the order in which its links were made. */
+bool hdf5_keeps_order(const struct hdf5_file *file, const char *group);
 enum status hdf5_each_attribute(const struct hdf5_file *file, const char *object,
                                 bool (*visit)(void *context, const char *name), void *context,
                                 struct error *error);
-enum status hdf5_make_group(const struct hdf5_file *file, const char *path, struct error *error);
+/* is_ordered: hdf5_each_link will visit its links in the order in which they are made. */
+enum status hdf5_make_group(const struct hdf5_file *file, const char *path, bool is_ordered,
+                            struct error *error);
 /* absent: OK */
 enum status hdf5_delete(const struct hdf5_file *file, const char *path, struct error *error);
 
@@ -85,7 +90,9 @@ struct hdf5_column {
     const struct hdf5_file *file; /* must outlive the column */
     char path[256];
     hid_t dataset, type;          /* dataset = 0: closed */
-    enum hdf5_class class;        /* enumerations (h5py's bool) are integers; HDF5_BYTES: opaque */
+    /* enumerations (h5py's bool) and bit fields (jhdf's) are integers; HDF5_BYTES: opaque */
+    enum hdf5_class class;
+    bool is_bits;
     int rank, axis;               /* axis: the dimension of the rows */
     uint64_t n_row, width;
     /* writing: */

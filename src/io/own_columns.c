@@ -125,6 +125,7 @@ enum status own_reader_open(struct own_reader *reader, const struct hdf5_file *f
     }
     reader->columns.name = list.name;
     reader->columns.is_text = is_text;
+    reader->columns.is_ordered = hdf5_keeps_order(file, group);
     return status;
 }
 
@@ -214,7 +215,7 @@ enum status own_writer_open(struct own_writer *writer, const struct hdf5_file *f
     const char **link = link_names(writer);
     if (!writer->file || !writer->cell || !link)
         return no_memory(file, error);
-    enum status status = hdf5_make_group(file, group, error);
+    enum status status = hdf5_make_group(file, group, columns->is_ordered, error);
     for (size_t c = 0; !status && c < columns->n; c++) {
         char path[PATH_SIZE];
         snprintf(path, sizeof path, "%s/%s", group, link[c]);

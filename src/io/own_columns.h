@@ -28,6 +28,7 @@ struct own_columns {
     size_t n;
     const char *const *name;
     const bool *is_text;
+    bool is_ordered; /* the file that they come from keeps their order; else it is that of names */
 };
 
 /* The column of that name; -1: there is none. */

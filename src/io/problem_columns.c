@@ -604,7 +604,7 @@ void problem_open_columns(struct problem *problem)
     }
     for (size_t c = 0; c < n; c++)
         name[own->n + c] = owners->covariate_name[c];
-    problem->info.column = (struct own_columns){own->n + n, name, is_text};
+    problem->info.column = (struct own_columns){own->n + n, name, is_text, own->is_ordered};
 }
 
 /* A column of /datasets/covariates. */

@@ -151,7 +151,9 @@ static enum status create(struct write_rows *rows, struct write_column *column,
 
 static enum status begin(struct write_rows *rows, const struct hdf5_file *file, struct error *error)
 {
-    enum status status = rows->is_optional ? hdf5_make_group(file, rows->path, error) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (rows->is_optional)
+        status = hdf5_make_group(file, rows->path, false, error);
     for (int i = 0; i < 2 && !status; i++)
         if (rows->list_path[i])
             status =
@@ -239,7 +241,7 @@ static enum status write_part(const struct hdf5_file *file, const struct part *p
     if (!part->data)
         return STATUS_OK;
     if (part->type == IS_GROUP)
-        return hdf5_make_group(file, part->path, error);
+        return hdf5_make_group(file, part->path, false, error);
     if (part->attribute)
         return hdf5_put_text(file, part->path, part->attribute, part->data, error);
     return part->type ? hdf5_write_table(file, part->path, part->type, part->n, part->width,
@@ -252,7 +254,7 @@ static enum status write_parameters(const struct hdf5_file *file,
                                     const struct problem_header *header, struct error *error)
 {
     const struct parameters *given = &header->parameters;
-    enum status status = given->n ? hdf5_make_group(file, "/parameters", error) : STATUS_OK;
+    enum status status = given->n ? hdf5_make_group(file, "/parameters", false, error) : STATUS_OK;
     for (int c = 0; c < N_PARAMETER_COLUMN && given->n && !status; c++) {
         const struct column_info *info = &parameter_columns[c];
         const bool is_left_out =

@@ -284,7 +284,7 @@ enum status result_writer_population(struct result_writer *writer,
                                      struct error *error)
 {
     struct hdf5_file *file = result_writer_file(writer);
-    enum status status = hdf5_make_group(file, GROUP, error);
+    enum status status = hdf5_make_group(file, GROUP, false, error);
     for (size_t i = 0; i < N_NAMES && !status; i++)
         status = hdf5_write_strings(file, names[i].path, size_of(population, names[i].n),
                                     *CONST_FIELD(char *const *, population, names[i]), error);

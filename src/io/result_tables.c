@@ -33,7 +33,7 @@ enum status result_table_open(struct result_table **table, struct result_writer 
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s", shape->group);
     made->n_column = shape->n_column;
     made->max_row = BYTES / row_size(shape) + 1 < ROWS ? BYTES / row_size(shape) + 1 : ROWS;
-    enum status status = hdf5_make_group(file, shape->group, error);
+    enum status status = hdf5_make_group(file, shape->group, false, error);
     for (size_t i = 0; i < made->n_column && !status; i++) {
         const struct result_table_column *column = &shape->column[i];
         char path[64];

@@ -158,7 +158,7 @@ static enum status put_parameters(struct result_writer *writer, const struct res
                   {"scale", header->parameter_scale},
                   {"unit", header->parameter_unit}};
     char path[64];
-    enum status status = hdf5_make_group(&writer->file, group, error);
+    enum status status = hdf5_make_group(&writer->file, group, false, error);
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !status; i++) {
         if (!tables[i].text)
             continue;
@@ -284,7 +284,7 @@ enum status result_writer_open(struct result_writer **writer, const char *path,
     if (!status)
         status = make_file(made, in_place_of, error);
     if (!status)
-        status = hdf5_make_group(&made->file, "/provenance", error);
+        status = hdf5_make_group(&made->file, "/provenance", false, error);
     if (!status)
         status = put_identity(made, &header->identity, error);
     if (!status)
@@ -292,7 +292,7 @@ enum status result_writer_open(struct result_writer **writer, const char *path,
     if (!status)
         status = put_parameters(made, header, error);
     if (!status)
-        status = hdf5_make_group(&made->file, "/fits", error);
+        status = hdf5_make_group(&made->file, "/fits", false, error);
     if (!status)
         status = make_columns(made, header, error);
     if (status) {
@@ -358,7 +358,7 @@ enum status result_writer_shared(struct result_writer *writer, const struct resu
                    shared->value},
                   {"/shared/standard_error", "its standard error, as in /fits/standard_error",
                    shared->standard_error}};
-    enum status status = hdf5_make_group(file, "/shared", error);
+    enum status status = hdf5_make_group(file, "/shared", false, error);
     if (!status)
         status = hdf5_write_strings(file, "/shared/name", shared->n, shared->name, error);
     for (size_t i = 0; i < 2 && !status; i++) {

@@ -62,7 +62,7 @@ static enum status choose_columns(struct simulate_copy *copy, const struct resul
     size_t n = info->column.n;
     const char **name = calloc(n + 1, sizeof *name);
     bool *is_text = calloc(n + 1, sizeof *is_text);
-    copy->column = (struct own_columns){0, name, is_text};
+    copy->column = (struct own_columns){0, name, is_text, info->column.is_ordered};
     copy->column_from = calloc(n + 1, sizeof *copy->column_from);
     copy->own = calloc(n + 1, sizeof *copy->own);
     if (!name || !is_text || !copy->column_from || !copy->own)
