@@ -6,7 +6,7 @@
  * (NULL: not wanted). Nothing is printed, and the process never ends. A model's own code may crash.
  *
  * NULL for an argument that a function needs is STIFFIT_USAGE, with a message that names it; a
- * function without an error returns 0, NaN or NULL then. What may be NULL is said to.
+ * function without an error returns 0, NaN or NULL then. Where NULL has a meaning, it is said.
  *
  * Threads: a system may be used by any number of threads, which need no lock. A problem, with
  * all that is done with it, belongs to one thread at a time; different problems are independent,

@@ -139,5 +139,29 @@ def test_bounds_in_a_tail(tmp):
         assert abs(found + np.log(mass)) <= 1e-9, (word, found, -np.log(mass))  # of the quadrature
 
 
+def test_priors_of_version_1(tmp):
+    """Those of the parameter's scale are densities of the scaled parameter, the others of the natural one; cut by bounds."""
+    cases = []
+    for scale, of in (("lin", lambda x: x), ("log", np.log), ("log10", np.log10)):
+        for word, like in (("Normal", stats.norm(0.2, 0.7)), ("Laplace", stats.laplace(0.2, 0.7))):
+            cases.append((f"{scale}_{word}", scale, f"parameterScale{word}", lambda x, of=of, like=like: like.logpdf(of(x))
+                          - np.log(like.cdf(of(9)) - like.cdf(of(0.05)))))
+    cases.append(("natural", "log10", "logNormal", lambda x: stats.lognorm(0.7, scale=np.exp(0.2)).logpdf(x)
+                  - np.log(np.diff(stats.lognorm(0.7, scale=np.exp(0.2)).cdf([0.05, 9]))[0])))
+    for i, x in enumerate((0.4, 2.5)):
+        problem = test_petab.write(
+            tmp / str(i), conditions=[["conditionId"], ["c"]],
+            observables=[["observableId", "observableFormula", "noiseFormula"],
+                         ["y", "A + 0*(" + " + ".join(case[0] for case in cases) + ")", 1]],
+            measurements=[["observableId", "simulationConditionId", "time", "measurement"], ["y", "c", 0, 1]],
+            parameters=[["parameterId", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
+                         "objectivePriorType", "objectivePriorParameters"]] +
+                       [[name, scale, 0.05, 9, x, 1, word, "0.2;0.7"] for name, scale, word, _ in cases])
+        helpers.stiffit("run", problem, "--evaluate")
+        with h5py.File(problem.parent / "p.petab.result.h5") as f:
+            found = f["fits/log_prior"][0]
+        assert abs(found - sum(density(x) for *_, density in cases)) <= 1e-9 * len(cases), (x, found)
+
+
 if __name__ == "__main__":
     helpers.main()
