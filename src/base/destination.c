@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,4 +286,56 @@ enum status destination_temporary(const char *path, char **temporary, struct err
     status = error_system(error, errno, "cannot make a temporary file beside '%s'", path);
     free(made);
     return status;
+}
+
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about;
+    (void)kind;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+void destination_scratch_remove(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void sweep_folders(const char *parent, const char *name, const struct process_id *self)
+{
+    char path[2 * DESTINATION_PATH];
+    struct dirent *entry;
+    struct stat found;
+    DIR *list = opendir(parent);
+    size_t n_name = strlen(name);
+    while (list && (entry = readdir(list))) {
+        if (strncmp(entry->d_name, name, n_name) || entry->d_name[n_name] != '-' ||
+            fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
+            !is_left(entry->d_name + n_name + 1, self, time(NULL) - found.st_mtime))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
+        destination_scratch_remove(path);
+    }
+    if (list)
+        closedir(list);
+}
+
+bool destination_scratch(const char *parent, const char *name, char path[DESTINATION_PATH])
+{
+    struct process_id self;
+    process_self(&self);
+    sweep_folders(parent, name, &self);
+    errno = EEXIST;
+    for (int i = 0; i < MAX_NAME_TRIES && errno == EEXIST; i++) {
+        int n = snprintf(path, DESTINATION_PATH, "%s/%s-%08" PRIx32 "-%ld-%" PRIu64 "-%d", parent,
+                         name, process_place(&self), self.number, self.start, i);
+        if (n >= DESTINATION_PATH)
+            errno = ENAMETOOLONG;
+        else if (mkdir(path, S_IRWXU) == 0)
+            return true;
+    }
+    path[0] = '\0';
+    return false;
 }

@@ -45,3 +45,10 @@ enum status destination_folder(const char *path, const char *what, struct error 
 enum status destination_temporary(const char *path, char **temporary, struct error *error);
 /* Removes such files that processes have left that have died. */
 void destination_sweep(const char *path);
+
+/* Makes a folder in `parent` that only we may enter, for files that go when we have done with them.
+ * Its name begins with `name`; those of that name are removed that processes which are gone have
+ * left. *path is empty after a failure, of which errno tells. */
+bool destination_scratch(const char *parent, const char *name, char path[DESTINATION_PATH]);
+/* Removes a folder with all that is in it. */
+void destination_scratch_remove(const char *path);

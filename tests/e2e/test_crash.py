@@ -244,6 +244,14 @@ def test_constructors_that_change_the_process(tmp):
     assert not list((tmp / "elsewhere").iterdir())
 
 
+def test_killed_before_the_first_fit(tmp):
+    """As by a control group whose memory is used up: that is no fault of the model."""
+    h.decay_problem(tmp / "p.h5", 5)
+    done = stiffit("run", "p.h5", "--model", decay_with(tmp, "killed.so", "int raise(int); raise(9);"), cwd=tmp, code=4,
+                   timeout=60)
+    assert "signal 9" in done.stderr and "more memory" in done.stderr and "check" not in done.stderr, done.stderr
+
+
 def test_models_that_take_the_journal_away(tmp):
     """The run ends, and says why; with another model it then comes to its end."""
     h.decay_problem(tmp / "p.h5", 5)

@@ -350,5 +350,25 @@ def test_portable_models(tmp):
     assert "already complete" in h.stiffit("run", problem, "--trust", "--portable", env=place.env()).stderr
 
 
+def test_folders_of_killed_builds_are_swept(tmp):
+    """What a build that was killed has left under $TMPDIR goes with the next one; what a living one uses, or is no folder of
+    ours, stays."""
+    (tmp / "tmp").mkdir()
+    (tmp / "m.ode").write_text("parameter k = 1\nx(0) = 1\nx' = -k*x\nobserve x\n")
+    killer = tmp / "killer"
+    killer.write_text("#!/bin/sh\nkill -9 $PPID\nsleep 1\n")
+    killer.chmod(0o755)
+    others = [tmp / "tmp" / name for name in ("stiffit-build-x", "stiffit-builder-00000000-1-1-0")]
+    for other in others:
+        other.mkdir()
+    env = h.environment(TMPDIR=tmp / "tmp", XDG_CACHE_HOME=tmp / "cache")
+    for compiler, n_left in ((killer, 1), (killer, 1), (None, 0)):
+        done = subprocess.run([str(h.STIFFIT), "model", "build", "m.ode", "-o", "m.so"], cwd=tmp, check=False,
+                              capture_output=True, text=True, env=env | ({"CC": str(compiler)} if compiler else {}))
+        assert (done.returncode == 0) == (compiler is None), done.stderr
+        left = [path for path in (tmp / "tmp").iterdir() if path not in others]
+        assert len(left) == n_left and all(other.is_dir() for other in others), left
+
+
 if __name__ == "__main__":
     h.main()

@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 
+#include "base/destination.h"
 #include "model/build/shared_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FOLDER_SIZE = PATH_MAX, FOLDER_FILE_SIZE = FOLDER_SIZE + 40 };
+enum { FOLDER_SIZE = DESTINATION_PATH, FOLDER_FILE_SIZE = FOLDER_SIZE + 40 };
 
 /* Makes a folder under $TMPDIR that only we may enter. `folder` is empty after a failure.
  * STATUS_SYSTEM. */
@@ -34,27 +34,12 @@ static enum status folder_make(char folder[FOLDER_SIZE], struct error *error)
                             "cannot use the folder for temporary files %s (set TMPDIR to use "
                             "another)",
                             wanted);
-    if (snprintf(folder, FOLDER_SIZE, "%s/stiffit-build-XXXXXX", parent) >= (int)FOLDER_SIZE) {
-        folder[0] = '\0';
-        return error_set(error, STATUS_SYSTEM, "the path in TMPDIR is too long");
-    }
-    if (mkdtemp(folder))
+    if (destination_scratch(parent, "stiffit-build", folder))
         return STATUS_OK;
-    int number = errno;
-    folder[0] = '\0';
-    return error_system(error, number,
+    return error_system(error, errno,
                         "cannot make a folder in %s for compiling a model (set TMPDIR to use "
                         "another)",
                         parent);
-}
-
-static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *place)
-{
-    (void)about;
-    (void)kind;
-    (void)place;
-    remove(path);
-    return 0;
 }
 
 /* Removes the files that we know, without allocating memory; only a killed compiler leaves
@@ -70,7 +55,7 @@ static void folder_remove(const char *folder)
         snprintf(path, sizeof path, "%s/%s", folder, known[i]);
         remove(path);
     }
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    destination_scratch_remove(folder);
 }
 
 static enum status folder_write(const char *folder, const char *name, const char *bytes,

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/shared_object.h"
 
+#include "base/destination.h"
 #include "base/floating.h"
 #include "base/signals.h"
 #include "base/words.h"
@@ -408,16 +409,13 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
 static enum status open_in_directory(struct shared_object *object, const void *bytes, size_t n_byte,
                                      const char *origin, struct error *error)
 {
-    char directory[4000], path[4100];
+    char directory[DESTINATION_PATH], path[DESTINATION_PATH + 20];
     const char *parent = getenv("TMPDIR");
     if (!parent || !*parent)
         parent = "/tmp";
-    if (snprintf(directory, sizeof directory, "%s/stiffit-model-XXXXXX", parent) >=
-        (int)sizeof directory)
-        return error_set(error, STATUS_SYSTEM, "the path in TMPDIR is too long");
-    if (!mkdtemp(directory))
+    if (!destination_scratch(parent, "stiffit-model", directory))
         return error_system(error, errno,
-                            "cannot make a private directory for the model plugin: %s", directory);
+                            "cannot make a private directory for the model plugin in %s", parent);
     snprintf(path, sizeof path, "%s/model.so", directory);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
     enum status status = fd < 0 ? error_system(error, errno, "cannot create %s", path)

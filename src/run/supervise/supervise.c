@@ -5,6 +5,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "base/destination.h"
 #include "io/journal.h"
 #include "run/supervise/board.h"
 #include "run/supervise/child.h"
@@ -298,17 +299,13 @@ const char *run_trace_journal(void) { return getenv(trace_variable); }
 static enum status trace_journal_make(struct error *error)
 {
     const char *base = getenv("TMPDIR");
-    char path[4096];
-    int n = snprintf(path, sizeof path - sizeof trace_name, "%s/stiffit-trace-XXXXXX",
-                     base && *base ? base : "/tmp");
-    if (n >= (int)(sizeof path - sizeof trace_name))
-        return error_set(error, STATUS_SYSTEM,
-                         "the path of the folder for temporary files (TMPDIR) is too long");
-    if (!mkdtemp(path))
+    char path[DESTINATION_PATH + sizeof trace_name];
+    base = base && *base ? base : "/tmp";
+    if (!destination_scratch(base, "stiffit-trace", path))
         return error_system(error, errno,
-                            "cannot make a folder for temporary files, '%s' (set TMPDIR to use "
+                            "cannot make a folder for temporary files in '%s' (set TMPDIR to use "
                             "another)",
-                            path);
+                            base);
     strcat(path, trace_name);
     if (setenv(trace_variable, path, 1))
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
