@@ -12,6 +12,9 @@ static const double NOISE_LIKELY = 1e-3;
 /* If values change by less than this part of their disagreement with the slopes, the slopes are
  * wrong. */
 static const double NOISE_MOVES = 0.1;
+/* Slopes at the end of a step that predict another decrease of so many times the step's promise
+ * contradict it. */
+static const double BENT = 10;
 /* Possible errors of the predictions, in units of the integrator's tolerance: local errors add
  * up, and the steps differ from point to point. */
 static const double ERROR_GROWTH = 30;
@@ -116,7 +119,7 @@ double stopping_by_slopes(size_t n, const struct fit_point *best, const struct f
 static void note_noise(struct stopping *stopping, double by_value, double by_slopes)
 {
     double apart = fabs(by_value - by_slopes);
-    if (!(by_value < 0 && apart <= 0.5 * fabs(by_value)))
+    if (!(by_value < 0 && by_slopes < 0))
         stopping->noise = fmin(stopping->noise, fmin(apart, fabs(by_value) / NOISE_MOVES));
 }
 
@@ -125,6 +128,7 @@ bool stopping_is_hidden(struct stopping *stopping, double promise, const struct 
 {
     double limit = stopping_noise_likely(stopping, best);
     note_noise(stopping, by_value, by_slopes);
+    stopping->is_bent = stopping->is_bent || fabs(by_slopes - promise) > BENT * promise;
     bool is_small = promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     return is_small && stopping->n_noisy < MAX_NOISY && !(by_value > 0 && by_slopes > 0);
 }
@@ -163,6 +167,7 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model,
         stopping->last_promise = model->promise;
         stopping->n_rejected = stopping->n_failed = 0;
         stopping->noise = stopping->least_promise = INFINITY;
+        stopping->is_bent = false;
         stopping->history[stopping->n_step++ % STOPPING_HISTORY] = best->f;
     } else if (isfinite(decrease)) {
         stopping->n_rejected++;
@@ -265,13 +270,15 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
     struct fit_asker *asker = stopping->asker;
     double promise = promise_free(stopping, model, best), size = stopping_misfit(stopping, best);
     double noise = believable_noise(stopping, best);
-    /* The smaller the remaining decrease, the fewer trials are needed as proof. */
-    if (stopping->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
+    /* The smaller the remaining decrease, the fewer trials are needed as proof. In a curved valley
+     * it is small, and a step along it meets the model's error: only shorter ones are a proof. */
+    bool is_idle = promise <= PROMISE_IDLE * size && !stopping->is_bent;
+    if (stopping->n_rejected < (is_idle ? 1 : FEW_REJECTED))
         return OUTCOME_not_run;
     bool small = noise <= NOISE_LIKELY * size
                  || (!asker->objective.has_offset && best->f <= 1e-8 * scale_at(stopping, best));
     /* A step hardly shorter than the first may fail because of the model's own error. */
-    bool shortened = promise <= PROMISE_IDLE * size || stopping->least_promise <= 0.1 * promise;
+    bool shortened = is_idle || stopping->least_promise <= 0.1 * promise;
     if (small && shortened && promise <= 10 * noise)
         return OUTCOME_converged;
     if (stopping->n_rejected >= FEW_REJECTED && promise <= noise_floor(stopping, best)) {

@@ -30,6 +30,9 @@ struct stopping {
     /* least disagreement of values and slopes in those steps, at most the change of value */
     double noise;
     double least_promise;        /* least decrease predicted for those steps */
+    /* the slopes at the end of one of them contradict the prediction: what values and slopes
+     * disagree by may be the model's error, and no noise */
+    bool is_bent;
     double last_promise;         /* of the latest step with a gain */
     /* remaining decrease over the decrease predicted for the next step */
     double slowness;
