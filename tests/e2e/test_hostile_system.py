@@ -190,7 +190,7 @@ def test_few_processes(tmp):
     assert codes[-1] == 0 and codes[0] == 4, codes
 
 
-def test_locale_with_decimal_comma(tmp):
+def german_environment(tmp):
     if not shutil.which("localedef"):
         h.skip("no localedef")
     made = subprocess.run(["localedef", "-c", "-i", "de_DE", "-f", "UTF-8", tmp / "de_DE.UTF-8"], capture_output=True,
@@ -201,6 +201,19 @@ def test_locale_with_decimal_comma(tmp):
     probe = subprocess.run(["printf", "%.1f", "1,5"], env=german, capture_output=True, text=True, check=False)
     if probe.stdout != "1,5":
         h.skip("the locale that was made is not taken")
+    return german
+
+
+@h.more
+def test_demo_in_a_locale_with_decimal_comma(tmp):
+    """Its numbers come through awk, and mawk reads and prints them as the locale has them."""
+    env = {**german_environment(tmp), "STIFFIT_BUILD": str(h.BUILD)}
+    done = subprocess.run([h.ROOT / "scripts/demo", tmp / "demo"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "1001 of 1001 fits converged" in done.stdout, done.stdout + done.stderr
+
+
+def test_locale_with_decimal_comma(tmp):
+    german = german_environment(tmp)
     whole = whole_run(tmp)
     done = run(tmp, env=german)
     assert done.returncode == 0, done.stderr
