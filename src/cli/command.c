@@ -330,12 +330,13 @@ static void read_io(pid_t process, char *text, size_t size)
 }
 
 /* Returns when the child has ended. True: it has been on the processor for hang_s without a read or
- * write. */
-static bool wait_or_hang(pid_t child, int from_child, int hang_s)
+ * write; or, with idle_s, it has done nothing at all for so long, as one that waits for itself. */
+static bool wait_or_hang(pid_t child, int from_child, int hang_s, int idle_s)
 {
     /* polls for no event: reports only that the other end is closed */
     struct pollfd ending = {.fd = from_child};
     char before[512] = "", now[512];
+    int64_t last_ms = 0, idle_ms = 0;
     for (int64_t since_ms = 0;;) {
         int n = poll(&ending, 1, LOOK_MS);
         if (n > 0 || (n < 0 && errno != EINTR))
@@ -344,14 +345,51 @@ static bool wait_or_hang(pid_t child, int from_child, int hang_s)
         struct process_look look = process_look(child, 0);
         if (!look.is_known || !now[0] || strcmp(now, before))
             since_ms = look.cpu_ms;
-        if (look.cpu_ms - since_ms >= LOOK_MS * (int64_t)hang_s)
+        bool is_idle = look.is_known && now[0] && !strcmp(now, before) && look.cpu_ms == last_ms;
+        idle_ms = is_idle ? idle_ms + LOOK_MS : 0;
+        last_ms = look.cpu_ms;
+        if (look.cpu_ms - since_ms >= LOOK_MS * (int64_t)hang_s ||
+            (idle_s && idle_ms >= LOOK_MS * (int64_t)idle_s))
             return true;
         memcpy(before, now, sizeof before);
     }
 }
 
-static int contain(int (*function)(void *context), void *context, const char *what, enum when color,
-                   int hang_s)
+/* What to say of a process that did not end by itself. reader: the library that a fault is laid
+ * to, or NULL. */
+static void explain_end(struct error *error, const char *what, const char *reader, int wait_status)
+{
+    const char *cure = "The reader failed, whether or not the file is as it should be: try another "
+                       "version of the library, or a simpler file, such as one without submodels";
+    int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    if (!number && reader)
+        error_set(error, STATUS_BAD_MODEL,
+                  "%s: %s, which reads it, ended the process (exit code %d). %s", what, reader,
+                  WEXITSTATUS(wait_status), cure);
+    else if (!number)
+        error_set(error, STATUS_BAD_MODEL,
+                  "%s: the model's code called exit(%d), or a library ended the process because "
+                  "the file is too large for it",
+                  what, WEXITSTATUS(wait_status));
+    else if (reader)
+        error_set(error, STATUS_BAD_MODEL,
+                  "%s: the process in which %s reads it %s signal %d (%s). %s", what, reader,
+                  number == SIGXCPU ? "took too long: it was ended by" : "died of", number,
+                  strsignal(number), cure);
+    else if (number == SIGVTALRM)
+        error_set(error, STATUS_BAD_MODEL,
+                  "%s: the model's code hung (one of its functions computed for %d s) and was "
+                  "killed",
+                  what, process_hang_seconds());
+    else
+        error_set(error, STATUS_BAD_MODEL,
+                  "%s: the process that worked on it died of signal %d (%s): the library that "
+                  "reads the file crashed, as some do on damaged ones, or the model's code",
+                  what, number, strsignal(number));
+}
+
+static int contain(int (*function)(void *context), void *context, const char *what,
+                   enum when color, int hang_s, int idle_s, const char *reader)
 {
     int ends[2] = {-1, -1};
     fflush(NULL);
@@ -375,7 +413,7 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     unsigned char code;
     /* the terminal's signal also reaches the child, which decides */
     void (*before)(int) = signal(SIGINT, SIG_IGN);
-    bool hung = hang_s && wait_or_hang(child, ends[0], hang_s);
+    bool hung = hang_s && wait_or_hang(child, ends[0], hang_s, idle_s);
     if (hung)
         kill(child, SIGKILL);
     while (waitpid(child, &wait_status, 0) < 0)
@@ -388,43 +426,35 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     if (hung) {
         error_set(&error, STATUS_BAD_MODEL,
                   "%s: the process that read it hung (it computed for %d s without reading or "
-                  "writing) and was killed. "
-                  "The file is damaged in a way that makes the HDF5 library loop forever",
-                  what, hang_s);
+                  "writing%s) and was killed. %s",
+                  what, hang_s, idle_s ? ", or did nothing for longer" : "",
+                  reader ? "The reader, libSBML, failed, whether or not the file is as it should "
+                           "be"
+                         : "The HDF5 library loops forever on some damaged files");
         return message_error(&error, color);
     }
     if (is_ours && WIFEXITED(wait_status))
         return WEXITSTATUS(wait_status);
-    if (WIFEXITED(wait_status)) {
-        error_set(&error, STATUS_BAD_MODEL,
-                  "%s: the model's code called exit(%d), or a library ended the process because "
-                  "the file is too large for it",
-                  what, WEXITSTATUS(wait_status));
-        return message_error(&error, color);
-    }
-    int number = WTERMSIG(wait_status);
-    if (number == SIGVTALRM) {
-        error_set(&error, STATUS_BAD_MODEL,
-                  "%s: the model's code hung (one of its functions computed for %d s) and was "
-                  "killed",
-                  what, process_hang_seconds());
-        return message_error(&error, color);
-    }
-    if (!is_crash(number))
+    int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    bool is_bound = number == SIGVTALRM || (reader && number == SIGKILL); /* contained_limit */
+    if (number && !is_crash(number) && !is_bound)
         return die_likewise(number);
-    error_set(&error, STATUS_BAD_MODEL,
-              "%s: the process that worked on it died of signal %d (%s): the file is damaged in "
-              "a way that crashes the library that reads it, or the model's code crashes",
-              what, number, strsignal(number));
+    explain_end(&error, what, reader, wait_status);
     return message_error(&error, color);
 }
 
 int contained_run(int (*function)(void *context), void *context, const char *what, enum when color)
 {
-    return contain(function, context, what, color, 0);
+    return contain(function, context, what, color, 0, 0, NULL);
 }
 
 int contained_read(int (*function)(void *context), void *context, const char *what, enum when color)
 {
-    return contain(function, context, what, color, process_hang_seconds());
+    return contain(function, context, what, color, process_hang_seconds(), 0, NULL);
+}
+
+int contained_sbml(int (*function)(void *context), void *context, const char *what, enum when color)
+{
+    int most_s = 2 * process_hang_seconds();
+    return contain(function, context, what, color, most_s, most_s, "libSBML");
 }

@@ -108,3 +108,7 @@ void contained_limit(int cpu_s, int gib);
  * with a message; returns 3. Needs /proc. */
 int contained_read(int (*function)(void *context), void *context, const char *what,
                    enum when color);
+/* The same for one in which libSBML reads, which is killed also where it does nothing for two
+ * minutes; messages say that the reader failed, as it does on some legal files. */
+int contained_sbml(int (*function)(void *context), void *context, const char *what,
+                   enum when color);

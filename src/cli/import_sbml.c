@@ -116,5 +116,5 @@ int import_sbml(struct import_options *options)
                       others[i].name, options->measurements);
             return message_usage("import", &error, options->color);
         }
-    return contained_run(work, options, options->measurements, options->color);
+    return contained_sbml(work, options, options->measurements, options->color);
 }

@@ -22,6 +22,9 @@ static void misbehave(void)
     const char *how = getenv("STAND_IN");
     if (!strcmp(how, "dies"))
         raise(SIGSEGV);
+    else if (!strcmp(how, "waits"))
+        for (;;)
+            pause();
     else if (!strcmp(how, "ends"))
         exit(1);
     else if (!strcmp(how, "loops"))

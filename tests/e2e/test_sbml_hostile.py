@@ -72,7 +72,9 @@ def test_a_reader_that_goes_wrong(tmp):
     """It is contained: a message, no text, and an end."""
     needs_sbml()
     path = write(tmp, MODEL)
-    for how, words in h.portion((("loops", ["signal 24"]), ("dies", ["signal 11"]), ("ends", ["ended the process"]),
+    for how, words in h.portion((("dies", ["libSBML", "signal 11", "The reader failed"]),
+                                 ("waits", ["did nothing", "libSBML"]), ("loops", ["took too long", "signal 24"]),
+                                 ("ends", ["libSBML, which reads it, ended the process"]),
                                  ("takes all memory", ["signal 6"])), 2):
         done = h.stiffit("import", path, "-o", tmp / "m.ode", code=3, timeout=60,
                          env=stand_ins.sbml(tmp, how, STIFFIT_HANG_SECONDS=1))

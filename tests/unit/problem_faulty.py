@@ -98,7 +98,7 @@ def values_are_strings(f):
     put(f, "measurements/value", ["1"] * 6)
 
 
-@case("open", "is neither numbers nor strings")
+@case("open", "holds records (a compound type)")
 def compound(f):
     put(f, "measurements/value", np.zeros(6, dtype=[("a", "f8")]))
 
