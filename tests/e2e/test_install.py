@@ -53,6 +53,18 @@ def make(*words, cwd=h.ROOT):
     return shell("make", "-s", "-C", cwd, *words)
 
 
+def test_libraries_that_each_process_loads(tmp):
+    """Debian's HDF5 and SUNDIALS want some sixty more for cloud storage and MPI, 4 and 30 ms of CPU in each process: where
+    there are archives, the program does without."""
+    made = {path.name for path in (h.BUILD / "archives").glob("*.a")}
+    if h.SANITIZE or not made or not shutil.which("ldd"):
+        h.skip("no archives of libraries here, or no ldd")
+    loaded = subprocess.run(["ldd", h.STIFFIT], capture_output=True, text=True, check=True).stdout
+    for archive, words in (("libhdf5.a", ("hdf5", "curl")), ("libsundials_core.a", ("sundials", "mpi", "ucs"))):
+        for word in words if archive in made else ():
+            assert f"lib{word}" not in loaded, loaded
+
+
 def test_install_use_uninstall(tmp):
     need_plain_build()
     need("pkg-config")
