@@ -89,7 +89,7 @@ def test_experiments_log_time_and_bad_rows(tmp):
     (tmp / "s.ode").write_text("model s\ncovariate A\nparameter k = 0.5\ny(0) = A\ny' = -k * y\nobserve y\n")
     h.stiffit("import", tmp / "m.csv", "--experiments", tmp / "e.csv", "-m", tmp / "s.ode", "-o", tmp / "p.h5")
     script, _ = script_of(tmp, run(tmp / "p.h5"))
-    assert r'title "e\0472"' in script and "set logscale x" in script
+    assert r'title "e\047\062"' in script and "set logscale x" in script
     for e, start in enumerate((1, 3)):
         curve = block(script, f"curve_{e}_0")
         assert curve[0, 0] == 1e-3 and np.allclose(curve[:, 1], start * np.exp(-0.3 * curve[:, 0]), rtol=1e-5)
