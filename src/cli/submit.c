@@ -10,13 +10,14 @@
 #include "run/merge/shard_set.h"
 #include "run/plan/run_options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OWN = 5, MAX_OPTION = 64, MAX_SHARD = 100000 };
+enum { OWN = 5, MAX_OPTION = 128, MAX_SHARD = 100000 };
 
 struct submit_options {
     struct run_options run;
@@ -50,9 +51,10 @@ static struct option_table full_table(void)
     static struct option all[MAX_OPTION];
     const struct option_table run = run_options_table();
     size_t n = 0;
+    assert(OWN + run.n <= MAX_OPTION);
     for (size_t i = 0; i < OWN; i++)
         all[n++] = own[i];
-    for (size_t i = 0; i < run.n && n < MAX_OPTION; i++) {
+    for (size_t i = 0; i < run.n; i++) {
         if (run.option[i].no_shard)
             continue;
         all[n] = run.option[i];

@@ -37,7 +37,7 @@ struct lanes_tolerance {
     lanes *size, *guess, *beyond, *born, *reach, *noise; /* n_state each */
 };
 
-/* What the right-hand side takes from outside of the model (kernel_stops.h). */
+/* What the right-hand side takes from outside of the model (kernel_slopes.h). */
 struct lanes_outside {
     lanes since, until;  /* the right-hand side is evaluated between these times */
     /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits
