@@ -1,13 +1,13 @@
-/* Allocations of fits. A failure that is taken for something else would change a fit's numbers
- * without a word, so each is counted here: whoever runs the code of a fit compares the number of
- * its thread before and after, and does not believe a fit that met one.
+/* Allocations of fits. A failed allocation that is mistaken for a failed evaluation would change a
+ * fit's numbers silently. So failures are counted for each thread: the caller of a fit compares the
+ * count before and after it, and rejects the fit if the count has risen.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* As malloc and calloc. */
+/* These are malloc and calloc, and count failures. */
 void *memory_alloc(size_t bytes);
 void *memory_calloc(size_t count, size_t size);
 /* Counts a failure that was found in another way; returns NULL. */

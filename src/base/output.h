@@ -54,14 +54,14 @@ void standard_output_restore(FILE *kept);
 
 /* STATUS_USAGE if both are the same regular file. NULL and "-" are no files. */
 enum status spare_file(const char *output, const char *input, struct error *error);
-/* The files that a command is going to write (NULL: none), for readers of files that name others:
- * none of them may be `input`. */
+/* The files that a command is going to write. Readers of files that name further files take it. */
 struct outputs {
     size_t n;
-    const char *const *path;
+    const char *const *path; /* n; NULL: no file */
 };
+/* STATUS_USAGE if one of the outputs and the input are the same regular file. */
 enum status spare_outputs(const struct outputs *outputs, const char *input, struct error *error);
-/* The same for a command line: no file that an option of the table writes (is_output) may be one
- * that another option or a word names. */
+/* STATUS_USAGE if a file that an option of the table writes (is_output) is one that another option
+ * or a word of the command line names. */
 enum status spare_files(struct option_table table, const void *options,
                         const struct option_words *words, struct error *error);

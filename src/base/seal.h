@@ -1,6 +1,6 @@
-/* A line at the end of a file that the program made for itself, by which it sees later that nobody
- * has changed the file, and that it may be replaced. HDF5 ignores what is behind its own bytes,
- * and removes it when it changes the file.
+/* A line with a hash at the end of a file that the program made. While the hash is right, nobody
+ * has changed the file, and it may be replaced. HDF5 ignores bytes behind its own, and removes them
+ * when it changes the file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -8,8 +8,8 @@ bool import_is_petab(const char *path); /* by its ending */
 int import_petab(struct import_options *options);
 /* The problem file that a run makes of x.yaml, x.petab.h5; free it. NULL: out of memory. */
 char *import_petab_path(const char *yaml);
-/* Makes it. Without `overwrite` it replaces only a file that a run has made, and that nobody has
- * changed. outputs: what the run writes later. Returns an exit code. */
+/* Makes that problem file at `path`. An existing file is replaced if a run has made it and nobody
+ * has changed it, or with `overwrite`. outputs: what the run writes later. Returns an exit code. */
 int import_petab_for_run(const char *yaml, const char *path, const struct outputs *outputs,
                          bool overwrite, bool quiet, enum when color);
 bool import_is_sbml(const char *path);

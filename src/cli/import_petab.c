@@ -52,16 +52,16 @@ static enum status write_problem(const struct import_options *options, const cha
     return status;
 }
 
-/* What a run has made of the problem before, and nobody has changed, may be replaced. */
+/* STATUS_SYSTEM if the output exists, and a run has not made it or somebody has changed it. */
 static enum status check_made(const struct import_options *options, const char *path,
                               struct error *error)
 {
     if (!options->petab.is_for_run || options->overwrite || access(path, F_OK) || seal_holds(path))
         return STATUS_OK;
     return error_set(error, STATUS_SYSTEM,
-                     "%.300s: is there, and is not what a run has made of %.300s: it has been "
-                     "changed since, or was made otherwise. It is kept: fit it itself (stiffit run "
-                     "%.300s), move it away, or use --overwrite to replace it",
+                     "%.300s exists, and is not as a run made it from %.300s: it was changed "
+                     "since, or made in another way. It is kept: fit this file (stiffit run "
+                     "%.300s), move it away, or replace it with --overwrite",
                      path, options->measurements, path);
 }
 

@@ -41,7 +41,7 @@ enum joint_pass {
     /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_DESCRIBE,
     JOINT_UPPER,  /* they contribute to what the level above the sum minimises */
-    JOINT_TELL,   /* the same at its end: they also keep what their records need */
+    JOINT_TELL,   /* the upper level's last pass: they also keep what their records need */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
 static inline bool joint_is_upper(enum joint_pass pass)

@@ -68,8 +68,8 @@ struct mixed_progress {
     /* Columns of the factor, a bit each, without whose random effects the datasets' levels are
      * chosen: these columns are held at 0; and those that have come back in this stage. */
     uint64_t left_out, returned;
-    /* The numbers at the best estimates are not of the datasets' modes, but of those found from
-     * them by a further pass. */
+    /* The numbers at the best estimates come from a second pass, which began at the modes that the
+     * first one had found. */
     bool is_repeated;
     int n_sought;             /* passes of the latest search that looked for higher modes */
 };
@@ -80,8 +80,8 @@ struct mixed_levels {
     /* n_parameter; NULL: none is random. k > 0: each dataset has its own value, normal on the
      * optimiser's scale, correlated with those of the same k. */
     const uint8_t *random;
-    /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
-     * its own, with mean 0, independent of all others. */
+    /* n_parameter; NULL: none varies. Not 0: to the dataset's value each experiment adds one of its
+     * own, with mean 0, independent of all others. */
     const uint8_t *occasion;
     /* Where the search for the covariance begins (NULL, NaN: guesses), on the optimiser's scale:
      * n_parameter deviations, and those over experiments; n_parameter x n_parameter
@@ -116,8 +116,8 @@ struct mixed {
     double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;
     double sampled[MIXED_BEYOND]; /* how many datasets the last pass takes these levels for */
-    bool holds;               /* the pass stays at the modes that are known; */
-    bool is_again;            /* another process has counted its evaluations; */
+    bool holds;               /* the pass stays at the known modes */
+    bool is_again;            /* another process has counted the pass's evaluations */
     bool chooses;             /* datasets choose their levels of the rule */
     bool seeks;               /* datasets look for higher modes, and give 1 if they find one */
     uint64_t probed;          /* columns of those left out that the pass integrates over */

@@ -113,7 +113,7 @@ static enum status check_dose(const struct import_table *table, const struct mod
     if (count > 1 && !(dose->interval > 0 && dose->interval < INFINITY))
         return csv_fault(reader, column[DOSE_interval], error,
                          "the interval of repeated doses must be above 0");
-    struct dose whole = *dose; /* whose whole numbers are set when they have been checked */
+    struct dose whole = *dose; /* read_row sets the whole numbers of *dose after this check */
     whole.count = isnan(count) ? 1 : (uint32_t)count;
     whole.steady = (uint8_t)steady;
     if (!dose_is_apart(&whole))

@@ -14,10 +14,10 @@
 struct petab_words {
     const char *const *yaml;
     size_t n;
-    /* only notes are said, and without `overwrite` only a file that a run made, and nobody changed,
-     * is replaced */
+    /* The import is a run's first step: only notes are said, and without `overwrite` an existing
+     * file is replaced only if a run has made it and nobody has changed it. */
     bool is_for_run;
-    struct outputs outputs; /* what the run writes later, which no file that is read may be */
+    struct outputs outputs; /* what the run writes later; no file that is read may be among it */
 };
 
 struct import_options {
@@ -29,10 +29,10 @@ struct import_options {
     const char *dataset_column, *id;
     struct petab_words petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
-    /* set if a table has the columns `id`, and behind it for each item of `column`; NULL: nobody
-     * asks */
+    /* 1 + column.n flags, set if a table has the columns `id`, or that of an item of `column`; or
+     * NULL */
     bool *found;
-    const char *where;  /* NULL: all rows are read */
+    const char *where; /* condition for rows of measurements; NULL: all are read */
     /* hears a note, or what was written */
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, missing,

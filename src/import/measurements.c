@@ -116,7 +116,7 @@ static enum status refuse_nonmem(const struct import_table *table, struct error 
                      table->path);
 }
 
-/* In the wide form a row has all observables. */
+/* In the wide form a row has all observables, so that a column 'observable' is a mistake. */
 static enum status refuse_two_forms(const struct import_table *table,
                                     const struct stiffit_model *abi, struct error *error)
 {

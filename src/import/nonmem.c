@@ -69,7 +69,7 @@ struct nonmem {
     /* comments; records whose II has no effect, that lack a later covariate */
     struct csv_lines left_out, idle, filled;
     struct import_where where;
-    struct csv_lines doses_left_out; /* by it */
+    struct csv_lines doses_left_out; /* by --where */
     uint64_t n_empty;          /* individuals without measurements */
     char *empty;               /* the first one */
 };
@@ -315,7 +315,7 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     if (dose.target == UINT32_MAX)
         return fault(nonmem, CMT, error,
                      "is not the number of a state; give its meaning with --cmt NUMBER=STATE");
-    /* a measurement since the last dose */
+    /* there was a measurement since the last dose */
     if (nonmem->measured_side > nonmem->dose_side)
         nonmem->dose_side = nonmem->measured_side;
     if (nonmem->dose_side > MAX_SIDE)

@@ -24,13 +24,14 @@ struct import_lacks {
     size_t n;
     char names[500], why[100]; /* why: of the last one, or "" */
 };
-/* The column's number. CSV_NO_COLUMN: it is lacking; why it is needed, or "". */
+/* Returns the column's number, or CSV_NO_COLUMN and adds its name to the lacking ones. why: the
+ * reason that a message gives for needing it, or "". */
 size_t import_need(struct import_lacks *lacks, const struct csv_reader *reader, const char *name,
                    const char *why);
 enum status import_lacks_end(const struct import_lacks *lacks, const struct csv_reader *reader,
                              struct error *error);
-/* Faults of a field that say what to write: of a covariate that is a word; of a value that is a
- * limit, "<0.1", which `column` says, with 1 or -1. */
+/* STATUS_BAD_PROBLEM, with what to write instead, if a covariate is a word; or if a value is a
+ * limit such as "<0.1", which belongs into the column of censoring that is called `column`. */
 enum status import_check_covariate(const struct csv_reader *reader, size_t field,
                                    struct error *error);
 enum status import_check_value(const struct csv_reader *reader, size_t field, const char *column,
@@ -40,7 +41,7 @@ enum status import_check_value(const struct csv_reader *reader, size_t field, co
 struct import_slips {
     uint64_t n, n_shown;
     char text[900]; /* the first ones, a line each */
-    char last[1200]; /* the last one: a cell that several wells have slips once */
+    char last[1200]; /* the last one, since several wells may share a faulty cell */
 };
 /* Takes STATUS_BAD_PROBLEM and returns STATUS_OK; returns other ones. */
 enum status import_slips_take(struct import_slips *slips, enum status status,

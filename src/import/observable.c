@@ -22,7 +22,7 @@ int import_observable_find(const struct stiffit_model *abi, const char *word)
     return found;
 }
 
-/* What to do with a row of something else. */
+/* A hint for a measurement of something that the model does not observe. */
 static void hint_of(const struct csv_reader *reader, size_t column, const char *word,
                     const struct stiffit_model *abi, char *hint, size_t size)
 {
@@ -145,11 +145,11 @@ static enum status read_numbered(const struct import_observables *observables,
     return STATUS_OK;
 }
 
-/* What the only observable's number is where a word of CMT names it. */
+/* Stands for the number of the only observable where a word of CMT names it. */
 static const double named = -1;
 
-/* What the field says, as a number: a state's name is its number. Nothing is 1, the only
- * observable, in DVID, and 0, the default, in CMT. */
+/* The field as a number: a state's name is the state's number. An empty field is 1 in DVID, the
+ * only observable, and 0 in CMT, the default. */
 static enum status read_said(const struct import_observables *observables,
                              const struct csv_reader *reader, const struct import_said *said,
                              double *number, struct error *error)
@@ -167,7 +167,7 @@ static enum status read_said(const struct import_observables *observables,
                       : import_observable_read(reader, said->column, abi, &only, error);
 }
 
-/* Two measurements say different things; blames the one that does not say 1. */
+/* The fault of two measurements that differ; it is placed at the one whose number is not 1. */
 static enum status differ(const struct import_observables *observables,
                           const struct csv_reader *reader, const struct import_said *said,
                           double number, struct error *error)

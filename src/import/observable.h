@@ -37,7 +37,7 @@ struct import_observables {
         bool is_cmt;
         double none;             /* the number of a missing value */
         double number;           /* what the first measurement says */
-        char word[40];           /* the same, as it is written */
+        char word[40];           /* that number as it is written */
         uint64_t line;           /* of that measurement; 0: there was none */
     } said[2];
 };
@@ -52,6 +52,6 @@ enum status import_observables_find(struct import_observables *observables,
 enum status import_observables_of(struct import_observables *observables,
                                   const struct csv_reader *reader, bool is_empty,
                                   uint32_t *observable, struct error *error);
-/* After the last one: a note if a number that is not the observable's was taken for it. */
+/* After the last measurement: a note if a number other than 1 was taken for the only observable. */
 void import_observables_say(const struct import_observables *observables,
                             const struct csv_reader *reader, const struct import_options *options);

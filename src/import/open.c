@@ -140,7 +140,7 @@ static bool is_clock(const char *text)
     return import_clock_read(copy, &hours);
 }
 
-/* One field, which is none of a row's: it is no time of wells without values. */
+/* A line with one field, which is not the time of a row whose wells have no values. */
 static bool is_title(const struct line *line)
 {
     return line->n_filled == 1 && !is_number(line->field[line->n - 1]) &&
@@ -408,7 +408,7 @@ struct block {
     struct id_table left_out; /* names that are no wells, said once in a sheet */
 };
 
-/* Forgets the titles above what has begun. */
+/* Forgets the titles above, once a block or other lines have taken them. */
 static void end_titles(struct block *block)
 {
     block->n_title = 0;
@@ -463,8 +463,8 @@ static enum status write_row(const struct sheet *sheet, const struct block *bloc
     return status;
 }
 
-/* Takes a title: an observable, or a plate. Above a block both may stand, in any order. Those above
- * other lines, such as a grid, may be theirs. */
+/* Takes a title: an observable, or a plate. Above a block both may stand, in any order. Titles
+ * above other lines, such as a grid, may belong to these lines, and are forgotten. */
 static void take_title(struct block *block, const struct line *line,
                        const struct stiffit_model *abi)
 {
@@ -485,9 +485,10 @@ static void take_title(struct block *block, const struct line *line,
     block->title = line;
 }
 
-/* The observable of a block is that of a title above it. One with the plate alone continues that
- * before it if the plate was below the observable there; the title of any other may be that of
- * something else which was measured. If nothing is said, the model must have a single one. */
+/* The observable of a block is named by a title above it. A block with only a plate above it has
+ * the observable of the block before it, if there the plate stood below the observable's title;
+ * any other title may name a quantity that the model does not observe. Where no title names an
+ * observable, the model must have a single one. */
 static enum status check_block(const struct block *block, const struct sheet *sheet,
                                const struct line *line, const struct stiffit_model *abi,
                                bool any_is_named, struct error *error)

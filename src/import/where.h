@@ -6,7 +6,7 @@
 #include "import/import.h"
 #include "io/csv.h"
 
-/* Zero-initialise. */
+/* The conditions of --where, and the rows that they left out. Zero-initialise. */
 struct import_where {
     size_t n;
     struct import_condition {
@@ -20,7 +20,8 @@ struct import_where {
     bool missing_is_0; /* when it is compared with a number, as in NM-TRAN */
     struct csv_lines left_out;
 };
-/* Finds the columns of options->where; path: of the table. STATUS_USAGE: one is unknown. */
+/* Finds the columns that options->where names. path: the table's. STATUS_USAGE: there is no such
+ * column. */
 enum status import_where_begin(struct import_where *where, const struct import_options *options,
                                const struct csv_reader *reader, const char *path,
                                struct error *error);
@@ -30,7 +31,7 @@ enum status import_where_holds(struct import_where *where, const struct csv_read
                                bool *holds, struct error *error);
 /* Whether a condition is about the column. */
 bool import_where_uses(const struct import_where *where, size_t column);
-/* Nothing was read: says why. */
+/* The fault of a table from which no row was read. */
 enum status import_where_none(const struct import_where *where, const char *path,
                               struct error *error);
 void import_where_fini(struct import_where *where);

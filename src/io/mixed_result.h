@@ -58,7 +58,7 @@ unsigned char *mixed_result_bytes(const struct mixed_result *result, size_t *n);
 enum status mixed_result_read(struct mixed_result *result, bool *is_there, uint32_t *n_start,
                               struct journal_reader *journal, struct arena *arena,
                               struct error *error);
-/* The same of the frame's bytes. *is_there is false if they cannot be a population's. */
+/* Reads a population from a frame's n bytes. *is_there: false if they hold none. */
 enum status mixed_result_decode(struct mixed_result *result, bool *is_there,
                                 const unsigned char *bytes, size_t n, struct arena *arena,
                                 struct error *error);

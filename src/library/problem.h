@@ -83,7 +83,7 @@ enum status library_dataset(struct stiffit_problem *problem, size_t dataset, uin
                             bool is_fit, struct fit_problem *out, const char **fault,
                             struct error *error);
 
-/* Whether an argument of a function that needs it is NULL: STATUS_USAGE in `error`. */
+/* Whether an argument that the function needs is NULL; then `error` is STATUS_USAGE. */
 bool library_is_null(const void *argument, const char *function, const char *name,
                      struct error *error);
 /* Gives the caller a status: copies `from` to `error` unless it is NULL. */

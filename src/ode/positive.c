@@ -194,7 +194,7 @@ static bool is_odd(struct simulation *sim, size_t i, double t_before, const doub
     return cannot_fall(sim, i, t_before, before, fall) && cannot_fall(sim, i, sim->t, y, fall);
 }
 
-/* Whether it falls on there. */
+/* Whether state i goes on falling at the end of the step, at y. */
 static bool goes_on(struct simulation *sim, size_t i, double t_before, const double *before,
                     const double *y)
 {
@@ -203,7 +203,7 @@ static bool goes_on(struct simulation *sim, size_t i, double t_before, const dou
            sim->f[i] <= -ONWARD * fall;
 }
 
-/* An error of state i. */
+/* The error that is allowed for state i at the value y. */
 static double error_of(const struct simulation *sim, size_t i, double y)
 {
     return POSITIVE_ERRORS * (sim->tolerance.rtol * fabs(y) + sim->tolerance.beyond[i]);

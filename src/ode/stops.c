@@ -535,7 +535,7 @@ static bool gives_too_many(struct simulation *sim)
     return true;
 }
 
-/* What happens after them, and before the measurements of this side. */
+/* Executes what happens after the measurements of lower sides, and before those of this side. */
 static bool happen_after(struct simulation *sim, int side, double *y)
 {
     struct stops *s = sim->stops;

@@ -23,7 +23,7 @@ struct pool_thread {
 struct pool {
     struct monitor gate;
     bool open;                                   /* under the gate's mutex */
-    size_t n_kept;                               /* likewise: threads from this one on return */
+    size_t n_kept;                               /* under the mutex: threads from here on return */
     void (*work)(void *context, size_t thread);  /* NULL at an open gate: return */
     void *context;
     size_t n_thread;

@@ -17,7 +17,7 @@ struct petab_options {
     bool overwrite;
     /* besides `output`, what the caller is going to write: these files are spared, too */
     struct outputs outputs;
-    bool seals;                 /* so that the caller sees whether it is changed (base/seal.h) */
+    bool seals;                 /* the output gets a seal (base/seal.h), which shows changes */
 };
 
 /* What was found, for people. Zero-initialise. */

@@ -70,9 +70,9 @@ struct fitted_dataset {
     const double *by_experiment;
 };
 
-/* STATUS_USAGE if `output` is the problem or the model that the result names: these are kept, also
- * by commands that do not read them, and whether they can be opened or not: they may be damaged, or
- * not trusted. */
+/* STATUS_USAGE if `output` is the problem or the model that the result names. No command may
+ * replace these, even one that does not read them; and they need not be readable: they may be
+ * damaged, or not trusted. */
 enum status fitted_spare(const struct result_info *info, const char *output, struct error *error);
 /* Checks that the problem contains the data that were fitted. Informs the listener if the model
  * is not the one that was fitted. fitted_close is legal after a failure and on a zeroed struct. */

@@ -198,7 +198,7 @@ def test_what_a_run_makes_of_a_petab_problem(tmp):
     changed = made.read_bytes()
     for refused in ((), ("--in-place",), ("-o", "new.h5")):
         done = stiffit(*words, *refused, cwd=tmp, code=4)
-        assert "_0001.petab.h5: is there, and is not what a run has made" in done.stderr and made.read_bytes() == changed
+        assert "_0001.petab.h5 exists, and is not as a run made it" in done.stderr and made.read_bytes() == changed
     stiffit("run", made, "--evaluate", "-q", "-o", "edited.h5", cwd=tmp)  # as the message says
     stiffit(*words, "--overwrite", cwd=tmp)
     with h5py.File(made) as f:

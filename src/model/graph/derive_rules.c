@@ -332,7 +332,7 @@ static node bell(struct graph *graph, node a)
                  graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
 }
 
-/* Of order n at a: that of order n + 1. */
+/* The derivative of the polygamma function of order n at a is that of order n + 1. */
 static node polygamma_rule(struct graph *graph, node n, node a, node da)
 {
     node next = graph_binary(graph, GRAPH_POLYGAMMA, add(graph, n, one(graph)), a);

@@ -185,8 +185,8 @@ static size_t choose_capacity(size_t n_worker)
     return n > MOST_ON_DEVICE ? MOST_ON_DEVICE : n;
 }
 
-/* False: a device cannot be used. OpenCL loads drivers here, and their compilers (LLVM) install
- * handlers of signals when they first compile. */
+/* False: a device cannot be used. OpenCL loads drivers here, whose compilers (LLVM) install signal
+ * handlers when they first compile; the caller's handlers are restored. */
 static bool open_sites(struct gpu_pool *pool, struct error *error)
 {
     struct device device[DEVICE_MOST];

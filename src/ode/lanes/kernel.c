@@ -110,7 +110,7 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
         solve_part(room, room->scratch.factor, i, width, sens, right, out, h);
 }
 
-/* The same for the states, by one of the factored matrices. */
+/* Solves for the states with `factor`, one of the factored matrices. Overwrites right. */
 static void solve_states(const struct lanes_room *room, const lanes *factor, lanes *right,
                          lanes *out)
 {

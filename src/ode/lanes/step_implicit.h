@@ -205,7 +205,7 @@ INLINE void set_middle(AT struct lanes_room *room, const struct attempt *now, in
     }
 }
 
-/* The largest error there. */
+/* Raises the step's error to the largest one of a state inside the step. */
 INLINE void judge_middle(AT const struct lanes_room *room, struct attempt *now, part_mask inside,
                          AT const lanes *error, int h)
 {

@@ -9,9 +9,9 @@
 struct pass_tasks {
     /* Workers. Item `number` of a dataset is this task; false: there is nothing to do for it. */
     bool (*find)(const struct compute *compute, uint64_t dataset, uint32_t number, uint32_t *task);
-    /* The task has ended, and the record of a fit that found no memory anywhere says so; it is
-     * valid until the call returns. True: it is in the journal, and the answers that were kept
-     * for the fit may go. */
+    /* The task has ended; is_short: some part of the fit found no memory. The record is valid until
+     * the call returns. True: it is in the journal, and the answers that were kept for the fit may
+     * go. */
     bool (*finish)(struct compute *compute, const struct fit_record *record, bool is_short);
     /* It cannot begin; or it is a suspect, which is tried later, alone. */
     void (*fail)(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,

@@ -215,7 +215,8 @@ static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
     return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
 }
 
-/* The most workers and lanes where memory was short in an earlier process. */
+/* The most workers and lanes that this process may have, since an earlier one was short of
+ * memory. */
 static struct board_size size_limit(const struct board *board)
 {
     static const struct board_size one = {1, 1};
@@ -432,7 +433,8 @@ static enum status compute_run(struct compute *compute, struct run_summary *summ
     return fit_all(compute, &summary->journal_gone, error);
 }
 
-/* Whether a new process goes on: memory is short with as many workers, or the model holds it. */
+/* Whether a fresh process can go on after this failure: with fewer workers, or since it has the
+ * memory that the model holds in this one. */
 static bool wants_fresh(const struct compute *compute, enum status status)
 {
     struct board *board = compute->board;

@@ -26,7 +26,7 @@
  * this and one step of the search. */
 static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
 
-/* The population that an earlier process found. */
+/* Reads the population that an earlier process found. */
 static enum status read_population(struct compute *compute, struct error *error)
 {
     struct searches *searches = compute->searches;

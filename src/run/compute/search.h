@@ -24,8 +24,8 @@ struct search {
     struct joint_refits *refits; /* NULL: not open */
     uint64_t n_wanted;         /* blocks of the pass */
     struct counter n_done, n_put_off; /* blocks done, including those put off; those put off */
-    /* of the fit under way: a worker found no memory for a block; failures of this thread before */
-    struct counter is_short;
+    struct counter is_short;   /* of the fit under way: a worker found no memory for a block */
+    /* failed allocations of this thread before the fit (base/memory.h) */
     uint64_t n_failed;
     int64_t n_pass;            /* of the fit under way */
     /* the latest state of the fit (n_kept bytes); or, in searches->saved, the state that an

@@ -136,9 +136,9 @@ static enum status take_population(struct searches *searches, const struct mixed
     return STATUS_OK;
 }
 
-/* Of several starts the population of the most likely one is kept. After each start, and before its
- * records, the journal says that it is covered, so that records without a population are known to
- * lack it. `result` is NULL if the start has none. */
+/* The journal keeps the population of the most likely start. It is written after each start, before
+ * the start's records, with the number of starts that it covers: so a reader sees when records lack
+ * their population. result: NULL if the start has none. */
 static enum status write_population(struct search *search, uint32_t task,
                                     const struct mixed_result *result, struct error *error)
 {
@@ -156,7 +156,7 @@ static enum status write_population(struct search *search, uint32_t task,
                                  searches->population.bytes, searches->population.n, error);
 }
 
-/* A fit that found no memory, although it was alone: a row of each dataset says so. */
+/* Writes a row for each dataset of a fit that found no memory although it ran alone. */
 static enum status write_shortage(struct search *search, uint32_t task, struct error *error)
 {
     struct compute *compute = search->compute;

@@ -26,7 +26,7 @@ enum board_phase {
 /* As many as engines hold at once, on a GPU. */
 enum { BOARD_MAX_SUSPECT = 1 << 16 };
 
-/* Of a compute process: its workers, and the fits that each has in its engine at once. */
+/* A compute process has n_worker workers, each with n_lane fits in its engine at once. */
 struct board_size { size_t n_worker, n_lane; };
 
 struct board {
@@ -61,11 +61,11 @@ struct board {
     uint64_t n_shown;
     bool is_apart;             /* suspects are being tried, one at a time and nothing else */
     uint64_t n_guilty, n_group_death, n_short_of_memory;
-    struct board_size size;    /* of the process */
-    struct board_size most;    /* where memory is short, of the next ones; 0: no limit */
-    uint64_t n_told;           /* fits at once, when the user was last told; 0: not yet */
-    bool is_alone;             /* the next one has one fit at a time, to try those again that found
-                                * no memory beside others */
+    struct board_size size;    /* of this process */
+    struct board_size most;    /* limit of later processes where memory is short; 0: none */
+    uint64_t n_told;           /* fits at once in the last message of this; 0: there was none */
+    /* The next process has one fit at a time, and repeats those that found no memory before. */
+    bool is_alone;
     uint64_t n_suspect, suspect[BOARD_MAX_SUSPECT]; /* numbers of fits */
 };
 

@@ -110,8 +110,8 @@ void ranks_offered(struct ranks *ranks)
     unsetenv(rank_link_variable);
 }
 
-/* Beside the program, or where it was installed; nowhere if it is not known where the program is,
- * for a place in the present folder is anybody's. */
+/* Loads the library from beside the program, or from where it was installed. If the program's place
+ * is unknown it fails: a relative path could load a stranger's library from the current folder. */
 static const struct ranks_mpi *load(struct error *error)
 {
     static const char *const places[] = {"stiffit-mpi.so", "../lib/stiffit/stiffit-mpi.so"};

@@ -143,8 +143,9 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     return status_exit_code(STATUS_SYSTEM);
 }
 
-/* Whether memory may have been short: the kernel kills; and where addresses are limited, a library
- * may not survive that it gets none. A model that crashes there must not cost workers. */
+/* Whether the process may have died because memory was short: the kernel killed it; or addresses
+ * are limited, and a library crashed after a failed allocation. The latter counts only before fits
+ * begin, since a model that crashes later must not reduce the workers. */
 static bool may_be_short(int wait_status, enum board_phase phase)
 {
     struct rlimit limit;
