@@ -85,7 +85,7 @@ static node random_node(struct graph_case *self, uint64_t *seed, const node *mad
         return which < 4 ? self->y[which] : which < 8 ? self->p[which - 4] : N(floor(5 * uniform(seed)) - 2);
     enum graph_op op = kind < 10 ? often[(size_t)(uniform(seed) * 6)]
                                  : (enum graph_op)(GRAPH_ADD + (size_t)(uniform(seed) * (N_GRAPH_OP - GRAPH_ADD)));
-    if (op == GRAPH_INTERP || op == GRAPH_INTERP_SLOPE) /* whose second argument is a table */
+    if (op == GRAPH_INTERP || op == GRAPH_INTERP_SLOPE || op == GRAPH_POLYGAMMA) /* a table, an order */
         op = GRAPH_ADD;
     node arg[3];
     for (int k = 0; k < 3; k++)
