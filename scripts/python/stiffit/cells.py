@@ -25,7 +25,7 @@ def _kind_of_cell(value: Any) -> str:
 
 
 def kind_of(values: Any) -> str:
-    """Of a column or an array: "m" if it has durations, "M" if it has points in time, "u" if it has another unit; else ""."""
+    """The kind of a column or an array: "m" for durations, "M" for points in time, "u" for other units, else ""."""
     dtype = getattr(values, "dtype", None)
     kind = str(getattr(dtype, "kind", "O"))
     if kind in "mM":
@@ -61,8 +61,8 @@ def refuse_units(values: Any, what: str, name: str, hour: str, allowed: str = ""
 
 
 def numbers(values: Any, what: str, name: str = "") -> Array:
-    """A list of numbers as an array of floats. What is missing or masked is NaN; units are refused. `name`: of the list, if not
-    `what` it is."""
+    """A list of numbers as an array of floats. What is missing or masked is NaN; units are refused. `name`: the list's name
+    in the advice of a message, if it is not `what`."""
     refuse_units(values, what, name or what, "np.timedelta64(1, 'h')")
     if isinstance(values, (list, tuple)):
         values = [float("nan") if _is_missing(value) else value for value in values]
@@ -78,7 +78,7 @@ def numbers(values: Any, what: str, name: str = "") -> Array:
 
 
 def number(value: Any, what: str, name: str = "") -> float:
-    """As numbers, of a single one."""
+    """One number as a float; NaN if it is missing or masked. Units are refused."""
     is_array = getattr(value, "ndim", None) == 0 and kind_of(value) == "" and not _is_missing(value)
     return float(numbers([value.item() if is_array else value], what, name)[0])
 

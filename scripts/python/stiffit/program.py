@@ -35,14 +35,14 @@ class StiffitWarning(UserWarning):
 
 
 def find_program() -> Optional[str]:
-    """The absolute path of $STIFFIT, or of stiffit on the PATH, but for entries of it that depend on the present folder."""
+    """The absolute path of $STIFFIT, or of stiffit on the PATH, whose relative entries are ignored."""
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
     found = shutil.which(os.environ.get("STIFFIT", "stiffit"), path=os.pathsep.join(folders))
     return os.path.abspath(found) if found else None
 
 
 def program() -> str:
-    """As find_program, which must find one."""
+    """The path that find_program finds. Raises StiffitError if there is none."""
     found = find_program()
     if not found:
         name = os.environ.get("STIFFIT", "stiffit")

@@ -1,7 +1,7 @@
 # Calls of the program `stiffit`: arguments become options, and what it says of them speaks of arguments and tables.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# The absolute path of the program: $STIFFIT, or stiffit on the PATH, but for entries of it that depend on the present folder.
+# The absolute path of the program: $STIFFIT, or stiffit on the PATH, whose relative entries are ignored.
 program <- function() {
   name <- Sys.getenv("STIFFIT", "stiffit")
   folders <- strsplit(Sys.getenv("PATH"), ":", fixed = TRUE)[[1]]
