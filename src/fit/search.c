@@ -60,6 +60,8 @@ static enum asked step(struct fit_search *search)
                                    trust_model_is_limited(model) ? method->reach_growth : 1, ratio,
                                    trust_radius_part(trial.slope, trial.decrease));
     }
+    if (trial.is_known)
+        trial.decrease = fmin(trial.decrease, 0);
     method->settle(search, &trial, trial.decrease > 0 && !trial.is_refused, radius);
     if (!trial.is_refused)
         stopping_note(&search->stopping, model, search->best, trial.decrease);

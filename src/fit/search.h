@@ -27,6 +27,7 @@ struct fit_search_trial {
     double decrease;  /* of the objective; -infinity: it could not be evaluated */
     double slope;     /* of the objective along the step, at the best point */
     bool is_refused;  /* whatever it gains: the step was not valid, and the next one is shorter */
+    bool is_known;    /* it was left before, and is left again: only the trust region changes */
     bool keeps_reach; /* it says nothing of the trust region: something else limits the steps */
 };
 

@@ -206,8 +206,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
     trial->keeps_reach = trial->is_refused;
     if (is_new && !region->has_kinks)
         learn(region, trial->decrease > 0);
-    if (region->is_known)
-        trial->decrease = fmin(trial->decrease, 0);
+    trial->is_known = region->is_known;
     for (size_t j = 0; j < region->n; j++)
         trial->slope += best->gradient[j] * model->step[j];
     return ASKED_OK;
