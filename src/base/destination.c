@@ -214,8 +214,8 @@ static bool is_left(const char *end, const struct process_id *self, time_t age_s
     unsigned long long start = 0;
     long number;
     int n_read = 0;
-    if (sscanf(end, "%8x-%ld-%llu-%ld%n", &place, &owner.number, &start, &number, &n_read) != 4 ||
-        end[n_read]) {
+    if (sscanf(end, "%8x-%ld-%llu-%*[0-9A-Za-z]%n", &place, &owner.number, &start, &n_read) != 3 ||
+        n_read == 0 || end[n_read]) {
         n_read = 0;
         if (sscanf(end, "%ld-%ld%n", &owner.number, &number, &n_read) != 2 || end[n_read])
             return false;
@@ -327,15 +327,13 @@ bool destination_scratch(const char *parent, const char *name, char path[DESTINA
     struct process_id self;
     process_self(&self);
     sweep_folders(parent, name, &self);
-    errno = EEXIST;
-    for (int i = 0; i < MAX_NAME_TRIES && errno == EEXIST; i++) {
-        int n = snprintf(path, DESTINATION_PATH, "%s/%s-%08" PRIx32 "-%ld-%" PRIu64 "-%d", parent,
-                         name, process_place(&self), self.number, self.start, i);
-        if (n >= DESTINATION_PATH)
-            errno = ENAMETOOLONG;
-        else if (mkdir(path, S_IRWXU) == 0)
-            return true;
-    }
+    /* A name is used once: dlopen would return the object that a file of that name held before. */
+    int n = snprintf(path, DESTINATION_PATH, "%s/%s-%08" PRIx32 "-%ld-%" PRIu64 "-XXXXXX", parent,
+                     name, process_place(&self), self.number, self.start);
+    if (n >= DESTINATION_PATH)
+        errno = ENAMETOOLONG;
+    else if (mkdtemp(path))
+        return true;
     path[0] = '\0';
     return false;
 }
