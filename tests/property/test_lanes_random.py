@@ -95,8 +95,8 @@ def test_random_models(_):
     assert wrong == hard and len(hard) <= 0.005 * n, "\n".join(": ".join(line) for line in wrong if line not in hard[20:])
     assert n >= N_WANTED and counts["compiled"] >= N_SEED // EACH // 5, counts
     # That CVODES was sure of most, and that differences were good, is part of the test.
-    # The shares hold to three standard deviations of a count.
-    chance = 3 * math.sqrt(0.03 * n)
+    # Of the few models of make check the shares hold to three standard deviations of a count.
+    chance = 3 * math.sqrt(0.03 * n) if helpers.QUICK else 0
     assert counts["compared roughly"] <= 0.03 * n + chance, counts
     assert counts["compared, with good differences"] >= 0.9 * n - chance, counts
     # A fit goes on with CVODES where lanes fail. That must be rare. Without atol, no step is small enough for a jump of the
