@@ -394,7 +394,7 @@ static void what_is_kept_does_not_pile_up(void **state)
     remove_scratch(directory);
 }
 
-/* What is kept but cannot be read any more is not "none". */
+/* What is kept but cannot be read any more is not "none". A removed file can be read as long as the reader has it open. */
 static void kept_that_vanishes_is_an_error(void **state)
 {
     (void)state;
@@ -429,9 +429,13 @@ static void kept_that_vanishes_is_an_error(void **state)
             }
         }
         closedir(list);
-        if (journal_kept(reader, FRAME_POPULATION, &kept, &n, &number, &error) != STATUS_SYSTEM || kept)
+        enum status status = journal_kept(reader, FRAME_POPULATION, &kept, &n, &number, &error);
+        bool is_whole = i == 0 && status == STATUS_OK && kept && n == strlen("what counts") && !memcmp(kept, "what counts", n);
+        if (!is_whole && (status != STATUS_SYSTEM || kept))
             fail_msg("%s: no error", how[i]);
-        assert_non_null(strstr(error.message, directory));
+        if (!is_whole)
+            assert_non_null(strstr(error.message, directory));
+        free(kept);
         journal_reader_free(reader);
         remove_scratch(directory);
     }
