@@ -94,7 +94,7 @@ def charged(points, times, R, Q, V):
 
 def charge(tmp, points, times, *options):
     (tmp / "m.ode").write_text(CHARGE.format(", ".join(f"{x!r}, {y!r}" for x, y in points)))
-    (tmp / "d.csv").write_text("dataset,time,value\n" + "".join(f"a,{t!r},0.1\n" for t in times))
+    (tmp / "d.csv").write_text("dataset,time,value\n" + "".join(f"a,{float(t)!r},0.1\n" for t in times))
     h.stiffit("import", "d.csv", "--model", "m.ode", "-q", "--overwrite", "-o", "p.h5", cwd=tmp)
     return evaluated(tmp, "p.h5", *options)
 
