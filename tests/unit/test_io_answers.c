@@ -399,13 +399,13 @@ static void without_a_journal_nothing_is_kept_or_said(void **state)
     struct place place = place_new();
     struct answers answers = {0};
     struct error error;
-    struct answers_folder *folder = answers_folder_new("/nonexistent/journal", &place.identity);
+    struct answers_folder *folder = answers_folder_new("/proc/nonexistent/journal", &place.identity);
     assert_int_equal(answers_folder_n(folder), 0);
     answers_begin(&answers, folder, FIT, MAX_PAYLOAD);
     add(&answers, 0);
     assert_int_equal(answers_flush(&answers, &error), STATUS_OK);
     assert_null(answers_add(&answers, 1));
-    assert_int_equal(answers_remove("/nonexistent/journal", &error), STATUS_OK);
+    assert_int_equal(answers_remove("/proc/nonexistent/journal", &error), STATUS_OK);
     answers_fini(&answers);
     answers_folder_free(folder);
     place_free(&place);
