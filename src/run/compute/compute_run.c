@@ -372,8 +372,8 @@ static void tell_size(struct compute *compute)
     if (!board->most.n_worker || board->is_alone || (board->n_told && board->n_told <= n))
         return;
     board->n_told = n;
-    compute_say(compute, "memory is short: %zu worker%s, fewer fits at once", board->size.n_worker,
-                board->size.n_worker == 1 ? " goes on" : "s go on");
+    compute_say(compute, "memory is short: going on with %zu worker%s and fewer fits at once",
+                board->size.n_worker, board->size.n_worker == 1 ? "" : "s");
 }
 
 static enum status compute_run(struct compute *compute, struct run_summary *summary,

@@ -107,7 +107,9 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         return status;
     if (tally.n_start < finish->n_start) {
         summary->journal_gone = true;
-        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile",
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: fits have been removed from it meanwhile; the same command computes "
+                         "them again",
                          finish->plan->paths.journal);
     }
     if (finish->before)

@@ -106,7 +106,8 @@ enum status finish_population(const struct run_plan *plan,
     if (!status && n_start < plan->identity.n_start) {
         summary->journal_gone = true; /* the next process computes it again */
         status = error_set(error, STATUS_SYSTEM,
-                           "%s: what is known of the population has been removed from it meanwhile",
+                           "%s: the population's estimates have been removed from it meanwhile; "
+                           "the same command computes them again",
                            plan->paths.journal);
     }
     if (!status && is_there) {
