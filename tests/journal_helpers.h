@@ -4,7 +4,7 @@
 #ifndef TESTS_JOURNAL_HELPERS_H
 #define TESTS_JOURNAL_HELPERS_H
 
-#include "io/journal.h"
+#include "io/journal/journal.h"
 
 #include <dirent.h>
 #include <stdio.h>

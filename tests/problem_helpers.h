@@ -4,7 +4,7 @@
 #define TESTS_PROBLEM_HELPERS_H
 
 #include "base/arena.h"
-#include "io/problem.h"
+#include "io/problem/problem.h"
 
 #include <math.h>
 #include <stdio.h>

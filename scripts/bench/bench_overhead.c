@@ -2,7 +2,7 @@
  * workers write on the board, and the answers kept of fits that might turn out long. Prints seconds of CPU time, user and
  * kernel.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "run/supervise/board.h"
 #include "run/compute/replay.h"
 

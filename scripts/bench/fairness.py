@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 import helpers as h
 
 N_LONG, N_CHEAP, TIMES_MEDIAN = 8, 1000, 2000
-FRAME = 16  # src/io/frame.h
+FRAME = 16  # src/io/journal/frame.h
 OPTIONS = ["--max-steps", 10**9, "--max-total-steps", 10**12]
 
 

@@ -1,6 +1,6 @@
 /* The distributions that an observable's measurement errors may have, one row for each. Words,
- * options, help and messages are made from these lists; fit/loss.c has a row of functions for
- * each. A new distribution needs no other file.
+ * options, help and messages are made from these lists; fit/objective/loss.c has a row of functions
+ * for each. A new distribution needs no other file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

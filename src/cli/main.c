@@ -6,7 +6,7 @@
 #include "base/signals.h"
 #include "base/version.h"
 #include "base/words.h"
-#include "io/hdf5_file.h"
+#include "io/file/hdf5_file.h"
 #include "ode/library.h"
 
 #include <fcntl.h>

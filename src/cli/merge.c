@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/finish/obsolete.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"

@@ -3,7 +3,7 @@
 #include "cli/model_text.h"
 
 #include "cli/command.h"
-#include "io/problem.h"
+#include "io/problem/problem.h"
 
 #include <errno.h>
 #include <stdlib.h>

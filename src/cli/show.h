@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/json.h"
-#include "io/problem.h"
-#include "io/result_population.h"
+#include "io/problem/problem.h"
+#include "io/result/population.h"
 #include "use/show.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* One fit in words, with the numbers that a paper reports.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
-#include "fit/distribution.h"
+#include "fit/objective/distribution.h"
 #include "run/plan/recipe_text.h"
 #include "use/fit_columns.h"
 

@@ -3,8 +3,8 @@
 #include "cli/command.h"
 
 #include "base/json.h"
-#include "io/hdf5_file.h"
-#include "io/problem.h"
+#include "io/file/hdf5_file.h"
+#include "io/problem/problem.h"
 #include "run/merge/shard_set.h"
 #include "run/plan/selection.h"
 

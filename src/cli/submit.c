@@ -5,8 +5,8 @@
 
 #include "base/words.h"
 #include "cli/command.h"
-#include "io/durable.h"
-#include "io/journal.h"
+#include "io/file/durable.h"
+#include "io/journal/journal.h"
 #include "run/merge/shard_set.h"
 #include "run/plan/run_options.h"
 

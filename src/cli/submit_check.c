@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/model_text.h"
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/finish/summary.h"
 #include "run/merge/shard_set.h"
 #include "run/plan/campaign.h"

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/model_text.h"
-#include "io/problem.h"
-#include "io/result.h"
+#include "io/problem/problem.h"
+#include "io/result/result.h"
 #include "model/build/shared_object.h"
 #include "model/plugin.h"
 #include "model/text/text.h"

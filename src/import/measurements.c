@@ -291,7 +291,7 @@ enum status import_rows_begin(struct import_rows *rows, struct measurements *row
 
 void import_rows_end(struct import_rows *rows, uint32_t owner) { rows->owner[rows->n++] = owner; }
 
-/* As in problem_check.c: a row without a value counts as missing. */
+/* As in problem/check.c: a row without a value counts as missing. */
 static void check_row(const struct import_table *table, const struct cells *cells,
                       const struct measurements *row, struct import_faults *faults)
 {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "import/import.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 /* Counts numbers with which a dataset cannot be fitted, for a message. They are kept: the dataset's
  * row in the result will say so. */

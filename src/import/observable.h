@@ -6,7 +6,7 @@
 #pragma once
 
 #include "import/import.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 /* The observable that a word names, in any case unless names differ by case alone; -1: none. */
 int import_observable_find(const struct stiffit_model *abi, const char *word);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "import/import.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 enum import_form {
     FORM_TABLE,

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/csv.h"
-#include "io/own_columns.h"
+#include "io/table/csv.h"
+#include "io/problem/own_columns.h"
 
 /* Zero-initialise. */
 struct import_own {

@@ -6,7 +6,7 @@
 #include "base/values.h"
 #include "base/words.h"
 #include "import/table.h"
-#include "io/problem_adopt.h"
+#include "io/problem/adopt.h"
 
 #include <math.h>
 #include <stdlib.h>

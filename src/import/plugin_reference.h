@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "io/problem_model.h"
+#include "io/problem/model.h"
 #include "model/plugin.h"
 
 struct plugin_reference {

@@ -6,8 +6,8 @@
 #include "base/values.h"
 #include "base/words.h"
 #include "import/plugin_reference.h"
-#include "io/problem.h"
-#include "io/problem_write.h"
+#include "io/problem/problem.h"
+#include "io/problem/write.h"
 
 #include <stdlib.h>
 #include <string.h>

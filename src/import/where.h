@@ -4,7 +4,7 @@
 
 #include "base/condition.h"
 #include "import/import.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 /* The conditions of --where, and the rows that they left out. Zero-initialise. */
 struct import_where {

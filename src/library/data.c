@@ -3,7 +3,7 @@
 #include "library/problem.h"
 
 #include "base/words.h"
-#include "io/problem_check.h"
+#include "io/problem/check.h"
 
 #include <math.h>
 #include <stdio.h>

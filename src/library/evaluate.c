@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "library/problem.h"
 
-#include "fit/map.h"
-#include "fit/preequilibration.h"
+#include "fit/objective/map.h"
+#include "fit/objective/preequilibration.h"
 #include "ode/task.h"
 
 #include <math.h>

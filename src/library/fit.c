@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "fit/fit.h"
-#include "fit/found.h"
-#include "fit/start.h"
+#include "fit/single/fit.h"
+#include "fit/objective/found.h"
+#include "fit/objective/start.h"
 
 #include <math.h>
 #include <stdio.h>

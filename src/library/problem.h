@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/dataset.h"
-#include "io/problem_prior.h"
+#include "fit/objective/dataset.h"
+#include "io/problem/prior.h"
 #include "ode/alone.h"
 #include "run/plan/run_options.h"
 

@@ -4,7 +4,7 @@
 #include "petab/export.h"
 
 #include "base/output.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 #include "petab/lower.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/seal.h"
 #include "base/words.h"
-#include "io/problem_write.h"
+#include "io/problem/write.h"
 #include "model/text/text.h"
 #include "petab/lower.h"
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/problem.h"
 
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 #include <string.h>
 #include <strings.h>

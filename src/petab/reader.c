@@ -3,7 +3,7 @@
 #include "petab/reader.h"
 
 #include "base/words.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 #include "model/text/postfix.h"
 
 #include <inttypes.h>

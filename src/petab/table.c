@@ -3,7 +3,7 @@
 #include "petab/table.h"
 
 #include "base/words.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 #include <ctype.h>
 #include <inttypes.h>

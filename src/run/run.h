@@ -25,8 +25,8 @@
 #include "base/method.h"
 #include "base/option.h"
 #include "base/outcome.h"
-#include "fit/digest.h"
-#include "io/result_population.h"
+#include "fit/statistics/digest.h"
+#include "io/result/population.h"
 
 struct text_messages;
 struct run_options;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/compare.h"
 
-#include "fit/distribution.h"
+#include "fit/objective/distribution.h"
 #include "base/id_table.h"
 #include "use/compare_fits.h"
 #include "use/fit_columns.h"

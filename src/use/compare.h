@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/csv.h"
+#include "io/table/csv.h"
 #include "use/compare_population.h"
 #include "use/show.h"
 

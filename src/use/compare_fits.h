@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/id_table.h"
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/plan/components.h"
 
 /* The fits of a result, and at which level each of its parameters has a value. */

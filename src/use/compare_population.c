@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "use/compare_population.h"
 
-#include "fit/distribution.h"
+#include "fit/objective/distribution.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/result_population.h"
+#include "io/result/population.h"
 
 /* A likelihood-ratio test of two of them: what `small` estimates is some of what `large` does. */
 struct compare_ratio {

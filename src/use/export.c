@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/export.h"
 
-#include "io/result_tables.h"
+#include "io/result/tables.h"
 #include "petab/export.h"
 #include "use/fit_columns.h"
 #include "use/population_view.h"
@@ -130,7 +130,7 @@ static bool is_parameter(const struct result_table_column *column)
     return !strcmp(column->name, "parameter");
 }
 
-/* Profiles, starts and replicates: the tables of io/result_tables.h. */
+/* Profiles, starts and replicates: the tables of io/result/tables.h. */
 static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
 {
     while (csv_head(&sheet->csv)) {

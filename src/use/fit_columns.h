@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/json.h"
-#include "io/csv.h"
-#include "io/result.h"
+#include "io/table/csv.h"
+#include "io/result/result.h"
 
 /* FIT_OWN + c: column c of result_info's. */
 enum { FIT_ID = N_RESULT_COLUMN, FIT_MESSAGE, FIT_COLUMNS_MOST, FIT_OWN = FIT_COLUMNS_MOST };

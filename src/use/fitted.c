@@ -5,7 +5,7 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "base/words.h"
-#include "io/result_population.h"
+#include "io/result/population.h"
 #include "run/plan/campaign.h"
 #include "run/plan/recipe_text.h"
 

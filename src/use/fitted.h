@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/problem.h"
-#include "io/result.h"
+#include "io/problem/problem.h"
+#include "io/result/result.h"
 #include "model/build/compile.h"
 #include "run/plan/recipe.h"
 #include "use/predictor.h"

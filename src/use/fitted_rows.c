@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fitted.h"
 
-#include "fit/map.h"
+#include "fit/objective/map.h"
 #include "ode/task.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 
-#include "fit/goodness.h"
+#include "fit/objective/goodness.h"
 #include "use/curves.h"
 #include "base/values.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/arena.h"
 #include "base/words.h"
-#include "fit/distribution.h"
-#include "fit/map.h"
-#include "fit/matrix.h"
+#include "fit/objective/distribution.h"
+#include "fit/objective/map.h"
+#include "fit/objective/matrix.h"
 #include "run/plan/campaign.h"
 #include "base/values.h"
 

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/two_stage.h"
-#include "fit/types.h"
-#include "io/csv.h"
-#include "io/result.h"
+#include "fit/statistics/two_stage.h"
+#include "fit/objective/types.h"
+#include "io/table/csv.h"
+#include "io/result/result.h"
 
 struct population_options {
     const char *result;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/result_population.h"
+#include "io/result/population.h"
 #include "use/fitted.h"
 
 struct population_draw {

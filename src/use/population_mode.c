@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "use/population_mode.h"
 
-#include "fit/matrix.h"
+#include "fit/objective/matrix.h"
 #include "use/occasions.h"
 
 #include <math.h>

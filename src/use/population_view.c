@@ -2,8 +2,8 @@
 #include "use/population_view.h"
 
 #include "base/random.h"
-#include "fit/distribution.h"
-#include "fit/matrix.h"
+#include "fit/objective/distribution.h"
+#include "fit/objective/matrix.h"
 #include "use/population_mode.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 #include "use/predictor.h"
 
 #include "base/process.h"
-#include "fit/objective.h"
-#include "fit/preequilibration.h"
+#include "fit/objective/objective.h"
+#include "fit/objective/preequilibration.h"
 #include "ode/task.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/error_kind.h"
 #include "base/measurements.h"
-#include "fit/loss.h"
+#include "fit/objective/loss.h"
 #include "ode/alone.h"
 
 struct predictor {
@@ -58,7 +58,7 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
 struct residual_kind {
     struct fit_loss *loss; /* one for each observable of the model */
     bool likelihood;       /* as in struct fit_objective */
-    double unit;           /* of Laplace's errors without any sigma (fit/unit.h); 0: none */
+    double unit;           /* of Laplace's errors without any sigma (fit/objective/unit.h), or 0 */
 };
 
 /* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/json.h"
-#include "fit/goodness.h"
-#include "io/result_population.h"
+#include "fit/objective/goodness.h"
+#include "io/result/population.h"
 #include "use/curves.h"
 #include "use/population_check.h"
 #include "use/report_options.h"

@@ -4,7 +4,7 @@
 #include "use/population_draw.h"
 #include "use/report_parts.h"
 
-#include "io/result_tables.h"
+#include "io/result/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

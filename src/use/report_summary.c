@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
-#include "fit/distribution.h"
+#include "fit/objective/distribution.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/condition.h"
 #include "base/option.h"
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/plan/selection_request.h"
 
 /* As they were given; NULL or false: not. */

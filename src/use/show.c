@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 
-#include "fit/goodness.h"
+#include "fit/objective/goodness.h"
 #include "use/fit_columns.h"
 
 #include <ctype.h>

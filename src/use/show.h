@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/outcome.h"
-#include "fit/digest.h"
+#include "fit/statistics/digest.h"
 #include "use/row_filter.h"
 
 enum {
@@ -78,7 +78,7 @@ struct show_summary {
     double *weights;           /* of the groups */
     struct show_refits refits;
     struct show_spread objective;
-    /* of the fits that each of them judges (fit/goodness.h) */
+    /* of the fits that each of them judges (fit/objective/goodness.h) */
     struct show_spread reduced, r_squared;
     struct show_spread *parameter; /* n_parameter of the result */
 };

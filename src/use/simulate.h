@@ -5,8 +5,8 @@
 
 #include "base/option.h"
 #include "base/output.h"
-#include "io/csv.h"
-#include "io/problem_write.h"
+#include "io/table/csv.h"
+#include "io/problem/write.h"
 #include "use/fitted.h"
 
 #include <math.h>

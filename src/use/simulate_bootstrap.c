@@ -3,8 +3,8 @@
 #include "use/simulate.h"
 
 #include "base/random.h"
-#include "fit/bootstrap.h"
-#include "io/problem_prior.h"
+#include "fit/refits/bootstrap.h"
+#include "io/problem/prior.h"
 #include "use/fitted.h"
 #include "use/simulate_copy.h"
 
@@ -19,7 +19,7 @@ struct bootstrap {
     struct simulate_copy copy;
     struct measurements measured; /* of all experiments of the dataset, n_row */
     size_t n_row;
-    struct fit_bootstrap draw;  /* how replicates are drawn (fit/bootstrap.h) */
+    struct fit_bootstrap draw;  /* how replicates are drawn (fit/refits/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
     uint32_t *group;            /* n_row */
 };

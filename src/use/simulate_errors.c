@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
-#include "fit/loss.h"
+#include "fit/objective/loss.h"
 
 /* Relative noise of small predictions does not fall below this part of the observable's largest
  * prediction. */

@@ -1,7 +1,7 @@
 /* New datasets of a population: those of a result with random parameters, with their times, doses
  * and covariates, but random parameters and measurements drawn anew.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/csv.h"
+#include "io/table/csv.h"
 #include "use/population_draw.h"
 #include "use/row_filter.h"
 #include "use/simulate_copy.h"

@@ -3,9 +3,9 @@
 #include "use/simulate_truth.h"
 
 #include "base/random.h"
-#include "fit/loss.h"
-#include "io/csv.h"
-#include "io/problem_adopt.h"
+#include "fit/objective/loss.h"
+#include "io/table/csv.h"
+#include "io/problem/adopt.h"
 #include "run/plan/campaign.h"
 #include "import/plugin_reference.h"
 

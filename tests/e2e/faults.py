@@ -52,7 +52,7 @@ def counts(tmp):
 
 
 def frames(data):
-    """(type, number, payload) of every whole frame of a file, as src/io/frame.h describes them; damage is passed over."""
+    """(type, number, payload) of every whole frame of a file (src/io/journal/frame.h); damage is passed over."""
     found, at, seed = [], 0, 0
     while at + 16 <= len(data):
         magic, kind, number, length, crc = struct.unpack_from("<3scIII", data, at)

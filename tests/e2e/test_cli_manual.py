@@ -51,7 +51,7 @@ def listed_paths(group):
 
 def test_file_page_has_every_column_of_the_lists_and_no_other(tmp):
     """A new column of /fits is a line of the list, and an item here; a result written by the program has the same names."""
-    columns = set(re.findall(r'X\(\w+, "(/fits/\w+)"', (ROOT / "src/io/fit_column_list.h").read_text()))
+    columns = set(re.findall(r'X\(\w+, "(/fits/\w+)"', (ROOT / "src/io/file/fit_column_list.h").read_text()))
     assert len(columns) >= 45
     assert listed_paths("/fits/") == columns | {"/fits/id", "/fits/message"}
     measured = set(re.findall(r"^    X\((\w+), (?:DOUBLE|UINT32|INT8)", (ROOT / "src/base/measurements.h").read_text(),

@@ -77,8 +77,8 @@ def test_walks_are_read_once(tmp):
     sys.dont_write_bytecode = True  # no scripts/__pycache__
     loader.exec_module(walks)
     step = ("step@ode/drive.c", "f@model.c", "/f", "/step")
-    thread = calls("idle@fit/x.c", "/idle", "ask@fit/point.c", *step, *step, "log@base/output.c",
-                   "/log", "width@ode/drive.h", "/width", "own@fit/point.c", *step, "/own", "/ask")
+    thread = calls("idle@fit/x.c", "/idle", "ask@fit/objective/point.c", *step, *step, "log@base/output.c",
+                   "/log", "width@ode/drive.h", "/width", "own@fit/objective/point.c", *step, "/own", "/ask")
     read = [call.function for call in walks.walk([[], thread], ("ask",))]
     # the second chain ask-step is known, that of ask-own-step is not
     assert read == ["ask", "step", "f", "own", "step", "f"], read
@@ -96,7 +96,7 @@ LICENCE = "/* Why. SPDX-License-Identifier: BSD-3-Clause */\n"
 
 
 def test_lint_layers(tmp):
-    cases = (("src/base/a.c", '#include "io/problem.h"\n', "may not include"),
+    cases = (("src/base/a.c", '#include "io/problem/problem.h"\n', "may not include"),
              ("src/fit/a.c", "#include <hdf5.h>\n", "belongs to src/io/"),
              ("src/run/a.c", "#include <pthread.h>\n", "belongs to"),
              ("src/ode/a.c", "#include <lbfgs.h>\n", "belongs to src/fit/"),

@@ -60,7 +60,7 @@ def test_twenty_of_twenty(tmp):
         assert not np.any(fits["notes"] & NOT_CERTIFIED)
         for d, y in enumerate(values):
             best, error, cost = oracle(y)
-            # Difference quotients are good to about 1e-6 (fit/point.h); a hundredth of a standard error is far above that.
+            # Difference quotients are good to about 1e-6 (fit/objective/point.h): a hundredth of a standard error is far above.
             assert np.all(np.abs(fits["parameters"][d] - best) < 1e-2 * error), (d, args, fits["parameters"][d], best, error)
             assert np.all(np.abs(fits["standard_error"][d] / error - 1) < 1e-3), (d, args, fits["standard_error"][d], error)
             # the certificate lets a change by 1e-3 pass

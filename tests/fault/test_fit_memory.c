@@ -5,9 +5,9 @@
 #include "../unit/fit_case.h"
 
 #include "base/memory.h"
-#include "fit/bootstrap.h"
-#include "fit/profile.h"
-#include "fit/single.h"
+#include "fit/refits/bootstrap.h"
+#include "fit/refits/profile.h"
+#include "fit/refits/single.h"
 
 enum call { ALLOCATE };
 static long countdown; /* the call that fails is this many away; 0: none does */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/answers.h"
+#include "io/journal/answers.h"
 #include "../journal_helpers.h"
 
 #include <errno.h>

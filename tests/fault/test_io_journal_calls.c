@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/csv.h"
-#include "io/result.h"
+#include "io/table/csv.h"
+#include "io/result/result.h"
 #include "../journal_helpers.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
-#include "io/problem_write.h"
+#include "io/problem/write.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

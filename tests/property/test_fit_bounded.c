@@ -5,7 +5,7 @@
 #include "../unit/fit_case.h"
 
 #include "base/random.h"
-#include "fit/matrix.h"
+#include "fit/objective/matrix.h"
 
 enum { MOST = 20, ROWS_MOST = 64, TRIALS = 400 };
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/bootstrap.h"
-#include "fit/distribution.h"
+#include "fit/refits/bootstrap.h"
+#include "fit/objective/distribution.h"
 
 enum { N = 8, M = 20000 };
 

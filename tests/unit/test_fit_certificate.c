@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/statistics.h"
+#include "fit/statistics/statistics.h"
 
 enum { ROWS = 5 };
 /* How far tighter predictions lie from the others, and whether they can be had. */

@@ -1,7 +1,7 @@
 /* Digests: counts of fits, quantiles that are exact for few numbers and close for many, and the
  * list of facts in its three forms.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/digest.h"
+#include "fit/statistics/digest.h"
 
 #include <math.h>
 #include <setjmp.h>

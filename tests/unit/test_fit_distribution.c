@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fit/distribution.h"
+#include "fit/objective/distribution.h"
 
 /* What distribution.h promises. */
 static const double PROMISED = 1e-9;

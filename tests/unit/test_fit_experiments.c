@@ -3,9 +3,9 @@
 #include "fit_case.h"
 
 #include "base/random.h"
-#include "fit/bootstrap.h"
-#include "fit/profile.h"
-#include "fit/single.h"
+#include "fit/refits/bootstrap.h"
+#include "fit/refits/profile.h"
+#include "fit/refits/single.h"
 
 enum { N_EXPERIMENT = 3, N = 7, N_ROW = N_EXPERIMENT * N, K = 0, A1, A2, C, N_FIT };
 static const double APART = 1000;

@@ -4,7 +4,7 @@
 #include "fit_case.h"
 
 #include "base/random.h"
-#include "fit/joint.h"
+#include "fit/joint/joint.h"
 
 enum { N_BLOCK = 11, N_ROW = 9, P = 4, MOST = N_BLOCK * P };
 static const uint8_t is_shared[P] = {1, 0, 1, 0}, one_group[P] = {1, 0, 2, 0}, two_groups[P] = {2, 0, 3, 2};

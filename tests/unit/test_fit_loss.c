@@ -1,7 +1,7 @@
 /* Losses against differences and integrals, and the tails of censored measurements against mpmath.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/loss.h"
-#include "fit/prior.h"
+#include "fit/objective/loss.h"
+#include "fit/objective/prior.h"
 
 #include <math.h>
 #include <setjmp.h>

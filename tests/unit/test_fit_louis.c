@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fit/louis.h"
+#include "fit/mixed/louis.h"
 
 enum { R = 3, N_ENTRY = 4, N = R + N_ENTRY, N_POINT = 5 };
 /* The last variable is independent of the others. */

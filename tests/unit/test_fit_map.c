@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/map.h"
-#include "fit/start.h"
+#include "fit/objective/map.h"
+#include "fit/objective/start.h"
 
 static const struct stiffit_model four = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1};
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "fit/matrix.h"
+#include "fit/objective/matrix.h"
 
 enum { MOST = 40 };
 

@@ -2,7 +2,7 @@
  * data drawn from the model: for every loss and every two of them, with and without modelled noise, censored rows and priors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
-#include "fit/objective.h"
+#include "fit/objective/objective.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "fit/prior.h"
+#include "fit/objective/prior.h"
 
 /* At x = 5. The ends are those of the untruncated case. */
 static const struct known {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/profile.h"
-#include "fit/single.h"
+#include "fit/refits/profile.h"
+#include "fit/refits/single.h"
 
 enum { N = 10 };
 

@@ -4,7 +4,7 @@
 #include "fit_case.h"
 
 #include "base/random.h"
-#include "fit/point.h"
+#include "fit/objective/point.h"
 
 enum { ROWS = 8 };
 

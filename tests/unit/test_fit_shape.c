@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "fit/rule.h"
-#include "fit/shape.h"
+#include "fit/mixed/rule.h"
+#include "fit/mixed/shape.h"
 
 enum { MOST = SHAPE_MOST };
 static const double K[MOST] = {8, 12, 20, 10}; /* skewness -1/sqrt(k) about: -0.36 to -0.22 */

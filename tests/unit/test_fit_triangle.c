@@ -1,8 +1,8 @@
 /* The triangle of a large fit, reduced in parts, against the products of all its rows; and the same bits whoever reduces them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
-#include "fit/matrix.h"
-#include "fit/triangle.h"
+#include "fit/objective/matrix.h"
+#include "fit/search/triangle.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "fit_case.h"
 
 #include "base/random.h"
-#include "fit/trust_model.h"
+#include "fit/search/trust_model.h"
 
 enum { N = 4, ROWS = 7, PROBLEMS = 3000 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "io/answers.h"
+#include "io/journal/answers.h"
 #include "../journal_helpers.h"
 
 #include <fcntl.h>

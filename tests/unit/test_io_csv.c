@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 #include <locale.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The table of columns of /fits: what its entries promise of each other, and what is done by them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/fit_record.h"
+#include "io/file/fit_record.h"
 
 #include <math.h>
 #include <setjmp.h>

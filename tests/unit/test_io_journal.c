@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "../level.h"
 #include "../journal_helpers.h"
 

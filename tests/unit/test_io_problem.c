@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
-#include "io/problem_stream.h"
+#include "io/problem/stream.h"
 
 #include <unistd.h>
 

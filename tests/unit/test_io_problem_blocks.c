@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
-#include "io/problem_stream.h"
-#include "io/problem_write.h"
+#include "io/problem/stream.h"
+#include "io/problem/write.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

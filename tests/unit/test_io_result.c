@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../level.h"
-#include "io/result.h"
+#include "io/result/result.h"
 #include "../journal_helpers.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 
 #include "../journal_helpers.h"
 #include "base/random.h"
-#include "io/gather.h"
+#include "io/result/gather.h"
 
 #include <math.h>
 

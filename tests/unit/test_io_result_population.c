@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/result_population.h"
+#include "io/result/population.h"
 #include "../journal_helpers.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
-#include "io/problem_write.h"
+#include "io/problem/write.h"
 #include "par/pool.h"
 #include "run/compute/block_ring.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/durable.h"
+#include "io/file/durable.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../journal_helpers.h"
-#include "io/result.h"
+#include "io/result/result.h"
 #include "use/show.h"
 
 enum { N = 9 }; /* seven converged; two failed, their messages differ in a number */

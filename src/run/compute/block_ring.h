@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/problem.h"
+#include "io/problem/problem.h"
 #include "par/monitor.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "ode/engine.h"
 #include "par/monitor.h"
 #include "run/supervise/board.h"

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_joint.h"
 
-#include "fit/joint_ranks.h"
+#include "fit/joint/ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_pass.h"
 #include "run/compute/compute_ranks.h"

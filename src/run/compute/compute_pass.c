@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sanitizer.h"
-#include "fit/found.h"
+#include "fit/objective/found.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 #include "run/plan/review.h"

@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/output.h"
-#include "fit/distribution.h"
-#include "io/problem_adopt.h"
+#include "fit/objective/distribution.h"
+#include "io/problem/adopt.h"
 #include "par/cpus.h"
 #include "run/compute/compute_joint.h"
 #include "run/compute/compute_pass.h"

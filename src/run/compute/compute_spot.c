@@ -6,7 +6,7 @@
 #include "run/compute/compute_spot.h"
 
 #include "base/clock.h"
-#include "fit/map.h"
+#include "fit/objective/map.h"
 #include "model/check.h"
 #include "run/supervise/stop.h"
 

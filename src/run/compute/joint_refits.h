@@ -1,6 +1,6 @@
 /* Refits of a fit over many datasets: profiles of shared parameters, their reviews, and bootstrap
  * replicates, each of which draws datasets. The best fit is the subject of the code that refits a
- * single dataset (fit/subject.h). Every rank does the same, with the parameters of its own
+ * single dataset (fit/refits/subject.h). Every rank does the same, with the parameters of its own
  * datasets; rank 0 has the journal. Inside a search.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once

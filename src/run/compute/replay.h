@@ -1,10 +1,10 @@
 /* Replay: a long fit whose process has died continues where it was. The answers to its
- * evaluations are recorded (io/answers.h). When the fit runs again and asks for the same
+ * evaluations are recorded (io/journal/answers.h). When the fit runs again and asks for the same
  * evaluations, it gets the recorded answers. Evaluations are pure, so the fit is the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/answers.h"
+#include "io/journal/answers.h"
 #include "ode/evaluation.h"
 #include "par/monitor.h"
 

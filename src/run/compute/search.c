@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "fit/joint_ranks.h"
-#include "fit/start.h"
-#include "io/mixed_result.h"
+#include "fit/joint/ranks.h"
+#include "fit/objective/start.h"
+#include "io/result/mixed_result.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_ranks.h"
 #include "run/supervise/stop.h"

@@ -46,7 +46,7 @@ struct searches {
     unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
     size_t n_saved;
     uint32_t number;           /* of the states in the journal */
-    struct {                   /* in the journal (io/mixed_result.h) */
+    struct {                   /* in the journal (io/result/mixed_result.h) */
         uint32_t n_start;      /* the starts that it covers */
         unsigned char *bytes;  /* n; NULL: none of them has a population */
         size_t n;

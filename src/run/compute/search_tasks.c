@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/search_tasks.h"
 
-#include "fit/joint_ranks.h"
-#include "fit/mixed.h"
+#include "fit/joint/ranks.h"
+#include "fit/mixed/mixed.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/joint_refits.h"
 

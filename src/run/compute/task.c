@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/task.h"
 
-#include "fit/fit.h"
-#include "fit/found.h"
-#include "fit/profile.h"
-#include "fit/single.h"
+#include "fit/single/fit.h"
+#include "fit/objective/found.h"
+#include "fit/refits/profile.h"
+#include "fit/refits/single.h"
 #include "run/plan/pilot.h"
 #include "run/plan/review.h"
 

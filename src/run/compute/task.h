@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/subject.h"
+#include "fit/refits/subject.h"
 #include "run/plan/campaign.h"
 
 struct task {

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/output.h"
-#include "io/csv.h"
+#include "io/table/csv.h"
 
 #include <errno.h>
 #include <math.h>

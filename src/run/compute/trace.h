@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/fit_record.h"
+#include "io/file/fit_record.h"
 #include "ode/evaluation.h"
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"

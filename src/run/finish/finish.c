@@ -4,8 +4,8 @@
 #include "run/run.h"
 
 #include "base/arena.h"
-#include "io/problem.h"
-#include "io/gather.h"
+#include "io/problem/problem.h"
+#include "io/result/gather.h"
 #include "run/finish/finish_population.h"
 #include "run/finish/finish_refits.h"
 #include "run/finish/summary.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/finish_population.h"
 
-#include "fit/distribution.h"
-#include "io/result_population.h"
+#include "fit/objective/distribution.h"
+#include "io/result/population.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/journal.h"
-#include "io/result.h"
+#include "io/journal/journal.h"
+#include "io/result/result.h"
 #include "run/finish/summary.h"
 #include "run/plan/run_plan.h"
 #include "run/plan/share.h"

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/finish_refits.h"
 
-#include "fit/distribution.h"
-#include "fit/found.h"
-#include "fit/map.h"
-#include "fit/objective.h"
+#include "fit/objective/distribution.h"
+#include "fit/objective/found.h"
+#include "fit/objective/map.h"
+#include "fit/objective/objective.h"
 
 #include <math.h>
 #include <stdlib.h>

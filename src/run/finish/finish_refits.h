@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/result_tables.h"
+#include "io/result/tables.h"
 #include "run/plan/best.h"
 #include "run/plan/campaign.h"
 #include "run/plan/share.h"

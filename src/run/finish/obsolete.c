@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/obsolete.h"
 
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/plan/selection.h"
 #include "run/plan/selection_retry.h"
 

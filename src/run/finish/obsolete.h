@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/journal.h"
+#include "io/journal/journal.h"
 
 /* The time of the last write to the journal's files, in nanoseconds since 1970; 0: never. */
 int64_t obsolete_last_write_ns(const char *journal_path);

@@ -3,9 +3,9 @@
 #include "run/finish/summary.h"
 
 #include "base/output.h"
-#include "io/problem.h"
-#include "io/result.h"
-#include "io/result_population.h"
+#include "io/problem/problem.h"
+#include "io/result/result.h"
+#include "io/result/population.h"
 #include "run/plan/recipe_text.h"
 
 #include <fcntl.h>

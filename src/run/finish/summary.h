@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "run/plan/run_options.h"
 #include "run/run.h"
 

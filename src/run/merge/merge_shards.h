@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/gather.h"
+#include "io/result/gather.h"
 #include "run/merge/merge_request.h"
 
 enum { MERGE_MAX_FACT = 128 };

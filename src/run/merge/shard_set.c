@@ -3,9 +3,9 @@
 #include "run/merge/shard_set.h"
 
 #include "base/words.h"
-#include "io/durable.h"
-#include "io/journal_process.h"
-#include "io/result.h"
+#include "io/file/durable.h"
+#include "io/journal/process.h"
+#include "io/result/result.h"
 #include "run/finish/obsolete.h"
 #include "run/plan/run_plan.h"
 #include "run/plan/selection.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/best.h"
 
-#include "fit/start.h"
+#include "fit/objective/start.h"
 
 #include <math.h>
 #include <stdlib.h>

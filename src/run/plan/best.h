@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/journal.h"
-#include "io/problem.h"
+#include "io/journal/journal.h"
+#include "io/problem/problem.h"
 
 /* Summary of a dataset's starts. */
 struct starts_tally {
@@ -17,8 +17,8 @@ struct starts_tally {
 typedef enum status visit_start(void *context, const struct fit_record *record,
                                 struct error *error);
 
-/* The best start as in fit/start.h, with its note; but if `chosen` is not BY_OBJECTIVE, that start
- * wins. `best` and `other` have arrays, which may be exchanged. visit may be NULL. */
+/* The best start as in fit/objective/start.h, with its note; but if `chosen` is not BY_OBJECTIVE,
+ * that start wins. `best` and `other` have arrays, which may be exchanged. visit may be NULL. */
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity,
                            uint64_t dataset, uint32_t chosen, struct fit_record *best,
                            struct fit_record *other, struct starts_tally *tally, visit_start *visit,

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/error.h"
-#include "fit/dataset.h"
-#include "fit/fit.h"
-#include "fit/joint.h"
-#include "io/journal.h"
-#include "io/problem.h"
+#include "fit/objective/dataset.h"
+#include "fit/single/fit.h"
+#include "fit/joint/joint.h"
+#include "io/journal/journal.h"
+#include "io/problem/problem.h"
 #include "model/plugin.h"
 #include "ode/engine.h"
 #include "run/plan/pilot.h"

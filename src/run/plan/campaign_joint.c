@@ -4,7 +4,7 @@
 #include "run/plan/campaign.h"
 
 #include "base/arena.h"
-#include "fit/mixed_search.h"
+#include "fit/mixed/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { DEALT = 4 };
  * nodes of the tree of sums where that costs little balance, which keeps messages short. */
 static size_t rank_first(size_t n, size_t n_rank, size_t rank)
 {
-    enum { AT_ONCE = 8, LEAST_GRAINS = 16 }; /* AT_ONCE: of fit/joint_sum.c */
+    enum { AT_ONCE = 8, LEAST_GRAINS = 16 }; /* AT_ONCE: of fit/joint/sum.c */
     size_t grain = 1;
     while (grain * AT_ONCE * LEAST_GRAINS <= n / n_rank)
         grain *= AT_ONCE;

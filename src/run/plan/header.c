@@ -2,7 +2,7 @@
 #include "run/plan/header.h"
 
 #include "base/version.h"
-#include "io/hdf5_file.h"
+#include "io/file/hdf5_file.h"
 #include "ode/library.h"
 
 #include <stdio.h>

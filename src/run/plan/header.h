@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/plan/campaign.h"
 
 /* The texts are the campaign's, or in `arena`. */

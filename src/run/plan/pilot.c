@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/pilot.h"
 
-#include "fit/map.h"
+#include "fit/objective/map.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/fit.h"
-#include "fit/pilot.h"
-#include "io/journal.h"
+#include "fit/single/fit.h"
+#include "fit/single/pilot.h"
+#include "io/journal/journal.h"
 
 enum { PILOT_MAX = FIT_PILOT_MOST };
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error_kind.h"
-#include "fit/fit.h"
+#include "fit/single/fit.h"
 #include "ode/evaluation.h"
 
 #include <stdbool.h>

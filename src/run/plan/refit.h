@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "fit/bootstrap.h"
+#include "fit/refits/bootstrap.h"
 #include "run/plan/recipe.h"
 
 /* Constant during a run. A dataset's refits are numbered: below and above for each profiled

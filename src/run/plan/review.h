@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/profile.h"
+#include "fit/refits/profile.h"
 #include "run/plan/best.h"
 #include "run/plan/refit.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/output.h"
 #include "base/words.h"
-#include "io/mixed_result.h"
+#include "io/result/mixed_result.h"
 
 #include <math.h>
 #include <stdio.h>

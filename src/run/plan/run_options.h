@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "io/problem.h"
+#include "io/problem/problem.h"
 #include "run/plan/recipe.h"
 #include "run/plan/selection_request.h"
 #include "run/run.h"

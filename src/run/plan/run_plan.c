@@ -3,7 +3,7 @@
 #include "run/plan/run_plan.h"
 
 #include "base/cursor.h"
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "run/supervise/board.h"
 
 #include <stdlib.h>

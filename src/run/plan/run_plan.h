@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/plan/refit.h"
 #include "run/plan/run_options.h"
 #include "run/plan/selection.h"

@@ -15,8 +15,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "io/problem.h"
-#include "io/run_identity.h"
+#include "io/problem/problem.h"
+#include "io/journal/run_identity.h"
 #include "run/plan/selection_request.h"
 
 struct selection {

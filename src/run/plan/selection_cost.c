@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/sha256.h"
-#include "io/gather.h"
+#include "io/result/gather.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/problem.h"
-#include "io/run_identity.h"
+#include "io/problem/problem.h"
+#include "io/journal/run_identity.h"
 #include "run/plan/selection_request.h"
 
 /* --shard with --cost-from: costs are the steps of the rows of a result; a dataset that it lacks

@@ -3,7 +3,7 @@
 #include "run/plan/selection_retry.h"
 
 #include "base/sha256.h"
-#include "io/gather.h"
+#include "io/result/gather.h"
 #include "run/plan/recipe_text.h"
 
 #include <stdio.h>

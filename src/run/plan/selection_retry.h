@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/result.h"
+#include "io/result/result.h"
 #include "run/plan/selection.h"
 
 /* --retry-failed: narrows the selection (which is as selection_open made it) to what failed in

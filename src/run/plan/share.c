@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/sha256.h"
 #include "base/words.h"
-#include "io/fit_record.h"
+#include "io/file/fit_record.h"
 #include "run/plan/refit.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/mixed.h"
-#include "io/problem.h"
+#include "fit/mixed/mixed.h"
+#include "io/problem/problem.h"
 #include "run/plan/components.h"
 #include "run/plan/run_options.h"
 #include "run/plan/share_deviation.h"

@@ -2,7 +2,7 @@
 #include "run/plan/share_random.h"
 
 #include "base/words.h"
-#include "io/mixed_result.h"
+#include "io/result/mixed_result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/problem.h"
+#include "io/problem/problem.h"
 #include "run/plan/run_options.h"
 
 #include <stddef.h>

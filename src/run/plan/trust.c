@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/trust.h"
 
-#include "io/durable.h"
+#include "io/file/durable.h"
 #include "model/build/shared_object.h"
 
 #include <errno.h>

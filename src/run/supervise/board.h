@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "io/durable.h"
+#include "io/file/durable.h"
 #include "par/monitor.h"
 #include "run/run.h"
 

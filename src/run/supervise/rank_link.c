@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/rank_link.h"
 
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "run/supervise/stop.h"
 
 #include <errno.h>

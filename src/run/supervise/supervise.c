@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/destination.h"
-#include "io/journal.h"
+#include "io/journal/journal.h"
 #include "run/supervise/board.h"
 #include "run/supervise/child.h"
 #include "run/supervise/ranks.h"

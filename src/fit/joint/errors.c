@@ -1,0 +1,801 @@
+/* The information of a fit over many datasets, and records of its datasets. What the whole fit
+ * says about the parameters of one dataset, if all others are estimated, too, are the rows that
+ * the elimination of its own parameters leaves, and the rows of the parameters above it once all
+ * blocks have been eliminated. From these a record is filled as that of a single fit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint/errors.h"
+#include "base/memory.h"
+#include "fit/joint/vector.h"
+
+#include "fit/objective/found.h"
+#include "fit/objective/matrix.h"
+#include "fit/statistics/statistics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The damping of the elimination, in units of the columns' lengths; and the accuracy of what it
+ * leaves, relative to these. */
+static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
+/* A singular value of the shared parameters' rows counts as no smaller than this part of what
+ * cannot be told from 0. */
+static const double ZERO = 1e-2;
+
+/* Sums over the blocks that depend on a parameter: squares of its column's length, the same of
+ * the rows of noise and priors, squares of the predictions' norm, measurements, how many have it
+ * move a prediction or the noise, and how many there are; the objective's derivative at the best
+ * point. */
+struct column_sum {
+    double squares, beyond, size, n_row, n_prediction, n_noise, n_block, slope;
+};
+enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
+
+struct joint_errors {
+    size_t n_kept;            /* shared parameters that no bound holds */
+    uint32_t *index;          /* s: of each among those, or NOT_KEPT */
+    struct column_sum *sum;   /* s: of the shared parameters, then n_group for each group */
+    struct fit_spectrum shared; /* of the n_kept parameters */
+    /* n_kept x n_kept, with further columns of groups: its products are the covariance */
+    double *root;
+    struct fit_whole whole;
+    double gradient_norm;     /* of the whole fit, as fit_point_gradient_norm */
+    bool has_excess;          /* of some block: observed and expected information differ */
+    double accuracy;          /* of derivatives, relative to the columns' lengths */
+    /* for one block, at most n_most own parameters */
+    /* n_above: of the parameters above that no bound holds; columns of their sum */
+    uint32_t *loose, *kept, *column;
+    size_t n_above, n_most;
+    double *scale, *scratch;
+    struct arena arena;       /* scratch of a block, and of a row */
+};
+
+static const uint32_t NOT_KEPT = UINT32_MAX;
+
+static bool is_held_at(int8_t bound, double g)
+{
+    return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
+}
+
+static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
+{
+    double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
+    return is_held_at(block->kept.at_bound[block->file_index[j]], g);
+}
+
+/* An entry of the gradient, or 0 where a bound holds the parameter. */
+static double projected(int8_t bound, double g) { return is_held_at(bound, g) ? 0 : fabs(g); }
+
+/* The own parameters that no bound holds, and the lengths of their columns. */
+static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *loose, double *scale)
+{
+    size_t all = block->n + s, n_loose = 0;
+    const double *information = joint_information(block, s);
+    for (size_t j = 0; j < block->n; j++) {
+        scale[j] = sqrt(matrix_squares(j + 1, information + j * all));
+        scale[j] = scale[j] > 0 ? scale[j] : 1;
+        if (!is_slope_held(block, all, j))
+            loose[n_loose++] = (uint32_t)j;
+    }
+    return n_loose;
+}
+
+static struct joint_group *group_of(const struct joint *joint, size_t i)
+{
+    return joint->above.group ? &joint->above.group[joint->levels.group[0][i]] : NULL;
+}
+
+/* The parameters above block i that no bound holds. */
+static void find_kept(struct joint *joint, size_t i)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_group *group = group_of(joint, i);
+    size_t n = joint->above.n_group, n_loose = group ? group->n_loose : 0, n_before = 0;
+    errors->n_above = 0;
+    joint_columns(joint, i, joint->above.column);
+    for (uint32_t k = 0; k < joint->above.s_block; k++) {
+        bool is_group = k < n;
+        uint32_t index = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
+                                  : errors->index[joint->above.column[k] - n];
+        if (index == NOT_KEPT)
+            continue;
+        errors->kept[errors->n_above] = k;
+        errors->column[errors->n_above++] = is_group ? index : (uint32_t)n_loose + index;
+    }
+}
+
+/* The sum of parameter k above block i. */
+static struct column_sum *sum_of(const struct joint *joint, size_t i, size_t k)
+{
+    size_t n = joint->above.n_group;
+    struct column_sum *sum = joint->errors->sum;
+    return k < n ? &sum[joint->above.s + joint->levels.group[0][i] * n + k]
+                 : &sum[joint->above.column[k] - n];
+}
+
+/* Eliminates the own parameters of block i: leaves rows for those above it and, if the
+ * information is the observed one, an excess. own: n_loose x (n_loose + n_above), or NULL.
+ * False: out of memory; *n_loose: their number, in errors->loose. */
+static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loose,
+                      bool *is_definite)
+{
+    struct joint_errors *errors = joint->errors;
+    struct joint_block *block = &joint->block[i];
+    size_t n = block->n, s = joint->above.s_block, all = n + s,
+           loose = find_loose(block, s, errors->loose, errors->scale);
+    double *zeros = errors->scratch + joint_scratch(n, s);
+    struct joint_arrays arrays;
+    joint_findings_arrays(block, s, &arrays);
+    arena_reset(&errors->arena);
+    find_kept(joint, i);
+    size_t width = loose + errors->n_above;
+    double *rows = own ? own : arena_calloc(&errors->arena, loose * width + 1, sizeof *rows);
+    double *scale = arena_calloc(&errors->arena, loose + 1, sizeof *scale);
+    uint32_t *index = arena_calloc(&errors->arena, width + 1, sizeof *index);
+    *n_loose = loose;
+    if (!rows || !scale || !index)
+        return false;
+    memset(zeros, 0, all * sizeof *zeros);
+    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept,
+                    errors->n_above, errors->scale, DAMPING, errors->scratch, block->trial.schur,
+                    block->trial.schur_rhs, rows);
+    if (!errors->whole.is_observed || !block->findings.has_excess)
+        return true;
+    for (size_t c = 0; c < width; c++) {
+        index[c] = c < loose ? errors->loose[c] : (uint32_t)n + errors->kept[c - loose];
+        if (c < loose)
+            scale[c] = errors->scale[errors->loose[c]];
+    }
+    bool is_own = true,
+         is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy,
+                                 arrays.excess, all, index, arrays.left, &is_own, &errors->arena);
+    *is_definite = *is_definite && is_own;
+    return is_good;
+}
+
+struct reduction {
+    struct joint *joint;
+    const struct joint_group *group;
+};
+
+/* Of a block, by the number of those that take part, or in its group. */
+static struct joint_rows rows_of_block(void *context, size_t k)
+{
+    const struct reduction *reduction = context;
+    struct joint *joint = reduction->joint;
+    uint32_t i =
+        reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
+    const struct joint_reduced *reduced = &joint->block[i].trial;
+    find_kept(joint, i);
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_above,
+                               joint->errors->column};
+}
+
+static struct joint_rows rows_of_group(void *context, size_t g)
+{
+    const struct joint *joint = ((const struct reduction *)context)->joint;
+    const struct joint_reduced *reduced = &joint->above.group[g].reduced;
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_kept, NULL};
+}
+
+/* Adds what block i leaves of its excess to the rows and columns of those above it. */
+static void add_left(struct joint *joint, size_t i, double *to, size_t width)
+{
+    struct joint_errors *errors = joint->errors;
+    struct joint_block *block = &joint->block[i];
+    struct joint_arrays arrays;
+    if (!block->findings.has_excess)
+        return;
+    joint_findings_arrays(block, joint->above.s_block, &arrays);
+    find_kept(joint, i);
+    size_t m = errors->n_above;
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = 0; d < m; d++)
+            to[errors->column[d] + errors->column[c] * width] += arrays.left[d + c * m];
+}
+
+static void left_of(const void *context, const struct joint_block *block, double *sum)
+{
+    struct joint *joint = (struct joint *)(uintptr_t)context;
+    memset(sum, 0, joint->errors->n_kept * joint->errors->n_kept * sizeof *sum);
+    add_left(joint, (size_t)(block - joint->block), sum, joint->errors->n_kept);
+}
+
+/* Reduces the information of a group, keeps the rows of its own parameters, and adds what it
+ * leaves of the excess to `excess` (NULL: the information is the expected one). */
+static bool eliminate_group(struct joint *joint, struct joint_group *group, double *excess,
+                            bool *is_definite)
+{
+    struct joint_errors *errors = joint->errors;
+    struct reduction reduction = {.joint = joint, .group = group};
+    struct joint_reduced *reduced = &group->reduced;
+    struct arena *arena = &errors->arena;
+    size_t n = group->n_loose, m = errors->n_kept, width = n + m;
+    bool is_good =
+        joint_sum(group->n, width, rows_of_block, &reduction, reduced->triangle, reduced->rhs);
+    arena_reset(arena);
+    double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch),
+           *own = NULL, *left = NULL;
+    uint32_t *index = arena_calloc(arena, width + 1, sizeof *index);
+    if (!is_good || !scratch || !index
+        || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
+        return false;
+    for (uint32_t j = 0; j < width; j++) {
+        index[j] = j;
+        double length = j < n ? sqrt(matrix_squares(j + 1, reduced->triangle + j * width)) : 1;
+        *(j < n ? &errors->loose[j] : &errors->kept[j - n]) = j < n ? j : j - (uint32_t)n;
+        if (j < n)
+            errors->scale[j] = length > 0 ? length : 1;
+    }
+    joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m,
+                    errors->scale, DAMPING, scratch + width, reduced->schur, reduced->schur_rhs,
+                    group->error_rows);
+    if (!excess)
+        return true;
+    for (size_t k = 0; k < group->n; k++)
+        add_left(joint, joint->part.member[group->first + k], own, width);
+    bool is_own = true;
+    is_good = joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width,
+                            index, left, &is_own, arena);
+    for (size_t c = 0; c < m * m; c++)
+        excess[c] += left[c];
+    *is_definite = *is_definite && is_own;
+    return is_good;
+}
+
+static bool make_errors(struct joint *joint)
+{
+    struct arena *arena = &joint->arena;
+    struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
+    size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group,
+           n_group = joint_n_group(joint);
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
+    if (!errors)
+        return false;
+    errors->n_most = n;
+    errors->index = arena_calloc(arena, s + 1, sizeof *errors->index);
+    errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
+    errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
+    errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
+    errors->sum = arena_calloc(arena, s + n_group * joint->above.n_group + 1, sizeof *errors->sum);
+    return errors->index && errors->kept && errors->column && errors->loose && errors->sum &&
+           fit_spectrum_room(&errors->shared, s, 0, arena) &&
+           ARENA_DOUBLES(arena, {&errors->scale, n, 1},
+                         {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
+                         {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
+}
+
+/* What a block says of parameter k above it. */
+static void sum_in(const void *context, const struct joint_block *block, size_t k, double *number)
+{
+    size_t all = block->n + block->s, column = block->n + k;
+    struct joint_arrays arrays;
+    (void)context;
+    joint_findings_arrays(block, block->s, &arrays);
+    unsigned moves = (unsigned)arrays.moves[column];
+    const struct column_sum sum =
+        {.squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
+         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size,
+         .n_row = (double)block->n_row, .n_prediction = (moves & MOVES_PREDICTION) != 0,
+         .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
+         .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
+    memcpy(number, &sum, sizeof sum);
+}
+
+static bool sum_columns(struct joint *joint)
+{
+    return joint_vector_sums(joint, N_SUM, sum_in, NULL, (double *)joint->errors->sum);
+}
+
+static bool is_noise(const struct column_sum *sum)
+{
+    return sum->n_noise > 0 && sum->n_prediction == 0;
+}
+
+static void criteria_of(const void *context, const struct joint_block *block, double *number)
+{
+    (void)context;
+    number[0] = block->findings.criteria.chi_square;
+    number[1] = block->findings.criteria.distances;
+}
+
+/* The largest entry of the projected gradient of the parameters of this process's blocks and of
+ * those above them; where a row is at a bound, all rows that have the parameter are. */
+static double gradient_norm_of(const struct joint *joint)
+{
+    double norm = 0;
+    for (size_t a = 0; a < joint->part.n_active; a++) {
+        const struct joint_block *block = joint_active(joint, a);
+        size_t all = block->n + joint->above.s_block;
+        for (size_t j = 0; j < block->n; j++) {
+            double g = joint_slope(block->best.triangle, all, block->best.rhs, j);
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[j]], g));
+        }
+        joint_columns(joint, joint->part.active[a], joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++)
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[block->n + k]],
+                                        sum_of(joint, joint->part.active[a], k)->slope));
+    }
+    return norm;
+}
+
+/* Counts measurements and fitted parameters, and sums the criteria. False: out of memory. */
+static bool count(struct joint *joint)
+{
+    struct joint_errors *errors = joint->errors;
+    struct fit_whole *whole = &errors->whole;
+    double criteria[2], n_row = 0, n_fitted = 0, n_noise = 0;
+    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
+    struct joint_facts facts = {.any = 0, .single = gradient_norm_of(joint)};
+    for (size_t g = 0; joint->above.group && g < joint->levels.n_group[0]; g++) {
+        struct joint_group *group = &joint->above.group[g];
+        group->n_loose = 0;
+        for (size_t k = 0; k < joint->above.n_group; k++) {
+            group->n_loose += !group->is_held[k];
+            n_noise += group->n > 0 && !group->is_held[k]
+                       && is_noise(&errors->sum[joint->above.s + g * joint->above.n_group + k]);
+        }
+        n_fitted += group->n > 0 ? (double)group->n_loose : 0;
+    }
+    for (size_t a = 0; a < joint->part.n_active; a++) {
+        const struct joint_block *block = joint_active(joint, a);
+        struct joint_arrays arrays;
+        double weight = joint_weight(joint, joint->part.active[a]),
+               scaling = block->findings.criteria.scaling;
+        size_t n_loose = find_loose(block, joint->above.s_block, errors->loose, errors->scale);
+        joint_findings_arrays(block, joint->above.s_block, &arrays);
+        for (size_t c = 0; c < n_loose; c++)
+            n_noise += weight * (arrays.moves[errors->loose[c]] == MOVES_NOISE);
+        n_fitted += weight * (double)n_loose;
+        n_row += (double)block->n_row;
+        facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1   ? NORMAL
+                                                                  : scaling == 2 ? KINKS
+                                                                                 : NEITHER);
+        facts.most = fmax(facts.most, block->findings.accuracy);
+    }
+    joint_agree(joint, &facts);
+    *whole =
+        (struct fit_whole){.options = joint->options,
+                           .n_row = joint_count_up(joint, n_row),
+                           .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
+                           .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
+                           .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
+    errors->has_excess = facts.any & EXCESS;
+    errors->gradient_norm = facts.single;
+    for (size_t k = 0; k < joint->above.s; k++)
+        whole->n_noise += errors->index[k] != NOT_KEPT && is_noise(&errors->sum[k]);
+    if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
+        return false;
+    bool is_normal = !(facts.any & (KINKS | NEITHER)),
+         are_kinks = !(facts.any & (NORMAL | NEITHER));
+    whole->criteria = (struct fit_criteria){.chi_square = criteria[0], .distances = criteria[1],
+                                            .scaling = are_kinks ? 2 : is_normal};
+    errors->accuracy = fmax(facts.most, ACCURACY);
+    return true;
+}
+
+/* 0: the parameter has no influence. */
+static double length_of(const struct joint *joint, const struct fit_map *map, size_t j,
+                        double theta, const struct column_sum *sum)
+{
+    double error = fmax(joint->errors->accuracy, FIT_QUOTIENT_ROUNDING) * sqrt(sum->size),
+           length = sqrt(sum->squares);
+    const struct fit_spectrum_unit unit = {error, FIT_QUOTIENT_ROUNDING * sqrt(sum->n_row)};
+    return fit_spectrum_is_idle(map, j, theta, &unit, length, sqrt(sum->beyond)) ? 0 : length;
+}
+
+/* Eliminates all blocks and groups, and decomposes what is left for the shared parameters.
+ * False: out of memory. */
+static bool reduce(struct joint *joint, bool *is_definite)
+{
+    struct joint_errors *errors = joint->errors;
+    struct fit_spectrum *shared = &errors->shared;
+    struct reduction reduction = {.joint = joint};
+    size_t k = errors->n_kept, n_loose, n_group = joint->above.group ? joint->levels.n_group[0] : 0;
+    bool is_observed = errors->has_excess && errors->whole.is_observed;
+    double *excess = is_observed ? memory_calloc(k * k + 1, sizeof *excess) : NULL;
+    bool is_good = excess || !is_observed;
+    for (size_t a = 0; is_good && a < joint->part.n_active; a++)
+        is_good = eliminate(joint, joint->part.active[a], NULL, &n_loose, is_definite);
+    for (size_t g = 0; is_good && g < n_group; g++)
+        is_good = eliminate_group(joint, &joint->above.group[g], excess, is_definite);
+    if (is_good && excess && !joint->above.group)
+        is_good = joint_totals(joint, k * k, left_of, joint, excess);
+    is_good =
+        is_good &&
+        (joint->above.group
+             ? joint_sum(n_group, k, rows_of_group, &reduction, shared->triangle, shared->q)
+             : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
+    shared->n = k;
+    for (uint32_t j = 0; j < joint->above.s; j++)
+        if (errors->index[j] != NOT_KEPT) {
+            shared->loose[errors->index[j]] = errors->index[j];
+            shared->scale[errors->index[j]] = length_of(joint, &joint->asker.map, j,
+                                                        joint->above.theta[j], &errors->sum[j]);
+        }
+    if (is_good)
+        fit_spectrum_decompose(shared, errors->accuracy, true);
+    bool is_above = true;
+    arena_reset(&errors->arena);
+    if (is_good && excess && k > 0)
+        is_good = fit_spectrum_add(shared, excess, k, shared->loose, &errors->arena, &is_above);
+    *is_definite = *is_definite && is_above;
+    free(excess);
+    return is_good;
+}
+
+/* Columns whose products are the covariance of the shared parameters; directions that the data
+ * do not determine are very uncertain. */
+static void find_root(struct joint_errors *errors)
+{
+    struct fit_spectrum *shared = &errors->shared;
+    size_t k = errors->n_kept;
+    fit_spectrum_decompose(shared, errors->accuracy, false);
+    for (size_t d = 0; d < k; d++)
+        for (size_t c = 0; c < k; c++)
+            errors->root[c + d * k] =
+                shared->v[c + d * k] / shared->scale[c] / fmax(shared->s[d], ZERO * shared->least);
+}
+
+bool joint_errors_compute(struct joint *joint)
+{
+    if (!make_errors(joint))
+        return false;
+    struct joint_errors *errors = joint->errors;
+    for (uint32_t k = 0; k < joint->above.s; k++)
+        errors->index[k] = fit_point_is_held(&joint->asker.map, &joint->point, k)
+                             ? NOT_KEPT
+                             : (uint32_t)errors->n_kept++;
+    if (!sum_columns(joint) || !count(joint))
+        return false;
+    struct joint_facts facts = {.any = 1};
+    while (facts.any) {
+        bool is_definite = true, is_good = reduce(joint, &is_definite);
+        enum { BAD = 1, NO_MEMORY = 2 };
+        facts.any = (is_definite ? 0 : BAD) | (is_good ? 0 : NO_MEMORY);
+        joint_agree(joint, &facts);
+        if (facts.any & NO_MEMORY)
+            return false;
+        errors->whole.is_observed = errors->whole.is_observed && !facts.any;
+    }
+    if (joint->levels.n_column > 1)
+        find_root(errors);
+    return true;
+}
+
+bool joint_errors_describe(struct joint *joint)
+{
+    if (!make_errors(joint))
+        return false;
+    struct joint_errors *errors = joint->errors;
+    for (uint32_t k = 0; k < joint->above.s; k++)
+        errors->index[k] = NOT_KEPT;
+    if (!sum_columns(joint) || !count(joint))
+        return false;
+    errors->whole.n_fitted = errors->whole.n_noise = 0;
+    return true;
+}
+
+void joint_errors_fini(struct joint *joint)
+{
+    if (joint->errors)
+        arena_fini(&joint->errors->arena);
+    joint->errors = NULL;
+}
+
+/* Where the parameters of a row are: their rows of the whole fit's information, if all others
+ * are estimated, too. */
+struct row {
+    size_t n_own, n_above, n_row;
+    double *rows; /* n_row x (n_own + n_above): own ones first, then those above */
+};
+
+/* As matrix_invert, in units of the columns' lengths, which go to `scale` (n). */
+static double invert(size_t n, const double *triangle, double *scale, double *inverse)
+{
+    for (size_t c = 0; c < n; c++) {
+        scale[c] = sqrt(matrix_squares(c + 1, triangle + c * n));
+        scale[c] = scale[c] > 0 ? scale[c] : 1;
+    }
+    return n > 0 ? matrix_invert(n, triangle, scale, inverse) : 1;
+}
+
+bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    size_t s = joint->above.s_block;
+    double *zeros, *triangle, *inverse;
+    if (!errors || !block->findings.memory)
+        return false;
+    arena_reset(&errors->arena);
+    size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
+    if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n},
+                       {&inverse, n, n}))
+        return false;
+    joint_eliminate(block->n, s, joint_information(block, s), zeros, errors->loose, n, NULL, 0,
+                    NULL, 0, errors->scratch, NULL, NULL, triangle);
+    mode->log_det = 0;
+    for (size_t c = 0; c < n; c++) {
+        mode->index[c] = block->file_index[errors->loose[c]];
+        mode->theta[c] = block->best.theta[errors->loose[c]];
+        mode->log_det += 2 * log(fabs(triangle[c + c * n]));
+    }
+    if (!(invert(n, triangle, errors->scale, inverse) > 0))
+        mode->log_det = -INFINITY;
+    for (size_t c = 0; c < n && isfinite(mode->log_det); c++)
+        for (size_t d = 0; d < n; d++) {
+            double *to = &mode->covariance[d + c * n];
+            *to = 0;
+            for (size_t k = c > d ? c : d; k < n; k++)
+                *to += inverse[c + k * n] * inverse[d + k * n];
+        }
+    return true;
+}
+
+/* Of the parameters above block i from the covariance's root: with further columns of groups
+ * most shared parameters are others'. R d + F e = noise for those of its group, so that d = R^-1
+ * (noise - F e) for errors e of the shared ones. */
+static bool above_by_root(struct joint *joint, size_t i, double *triangle)
+{
+    struct joint_errors *errors = joint->errors;
+    struct joint_group *group = group_of(joint, i);
+    size_t n = group->n_loose, k = errors->n_kept, width = n + k, m = errors->n_above;
+    double *scale, *inverse, *root, *zeros, *r, *q, *ones;
+    if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m},
+                       {&zeros, width, 1}, {&r, m, m}, {&q, m, 1}, {&ones, m, 1}))
+        return false;
+    invert(n, group->error_rows, scale, inverse);
+    for (size_t c = 0; c < m; c++) {
+        size_t column = errors->column[c];
+        ones[c] = 1;
+        for (size_t d = 0; d < k && column >= n; d++)
+            root[n + d + c * width] = errors->root[column - n + d * k];
+        for (size_t d = column; column < n && d < n; d++) {
+            root[d + c * width] = inverse[column + d * n];
+            for (size_t l = 0; l < k; l++) {
+                double by = -inverse[column + d * n] * group->error_rows[d + (n + l) * n];
+                for (size_t e = 0; e < k && by != 0; e++)
+                    root[n + e + c * width] += by * errors->root[l + e * k];
+            }
+        }
+    }
+    matrix_triangle(width, m, root, zeros, r, q);
+    /* the covariance is r'r, and its inverse has the rows of r^-1 transposed */
+    matrix_invert(m, r, ones, root);
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = 0; d < m; d++)
+            triangle[d + c * m] = root[c + d * m];
+    return true;
+}
+
+/* The rows of block i. False: out of memory. */
+static bool find_rows(struct joint *joint, size_t i, struct row *row)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_group *group = group_of(joint, i);
+    struct joint_block *block = &joint->block[i];
+    size_t s = joint->above.s_block, k = errors->n_kept;
+    double *own = memory_calloc(block->n * (block->n + s) + 1, sizeof *own);
+    bool is_definite = true, has_root = joint->levels.n_column > 1;
+    *row = (struct row){.n_own = 0};
+    bool is_good = own && eliminate(joint, i, own, &row->n_own, &is_definite);
+    size_t n = row->n_own, m = row->n_above = errors->n_above, n_group = group ? group->n_loose : 0;
+    row->n_row = n + (has_root ? m : n_group + k);
+    is_good = is_good && ARENA_DOUBLES(&errors->arena, {&row->rows, row->n_row, n + m});
+    for (size_t c = 0; is_good && c < n + m; c++)
+        memcpy(row->rows + c * row->n_row, own + c * n, n * sizeof *own);
+    free(own);
+    double *triangle;
+    if (is_good && has_root) {
+        is_good =
+            ARENA_DOUBLES(&errors->arena, {&triangle, m, m}) && above_by_root(joint, i, triangle);
+        for (size_t c = 0; is_good && c < m; c++)
+            memcpy(row->rows + n + (n + c) * row->n_row, triangle + c * m, m * sizeof *triangle);
+    }
+    for (size_t c = 0; is_good && !has_root && c < m; c++) {
+        double *to = row->rows + n + (n + c) * row->n_row;
+        size_t column = errors->column[c];
+        if (group)
+            memcpy(to, group->error_rows + column * n_group, n_group * sizeof *to);
+        if (column >= n_group)
+            memcpy(to + n_group, errors->shared.triangle + (column - n_group) * k, k * sizeof *to);
+    }
+    return is_good;
+}
+
+/* The map of the parameters of block i, in the model's order. False: out of memory. */
+static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *arrays,
+                     struct fit_map *map, double **chain)
+{
+    const struct joint_block *block = &joint->block[i];
+    struct arena *arena = &joint->errors->arena;
+    size_t all = block->n + joint->above.s_block;
+    *map = (struct fit_map){.n_free = all,
+                            .size = arrays->size, .lower = arrays->lower, .upper = arrays->upper,
+                            .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
+                            .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
+    if (!map->file_index || !map->scale || !ARENA_DOUBLES(arena, {chain, all, 1}))
+        return false;
+    for (size_t k = 0; k < all; k++) {
+        uint32_t j = block->file_index[all + k];
+        map->file_index[j] = block->file_index[k];
+        map->scale[j] = joint->scale[block->file_index[k]];
+        (*chain)[j] = block->chain[k];
+    }
+    return true;
+}
+
+/* Writes the triangle of a (m x n), which may be one already; destroys a and b. */
+static void take_triangle(size_t m, size_t n, double *a, double *b, struct fit_spectrum *spectrum)
+{
+    bool is_triangle = m == n;
+    for (size_t c = 0; is_triangle && c < n; c++)
+        for (size_t i = c + 1; is_triangle && i < m; i++)
+            is_triangle = a[i + c * m] == 0;
+    if (is_triangle)
+        memcpy(spectrum->triangle, a, n * n * sizeof *a);
+    else
+        matrix_triangle(m, n, a, b, spectrum->triangle, spectrum->q);
+}
+
+/* Columns of a row in the model's order, or where these are many as they are, which may save a
+ * factorisation. False: out of memory. */
+static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
+                          const struct fit_map *map, const struct joint_arrays *arrays,
+                          struct fit_spectrum *spectrum)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    size_t n = row->n_own + row->n_above, all = map->n_free, m = row->n_row;
+    size_t n_censored = block->findings.n_censored;
+    bool is_small = all <= FIT_MAX_PAIR_PARAMETERS;
+    /* by the model's order: 1 + a column of the row */
+    uint32_t *from = arena_calloc(&errors->arena, all + 1, sizeof *from);
+    uint32_t *order = arena_calloc(&errors->arena, n + 1, sizeof *order);
+    double *a, *b;
+    if (!from || !order ||
+        !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena) ||
+        !ARENA_DOUBLES(&errors->arena, {&a, m, n}, {&b, m, 1}))
+        return false;
+    for (uint32_t c = 0; c < n; c++) {
+        order[c] =
+            block->file_index[all + (c < row->n_own ? errors->loose[c]
+                                                    : block->n + errors->kept[c - row->n_own])];
+        from[order[c]] = c + 1;
+    }
+    for (uint32_t k = 0; k < (is_small ? all : n); k++) {
+        uint32_t j = is_small ? k : order[k];
+        if (from[j]) {
+            memcpy(a + spectrum->n * m, row->rows + (from[j] - 1) * m, m * sizeof *a);
+            spectrum->loose[spectrum->n++] = j;
+        }
+    }
+    take_triangle(m, n, a, b, spectrum);
+    for (size_t c = 0; c < n; c++) {
+        size_t j = spectrum->loose[c], column = from[j] - 1;
+        struct column_sum sum = {.squares = matrix_squares(c + 1, spectrum->triangle + c * n),
+                                 .size = block->findings.size * block->findings.size,
+                                 .n_row = (double)block->n_row};
+        if (column < row->n_own)
+            sum.beyond = arrays->beyond[errors->loose[column]];
+        else
+            sum = *sum_of(joint, i, errors->kept[column - row->n_own]);
+        spectrum->beyond[c] = sqrt(sum.beyond);
+        spectrum->scale[c] = length_of(joint, map, j, arrays->theta[j], &sum);
+    }
+    fit_spectrum_decompose(spectrum, errors->accuracy, true);
+    return true;
+}
+
+/* Fills the record of block i. False: out of memory. */
+static bool put_statistics(struct joint *joint, size_t i, struct fit_record *record)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_findings *findings = &block->findings;
+    struct joint_arrays arrays;
+    struct fit_spectrum spectrum;
+    struct fit_map map;
+    struct row row;
+    double *chain;
+    joint_findings_arrays(block, joint->above.s_block, &arrays);
+    if (!find_rows(joint, i, &row) || !make_map(joint, i, &arrays, &map, &chain)
+        || !find_spectrum(joint, i, &row, &map, &arrays, &spectrum))
+        return false;
+    struct fit_portion part =
+        {.map = &map, .n_parameter = joint->n_parameter, .theta = arrays.theta, .chain = chain,
+         .spectrum = &spectrum,
+         .censored = {findings->n_censored, arrays.slope, arrays.factor, arrays.curvature},
+         .criteria = findings->criteria, .n_row = (double)block->n_row,
+         .n_alone = (double)row.n_own, .can_test = findings->can_test,
+         .has_prior = findings->has_prior,
+         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
+         .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->part.n_all == 1};
+    for (size_t c = 0; c < row.n_own; c++)
+        part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
+    for (size_t c = 0; c < errors->n_above; c++) {
+        const struct column_sum *sum = sum_of(joint, i, errors->kept[c]);
+        part.n_alone += sum->n_block == 1;
+        part.n_noise += sum->n_block == 1 && is_noise(sum);
+    }
+    return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
+}
+
+/* What the row of an evaluation says of its share of the objective. */
+static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_findings *findings = &block->findings;
+    const struct joint_reduced *reduced = &block->best;
+    size_t all = block->n + joint->above.s_block;
+    const struct fit_portion part = {
+        .n_parameter = joint->n_parameter, .criteria = findings->criteria,
+        .n_row = (double)block->n_row, .log_prior = findings->log_prior};
+    fit_statistics_describe(record, &joint->errors->whole, &part);
+    for (size_t k = 0; k < all; k++)
+        record->slope[block->file_index[k]] =
+            joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
+}
+
+/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit
+ * has as a whole. reason: 160 characters. */
+static enum outcome explain(const struct joint *joint, size_t i, char *reason, size_t size)
+{
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_end *end = &joint->end;
+    bool is_one = end->culprit < joint->ranks.n_block,
+         is_me = is_one && end->culprit == joint->ranks.first + i;
+    bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget ||
+                     end->outcome == OUTCOME_timeout;
+    if (block->is_out) {
+        snprintf(reason, size, "%s", block->reason);
+        return block->outcome;
+    }
+    snprintf(reason, size, "%s", is_one ? end->blame.reason : joint->asker.reason);
+    if (outcome_is_success(end->outcome) || !is_one || is_me)
+        return end->outcome;
+    char name[JOINT_NAME];
+    joint_name(joint, end->culprit, name);
+    snprintf(reason, size, "%s: %.*s", name, (int)(size - sizeof name), end->blame.reason);
+    return is_common && !end->blame.has_crashed ? end->outcome : OUTCOME_other_failed;
+}
+
+void joint_record(struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_errors *errors = joint->errors;
+    char reason[sizeof record->reason];
+    bool is_kept = block->kept.is_there && !block->is_out,
+         is_evaluation = joint->options->evaluates;
+    struct fit_found found = {.stop = joint->end.stop,
+                              .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
+                              .gradient = block->is_made ? block->gradient : GRADIENT_none,
+                              .n_iteration = joint->search.n_iteration, .used = block->used,
+                              .reason = reason,
+                              .notes = block->notes | (block->is_out ? 0 : joint->asker.notes),
+                              .p = is_kept ? block->kept.p : NULL, .at_bound = block->kept.at_bound,
+                              .objective = block->best.f,
+                              .gradient_norm = errors ? errors->gradient_norm : (double)NAN,
+                              .tighter = joint->asker.accuracy.tighter, .tight_change = NAN,
+                              .tight_decrease = NAN};
+    found.outcome = explain(joint, i, reason, sizeof reason);
+    if (errors && !is_evaluation && joint->options->certify &&
+        !isnan(joint->certificate.decrease)) {
+        found.tight_change = block->trial.f - block->best.f;
+        found.tight_decrease = joint->certificate.decrease;
+    }
+    fit_clear(record, joint->n_parameter, 0);
+    record->dataset = joint->ranks.first + i;
+    record->start = joint->task;
+    record->n_no_sigma = block->n_no_sigma;
+    fit_found_put(&found, joint->options, joint->n_parameter, record);
+    if (is_kept && errors && is_evaluation)
+        put_evaluation(joint, i, record);
+    else if (is_kept && errors && joint->options->statistics && !put_statistics(joint, i, record))
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
+    if (joint->upper.method)
+        joint->upper.method->record(joint, i, record);
+}

@@ -1,0 +1,186 @@
+/* What blocks and groups do in the search for a step over kinks (joint/line.c).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint/kinks.h"
+
+#include "fit/objective/matrix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How often parameters that were stopped are held where they were stopped. */
+enum { HOLD_THERE = 3 };
+
+/* Eliminates a group's own parameters from its reduced rows. */
+void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
+{
+    struct joint_reduced reduced = group->reduced;
+    reduced.scale = group->line_scale;
+    struct joint_region *own = joint->above.group_region;
+    struct trust_reach reach = group->reach;
+    joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &reach);
+    if (joint->line.begins && !joint->line.holds)
+        memcpy(group->hold.is_held, group->is_held, joint->above.n_group * sizeof *group->is_held);
+    for (size_t k = 0; k < joint->above.n_group && joint->line.begins && !joint->line.holds; k++)
+        group->hold.by[k] = 0;
+    for (size_t k = 0; k < joint->above.n_group && joint->line.holds; k++)
+        own->model.step[k] = group->trial[k] - group->reduced.theta[k];
+    if (joint->line.holds)
+        joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
+    joint_damped_schur(own, &reduced, &group->hold, joint->line.damping);
+}
+
+void joint_kinks_groups_step(struct joint *joint)
+{
+    struct joint_region *own = joint->above.group_region;
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        struct joint_group *group = &joint->above.group[g];
+        struct joint_reduced reduced = group->reduced;
+        struct trust_reach reach = group->reach;
+        joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &reach);
+        reduced.scale = group->line_scale;
+        for (size_t k = 0; k < joint->above.s; k++)
+            own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
+        group->is_stopped =
+            joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
+        trust_model_target(&own->model, &own->point, group->trial);
+    }
+}
+
+size_t joint_kinks_n_at(const struct joint_work *work)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    return objective->n_row * (1 + work->n + work->s) * (objective->has_noise ? 2 : 1);
+}
+
+void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    size_t n_row = objective->n_row, n_slope = n_row * (work->n + work->s);
+    double *to = reduced->at;
+    memcpy(to, work->at.prediction, n_row * sizeof *to);
+    memcpy(to + n_row, work->at.d_prediction, n_slope * sizeof *to);
+    if (!objective->has_noise)
+        return;
+    memcpy(to + n_row + n_slope, work->at.noise, n_row * sizeof *to);
+    memcpy(to + 2 * n_row + n_slope, work->at.d_noise, n_slope * sizeof *to);
+}
+
+/* The best point with its predictions, as it was evaluated. */
+static bool take_best(const struct joint_work *work, struct fit_point *best, struct arena *arena)
+{
+    const struct fit_asker *asker = work->asker;
+    size_t all = work->n + work->s, n_row = asker->objective.n_row;
+    *best = (struct fit_point){.f = work->block->best.f};
+    if (!ARENA_DOUBLES(arena, {&best->theta, all, 1}, {&best->chain, all, 1},
+                       {&best->p, asker->map.n_parameter, 1}))
+        return false;
+    for (size_t k = 0; k < all; k++)
+        best->theta[work->order[k]] =
+            k < work->n ? work->block->best.theta[k] : work->theta[k - work->n];
+    if (fit_map_natural(&asker->map, best->theta, best->p))
+        fit_map_chain(&asker->map, best->p, best->chain);
+    best->prediction = work->block->best.at;
+    best->d_prediction = best->prediction + n_row;
+    best->noise = asker->objective.has_noise ? best->d_prediction + n_row * all : NULL;
+    best->d_noise = best->noise ? best->noise + n_row : NULL;
+    return true;
+}
+
+/* The value for linear predictions after a step, own parameters first, and what was computed for
+ * it. */
+struct inner_value {
+    struct fit_point best;
+    struct kinks_linear linear;
+    struct fit_answer answer;
+    double value;
+};
+
+static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner,
+                     struct arena *arena)
+{
+    size_t all = work->n + work->s;
+    if (!take_best(work, &inner->best, arena) ||
+        !kinks_linear_init(&inner->linear, work->asker, arena))
+        return false;
+    for (size_t k = 0; k < all; k++)
+        inner->linear.step[work->order[k]] = step[k];
+    inner->value = joint_weight(work->joint, (size_t)(work->block - work->joint->block))
+                   * kinks_linear_value(&inner->linear, work->asker, &inner->best,
+                                        inner->linear.step, &inner->answer);
+    return true;
+}
+
+/* At the best point: the metric of steps, and the own parameters that a bound holds. */
+static void begin(struct joint_work *work, const struct inner_value *inner)
+{
+    struct joint_block *block = work->block;
+    struct joint_reduced *reduced = &block->inner.reduced;
+    size_t all = work->n + work->s;
+    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle,
+                       reduced->rhs);
+    for (size_t k = 0; k < all; k++)
+        block->inner.scale[k] = sqrt(matrix_squares(k + 1, reduced->triangle + k * all));
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
+    joint_hold_begin(&work->region, &block->inner.hold);
+}
+
+void joint_kinks_take(struct joint_work *work)
+{
+    struct joint_inner *inner = &work->block->inner;
+    size_t all = work->n + work->s;
+    if (work->joint->line.begins) {
+        memset(inner->step, 0, all * sizeof *inner->step);
+        inner->value = work->block->best.f;
+    } else if (work->joint->line.takes) {
+        memcpy(inner->step, inner->candidate, all * sizeof *inner->step);
+        inner->value = inner->candidate_value;
+    }
+}
+
+bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    struct joint_reduced *reduced = &block->inner.reduced;
+    const struct joint_line *line = &work->joint->line;
+    struct inner_value inner;
+    joint_kinks_take(work);
+    if (!evaluate(work, block->inner.step, &inner, arena))
+        return false;
+    if (line->begins && !line->holds)
+        begin(work, &inner);
+    if (line->holds) {
+        memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
+        joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
+    }
+    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE,
+                       inner.linear.step, reduced->triangle, reduced->rhs);
+    memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
+    joint_damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
+    return true;
+}
+
+bool joint_kinks_value(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    const struct joint_line *line = &work->joint->line;
+    struct inner_value inner;
+    double *shared_step = work->move + work->n;
+    for (size_t k = 0; k < work->s; k++)
+        shared_step[k] = work->trial[k] - work->theta[k];
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
+    struct joint_inner *own = &block->inner;
+    own->is_stopped =
+        joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
+    block->inner.candidate_distance = 0;
+    for (size_t k = 0; k < work->n + work->s; k++) {
+        double *to = &block->inner.candidate[k];
+        *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
+        block->inner.candidate_distance +=
+            k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
+    }
+    if (!evaluate(work, block->inner.candidate, &inner, arena))
+        return false;
+    block->inner.candidate_value = inner.value;
+    return true;
+}

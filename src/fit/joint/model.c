@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint/model.h"
+
+#include "fit/joint/pass.h"
+#include "fit/joint/vector.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static double f_of(const struct joint_block *block) { return block->best.f; }
+static double promise_of(const struct joint_block *block) { return block->best.promise; }
+static double best_free_of(const struct joint_block *block) { return block->best.promise_free; }
+static double trial_free_of(const struct joint_block *block) { return block->trial.promise_free; }
+static double rows_of(const struct joint_block *block) { return (double)block->n_row; }
+static double misfit_of(const struct joint_block *block) { return block->best.misfit; }
+static double size_of(const struct joint_block *block) { return block->best.size; }
+static double squares_of(const struct joint_block *block)
+{
+    return block->best.mean_square * (double)block->n_row;
+}
+
+enum asked joint_set_model(struct joint *joint, enum joint_which which)
+{
+    struct trust_model *model = &joint->search.model;
+    if (!joint_reduce(joint, which, model->triangle, model->rhs))
+        return joint_end_short(joint);
+    for (size_t j = 0; j < joint->above.s; j++) {
+        joint->point.gradient[j] = 0;
+        for (size_t i = 0; i <= j; i++)
+            joint->point.gradient[j] += model->triangle[i + j * joint->above.s] * model->rhs[i];
+    }
+    return trust_model_adopt(model, &joint->point) ? ASKED_OK : ASKED_FAILED;
+}
+
+double joint_promise_free(struct joint *joint, enum joint_which which)
+{
+    struct joint_reduced all = {
+        .promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
+    joint_groups_look(joint, &all);
+    return all.promise_free +
+           (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
+}
+
+/* What the stopping tests compare changes of the objective with, at the best point. */
+static void measure(struct joint *joint)
+{
+    struct stopping_beyond *beyond = &joint->search.stopping.beyond;
+    beyond->is_there = true;
+    beyond->misfit = joint_total(joint, misfit_of);
+    beyond->scale = joint_total(joint, size_of);
+    double n_row = fmax(1, (double)joint->asker.objective.n_row);
+    beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
+}
+
+void joint_take_trials(struct joint *joint)
+{
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        joint_block_swap(joint_active(joint, i));
+    joint->above.f = joint->point.f = joint_total(joint, f_of);
+    measure(joint);
+}
+
+void joint_take(struct joint *joint)
+{
+    for (size_t i = 0; i < joint_vector_above(joint); i++) {
+        struct joint_vector_part part = joint_vector_part(joint, i);
+        memcpy(part.best, part.trial, part.n * sizeof *part.best);
+    }
+    joint_take_trials(joint);
+}
+
+static void free_reach(struct trust_reach *reach, double least_radius)
+{
+    reach->part = reach->lost = 1;
+    reach->radius = fmax(reach->radius, least_radius);
+}
+
+void joint_free_reaches(struct joint *joint, double least_radius)
+{
+    free_reach(&joint->search.model.reach, least_radius);
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        free_reach(&joint_active(joint, i)->reach, least_radius);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        free_reach(&joint->above.group[g].reach, least_radius);
+}
+
+void joint_begin_stopping(struct joint *joint)
+{
+    struct stopping *stopping = &joint->search.stopping;
+    double n_row = joint_total(joint, rows_of);
+    enum { OFFSET = 1, UNKNOWN = 2, KINKS = 4 };
+    struct joint_facts facts = {.any = 0};
+    joint->asker.objective = (struct fit_objective){.n_row = 0};
+    stopping_init(stopping, &joint->asker);
+    joint->asker.objective.n_row = (size_t)n_row;
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        facts.any |= (joint_active(joint, i)->has_offset ? OFFSET : 0)
+                     | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN)
+                     | (joint_active(joint, i)->has_kinks ? KINKS : 0);
+    joint_agree(joint, &facts);
+    joint->asker.objective.has_offset = facts.any & OFFSET;
+    joint->has_kinks = facts.any & KINKS;
+    /* With kinks, a damping of their own keeps the steps short (joint/kinks.c): no reach does. */
+    if (joint->has_kinks)
+        joint_free_reaches(joint, 0);
+    joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
+    measure(joint);
+}
+
+enum asked joint_set_step(struct joint *joint)
+{
+    struct trust_model *model = &joint->search.model;
+    struct stopping_beyond *beyond = &joint->search.stopping.beyond;
+    enum asked asked = joint_set_model(joint, JOINT_BEST);
+    if (asked != ASKED_OK)
+        return asked;
+    model->promise = model->length = 0;
+    model->is_restricted = false;
+    if (joint->above.s > 0)
+        trust_model_step(model, &joint->point);
+    struct joint_reduced all = {.promise = model->promise + joint_total(joint, promise_of),
+                                .promise_free = joint_total(joint, best_free_of),
+                                .is_restricted = model->is_restricted};
+    joint_groups_look(joint, &all);
+    model->promise = all.promise;
+    beyond->promise = all.promise_free;
+    struct joint_facts facts = {.any = all.is_restricted,
+                                .most = all.gradient_norm,
+                                .single = all.single};
+    for (size_t i = 0; i < joint->part.n_active; i++) {
+        facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);
+        facts.single = fmax(facts.single, joint_active(joint, i)->best.single);
+        facts.any |= joint_active(joint, i)->best.is_restricted;
+    }
+    joint_agree(joint, &facts);
+    beyond->gradient_norm = facts.most;
+    beyond->single = facts.single;
+    model->is_restricted = facts.any;
+    return ASKED_OK;
+}

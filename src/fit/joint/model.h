@@ -1,0 +1,23 @@
+/* The model of the shared parameters at the best point of a fit over many datasets, and what it
+ * promises.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/joint/internal.h"
+
+/* The model of all blocks, each at this point. ASKED_FAILED: numbers are not finite; ASKED_END:
+ * memory is out. */
+enum asked joint_set_model(struct joint *joint, enum joint_which which);
+/* The same at the best point, with its step, what that promises and what the stopping tests
+ * need. */
+enum asked joint_set_step(struct joint *joint);
+/* The decrease predicted without trust regions for the model that is set, of the best points or
+ * the trials. */
+double joint_promise_free(struct joint *joint, enum joint_which which);
+/* The trials become the best point: of all blocks; and of the parameters above, too. */
+void joint_take_trials(struct joint *joint), joint_take(struct joint *joint);
+/* Steps of shared and own parameters may be as long as those near an optimum, and no radius is
+ * below this. */
+void joint_free_reaches(struct joint *joint, double least_radius);
+/* The best point is a new one, or has another accuracy: begins the stopping tests anew. */
+void joint_begin_stopping(struct joint *joint);

@@ -1,0 +1,521 @@
+/* The search of a fit over many datasets. The shared parameters' steps are those of a trust
+ * region on the sums over blocks (fit/search/search.h); every evaluation is a pass over all blocks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint/alone.h"
+#include "base/memory.h"
+#include "fit/joint/descent.h"
+#include "fit/joint/errors.h"
+#include "fit/joint/leap.h"
+#include "fit/joint/line.h"
+#include "fit/joint/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
+ * slopes at the ends of a step say that is long for some block. */
+static const double NOISE_ERRORS = 10;
+/* How often leaps of shared and own parameters take turns. */
+enum { MAX_LEAPING = 3 };
+/* Evaluations of a block that the first steps leave for others. */
+enum { KEPT = 4 };
+/* The sample of the first steps is left if they promise less than this part of the mean square
+ * of a residual. */
+static const double SAMPLE_ENDS = 0.1;
+
+static struct joint *joint_of(struct fit_search *search) { return (struct joint *)search; }
+
+bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model,
+                size_t n_block, size_t n_parameter, const struct joint_levels *levels,
+                const enum parameter_scale *scale)
+{
+    bool descends = options->optimizer == OPTIMIZER_lbfgs;
+    *joint = (struct joint){.options = options,
+                            .model = model, .n_block = n_block, .n_parameter = n_parameter,
+                            .levels = *levels, .scale = scale, .descends = descends,
+                            .end = {.culprit = n_block}, .ranks = {.n = 1, .n_block = n_block}};
+    joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
+    joint->asker =
+        (struct fit_asker){.problem = &joint->problem,
+                           .options = options, .start_f = NAN, .prediction_error = NAN,
+                           .accuracy = {.tighter = 1,
+                                        .engine = options->engine,
+                                        .gradient = options->gradient == GRADIENT_differences
+                                                        ? GRADIENT_differences
+                                                        : GRADIENT_forward},
+                           .is_near = options->is_near || options->evaluates || descends};
+    joint->search.asker = &joint->asker;
+    joint->search.best = &joint->point;
+    joint->search.requested = joint->asker.accuracy;
+    joint->block = memory_calloc(n_block + 1, sizeof *joint->block);
+    joint->agreement.fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
+    joint->part.active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->part.active);
+    size_t n_group = 1;
+    for (size_t c = 0; c < levels->n_column; c++)
+        n_group += levels->n_group[c];
+    joint->part.first = arena_calloc(&joint->arena, n_group, sizeof *joint->part.first);
+    if (joint->part.active && joint->block && joint->part.first)
+        joint_activate(joint);
+    joint->part.n_all = joint->part.n_active;
+    return monitor_init(&joint->agreement.lock) && joint->block && joint->agreement.fixed &&
+           joint->part.active && joint->part.first && joint_pilot_init(joint) &&
+           ARENA_DOUBLES(&joint->arena, {&joint->agreement.start, n_parameter, 1},
+                         {&joint->agreement.lower, n_parameter, 1},
+                         {&joint->agreement.upper, n_parameter, 1});
+}
+
+static double decrease_of(const struct joint_block *block) { return block->decrease; }
+static double noise_of(const struct joint_block *block)
+{
+    return block->best.noise + block->trial.noise;
+}
+static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
+static double slope_of(const struct joint_block *block) { return block->slope; }
+static double promise_of(const struct joint_block *block) { return block->promise; }
+static double change_of(const struct joint_block *block) { return block->trial.f - block->best.f; }
+static double squares_of(const struct joint_block *block)
+{
+    return block->best.mean_square * (double)block->n_row;
+}
+static double variance_of(const struct joint_block *block)
+{
+    return block->best.variance * (double)block->n_row;
+}
+
+/* Evaluates all blocks in a pass that needs no step; their trials become the best point. */
+static enum asked evaluate(struct joint *joint, enum joint_pass pass)
+{
+    enum joint_went went;
+    do
+        went = joint_run_pass(joint, pass);
+    while (went == JOINT_FEWER);
+    if (went != JOINT_COUNTS)
+        return went == JOINT_FAILED ? ASKED_FAILED : ASKED_END;
+    if (joint_find_failed(joint))
+        return joint_end(joint, OUTCOME_stalled);
+    if (pass == JOINT_LAND)
+        joint_take(joint);
+    else
+        joint_take_trials(joint);
+    joint->end.has_best = true;
+    joint_begin_stopping(joint);
+    return ASKED_OK;
+}
+
+/* After a pass that needs a best point: where blocks have left, the others evaluate it without
+ * them. */
+static enum asked judge(struct joint *joint, enum joint_went went)
+{
+    return went == JOINT_FEWER    ? evaluate(joint, JOINT_AGAIN)
+           : went == JOINT_COUNTS ? ASKED_OK
+                                  : ASKED_END;
+}
+
+/* The parameters above the blocks, at their starts, once these are known. */
+static void take_start(struct joint *joint)
+{
+    struct joint_shared *above = &joint->above;
+    if (!joint->agreement.is_begun)
+        return;
+    memcpy(above->theta, joint->asker.map.start, above->s * sizeof *above->theta);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memcpy(above->group[g].reduced.theta, above->group_region->asker.map.start,
+               above->n_group * sizeof(double));
+}
+
+static void forget_radius(struct joint *joint)
+{
+    joint->search.model.reach = trust_reach_begin(joint->options->is_near);
+    memset(joint->search.model.scale, 0, joint->above.s * sizeof *joint->search.model.scale);
+}
+
+/* Some datasets are fitted by themselves. The search goes on from the medians of these fits if
+ * these are lower than the start. */
+static enum asked try_pilots(struct joint *joint)
+{
+    joint->has_pilots = false;
+    enum joint_went went = joint_run_pass(joint, JOINT_PILOT);
+    if (went != JOINT_COUNTS || !joint_pilot_take(joint))
+        return judge(joint, went);
+    enum asked asked = evaluate(joint, JOINT_MIDDLE);
+    if (asked == ASKED_END || (asked == ASKED_OK && joint->above.f < joint->asker.start_f))
+        return asked;
+    take_start(joint);
+    return evaluate(joint, JOINT_BEGIN);
+}
+
+static enum asked begin(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    joint->end.has_best = false;
+    joint->asker.start_f = NAN;
+    take_start(joint);
+    if (joint->agreement.is_begun)
+        forget_radius(joint);
+    enum asked asked = evaluate(joint, JOINT_BEGIN);
+    if (asked == ASKED_OK)
+        joint->asker.start_f = joint->above.f;
+    return asked == ASKED_OK && joint_has_pilots(joint) ? try_pilots(joint) : asked;
+}
+
+/* Whether some block has used half of a budget; the other half is for what follows the sample. */
+static bool is_tired(const struct joint *joint)
+{
+    const struct fit_options *options = joint->options;
+    struct joint_facts facts = {.any = 0};
+    for (size_t i = 0; i < joint->part.n_active; i++) {
+        const struct joint_block *block = joint_active(joint, i);
+        facts.any |= block->used.n_evaluation >= options->max_evaluations / 2
+                     || block->used.n_step >= options->max_total_steps / 2;
+    }
+    joint_agree(joint, &facts);
+    return facts.any;
+}
+
+/* Whether the steps of the sample have little more to say to the others. */
+static bool is_sample_over(const struct joint *joint)
+{
+    const struct trust_model *model = &joint->search.model;
+    const struct stopping_beyond *beyond = &joint->search.stopping.beyond;
+    double little = SAMPLE_ENDS * beyond->misfit / fmax(1, (double)joint->asker.objective.n_row);
+    return joint->part.stride > 0 &&
+           (is_tired(joint) ||
+            (model->promise <= little && (!model->is_restricted || beyond->promise <= little)));
+}
+
+/* From the sample to all blocks. */
+static enum asked grow(struct joint *joint)
+{
+    joint->part.stride = 0;
+    joint->asker.start_f = NAN;
+    forget_radius(joint);
+    joint_activate(joint);
+    joint_count(joint);
+    enum asked asked = evaluate(joint, JOINT_GROW);
+    joint->asker.start_f = joint->above.f;
+    joint->search.doubt = -INFINITY; /* the sample has gained already */
+    return asked == ASKED_FAILED ? begin(&joint->search) : asked;
+}
+
+/* Whether the stage's errors could be as large as what the model promises: then it ends without
+ * another search for a step. */
+static bool is_stage_over(const struct fit_search *search)
+{
+    return search->loose > 0 &&
+           search->model.promise <= stopping_noise_ceiling(&search->stopping, search->best);
+}
+
+static enum asked look(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    for (;;) {
+        if (joint->host->keep)
+            joint->host->keep(joint->host->context);
+        enum asked asked = joint_set_step(joint);
+        if (asked != ASKED_OK)
+            return asked;
+        if (is_sample_over(joint)) {
+            asked = grow(joint);
+            if (asked != ASKED_OK)
+                return asked;
+            continue;
+        }
+        double promise = search->model.promise;
+        joint->line.has_fewer = false;
+        if (joint->has_kinks && !joint->descends && !is_stage_over(search))
+            asked = joint_line_look(joint);
+        /* a stage ends by the model's */
+        search->model.promise = search->loose > 0 ? promise : search->model.promise;
+        if (!joint->line.has_fewer)
+            return asked;
+        asked = evaluate(joint, JOINT_AGAIN);
+        if (asked != ASKED_OK)
+            return asked;
+    }
+}
+
+/* The decrease of the trial, by values or, where these are lost in noise, by slopes;
+ * stopping_decrease for the sums. */
+static enum asked find_decrease(struct joint *joint, double *decrease)
+{
+    struct stopping *stopping = &joint->search.stopping;
+    struct trust_model *model = &joint->search.model;
+    double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of);
+    *decrease = by_value;
+    if (joint->has_kinks ||
+        !stopping_is_hidden(stopping, model->promise, &joint->point, by_value, by_slopes) ||
+        by_value > NOISE_ERRORS * joint_total(joint, noise_of))
+        return ASKED_OK;
+    double before = stopping->beyond.promise, radius = model->reach.radius;
+    before += joint->above.s > 0 ? trust_model_promise_free(model, &joint->point) : 0;
+    enum asked asked = joint_set_model(joint, JOINT_TRIAL);
+    if (asked == ASKED_FAILED)
+        *decrease = -INFINITY;
+    if (asked != ASKED_OK)
+        return asked;
+    double after = joint_promise_free(joint, JOINT_TRIAL);
+    model->reach.radius = radius;
+    *decrease = stopping_by_gradient(stopping, by_value, by_slopes, !(after > 0.5 * before));
+    return ASKED_OK;
+}
+
+/* The trials of all blocks have been evaluated, or some could not be. */
+static enum asked judge_trial(struct joint *joint, struct fit_search_trial *trial)
+{
+    enum { FAILED = 1, MOVED = 2 };
+    struct fit_search *search = &joint->search;
+    struct joint_facts facts = {.any = 0};
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        facts.any |= (joint_active(joint, i)->has_failed ? FAILED : 0) |
+                     (joint_active(joint, i)->has_moved ? MOVED : 0);
+    joint_agree(joint, &facts);
+    bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
+    if (!has_failed && !has_moved)
+        stopping_give_up(&search->stopping);
+    search->model.promise = has_failed ? search->model.promise : joint_total(joint, promise_of);
+    if (!has_failed && find_decrease(joint, &trial->decrease) == ASKED_END)
+        return ASKED_END;
+    trial->slope = joint_total(joint, slope_of);
+    trial->keeps_reach = joint->has_kinks; /* joint/line.c damps its steps */
+    return ASKED_OK;
+}
+
+static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
+{
+    struct joint *joint = joint_of(search);
+    if (joint->has_kinks) {
+        joint_line_target(joint);
+    } else {
+        trust_model_target(&search->model, &joint->point, joint->above.trial);
+        joint_groups_step(joint);
+    }
+    enum joint_went went = joint_run_pass(joint, JOINT_STEP);
+    if (went == JOINT_COUNTS)
+        return judge_trial(joint, trial);
+    return judge(joint, went) == ASKED_END ? ASKED_END : ASKED_FAILED;
+}
+
+static void settle(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius)
+{
+    struct joint *joint = joint_of(search);
+    (void)radius;
+    if (joint->has_kinks)
+        joint_line_adapt(joint, trial->decrease / search->model.promise);
+    else
+        joint_groups_adapt(joint);
+    if (is_taken)
+        joint_take(joint);
+}
+
+static enum asked land(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    trust_model_target(&search->model, &joint->point, joint->above.trial);
+    joint_groups_step(joint);
+    return evaluate(joint, JOINT_LAND);
+}
+
+static bool has_budget(const struct fit_search *search)
+{
+    const struct joint *joint = (const struct joint *)search;
+    const struct fit_options *options = joint->options;
+    struct joint_facts facts = {.any = 0};
+    for (size_t i = 0; i < joint->part.n_active; i++) {
+        const struct joint_block *block = joint_active(joint, i);
+        facts.any |= fit_work_left(options, &block->used).n_evaluation < KEPT
+                     || 2 * block->used.n_step > options->max_total_steps
+                     || (block->is_made && block->gradient != GRADIENT_forward);
+    }
+    joint_agree(joint, &facts);
+    return !facts.any;
+}
+
+static enum asked go_on(struct fit_search *search, enum outcome outcome)
+{
+    struct joint *joint = joint_of(search);
+    (void)outcome;
+    return joint->part.stride > 0 ? grow(joint) : ASKED_FAILED;
+}
+
+/* Where shared parameters have left their starts, those of blocks may leap from theirs, and then
+ * again shared ones. */
+static enum asked leap(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    bool any = true;
+    enum asked asked = ASKED_OK;
+    for (int i = 0; i < MAX_LEAPING && any && asked == ASKED_OK; i++) {
+        asked = judge(joint, joint_leap(joint, &any));
+        if (any && asked == ASKED_OK)
+            asked = evaluate(joint, JOINT_OWN);
+    }
+    return asked;
+}
+
+static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look,
+                                                .try = try, .settle = settle,
+                                                .reach_growth = TRUST_REACH_GROWTH_SHARED,
+                                                .land = land,
+                                                .look_back = begin, .has_budget = has_budget,
+                                                .go_on = go_on};
+
+/* L-BFGS in place of the steps of the trust region. */
+static enum outcome descend(struct joint *joint, bool is_under_way)
+{
+    enum asked asked = is_under_way ? ASKED_OK : begin(&joint->search);
+    if (!is_under_way && asked == ASKED_OK && !joint->options->is_near)
+        asked = leap(&joint->search);
+    enum outcome outcome = OUTCOME_not_run;
+    while (asked == ASKED_OK) {
+        asked = joint_set_step(joint);
+        enum joint_went went = asked == ASKED_OK ? joint_descend(joint, &outcome) : JOINT_ENDED;
+        if (went == JOINT_COUNTS)
+            return outcome;
+        asked = asked == ASKED_OK ? judge(joint, went) : asked;
+    }
+    if (asked == ASKED_FAILED) {
+        fit_asker_end(&joint->asker, OUTCOME_stalled,
+                      "the derivatives of the residuals are too large to be used");
+        joint_end(joint, OUTCOME_stalled);
+    }
+    return joint->asker.outcome;
+}
+
+/* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and
+ * the search goes on with tighter tolerances; ASKED_FAILED: it ends as it is. */
+static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
+{
+    struct fit_certificate *certificate = &joint->certificate;
+    struct stopping *stopping = &joint->search.stopping;
+    double n_row = fmax(1, (double)joint->asker.objective.n_row);
+    bool is_exact = joint->model->abi.n_state == 0;
+    enum asked asked = joint_set_model(joint, JOINT_TRIAL);
+    if (asked != ASKED_OK)
+        return joint_end(joint, asked == ASKED_END ? joint->asker.outcome : OUTCOME_stalled);
+    certificate->change = is_exact ? 0 : joint_total(joint, change_of);
+    certificate->decrease = joint_promise_free(joint, JOINT_TRIAL);
+    double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
+    fit_certificate_judge(certificate, joint->options, stopping->beyond.misfit, variance,
+                          joint_total(joint, squares_of) / n_row,
+                          joint->asker.is_sigma_known);
+    if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
+        joint->asker.accuracy.tighter *= certificate->factor;
+        joint->search.requested = joint->asker.accuracy;
+        /* Steps at the looser tolerances may have become as short as their errors, and the
+         * optimum is elsewhere now. */
+        joint_free_reaches(joint, INFINITY);
+        return evaluate(joint, JOINT_AGAIN);
+    }
+    fit_certificate_conclude(certificate, &joint->asker, joint->above.f, outcome, stop);
+    return ASKED_FAILED;
+}
+
+/* A stopping test is met: evaluates the best point for the certificate and the statistics. As
+ * judge_check. */
+static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
+{
+    enum joint_went went = joint_run_pass(joint, JOINT_CHECK);
+    joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
+    if (went != JOINT_COUNTS)
+        return judge(joint, went);
+    if (joint_find_failed(joint))
+        return joint_end(joint, OUTCOME_stalled);
+    enum asked asked = joint->options->certify ? judge_check(joint, outcome, stop) : ASKED_FAILED;
+    if (asked != ASKED_FAILED || joint_errors_compute(joint))
+        return asked;
+    joint_errors_fini(joint);
+    return joint_end_short(joint);
+}
+
+/* In place of a search: what the start is worth. */
+static enum outcome describe(struct joint *joint)
+{
+    enum asked asked = begin(&joint->search);
+    if (asked == ASKED_OK && joint->upper.method)
+        return joint->upper.method->search(joint, true, &(enum stop_test){STOP_none});
+    if (asked == ASKED_OK && !joint_errors_describe(joint))
+        asked = joint_end_short(joint);
+    return asked == ASKED_OK ? OUTCOME_evaluated : joint->asker.outcome;
+}
+
+/* Blocks that have crashed in an earlier process may end the fit before anything is evaluated. A
+ * new search of a sample first looks whether the data of all blocks can be used; one that
+ * another process has left evaluates its best point again. */
+static enum asked prepare(struct joint *joint, bool is_resumed)
+{
+    if (!is_resumed)
+        joint->part.stride = joint_stride(joint);
+    bool looks = !is_resumed && joint->part.stride > 1;
+    joint->pass = is_resumed ? JOINT_RESUME : looks ? JOINT_LOOK : JOINT_BEGIN;
+    joint_activate(joint);
+    joint_count(joint);
+    enum joint_went went = joint_account(joint);
+    if ((went == JOINT_COUNTS || went == JOINT_FEWER) && looks)
+        went = joint_run_pass(joint, JOINT_LOOK);
+    else if (went == JOINT_COUNTS && is_resumed)
+        went = joint_run_pass(joint, JOINT_RESUME);
+    if (is_resumed)
+        return judge(joint, went);
+    joint->pass = JOINT_BEGIN;
+    joint_activate(joint);
+    joint_count(joint);
+    return went == JOINT_ENDED ? ASKED_END : ASKED_OK;
+}
+
+static enum outcome run(struct joint *joint, enum stop_test *stop)
+{
+    bool is_resumed = joint->saved.bytes != NULL, is_under_way = is_resumed;
+    enum asked asked = prepare(joint, is_resumed);
+    enum outcome outcome = joint->asker.outcome;
+    while (asked == ASKED_OK) {
+        if (joint->options->evaluates)
+            return describe(joint);
+        if (joint->upper.method) {
+            outcome = joint->upper.method->search(joint, is_under_way, stop);
+            break;
+        }
+        outcome = joint->descends ? descend(joint, is_under_way)
+                                  : fit_search_run(&joint->search, is_under_way);
+        *stop = outcome == OUTCOME_converged ? joint->search.stopping.met : STOP_none;
+        if (joint->end.is_cut)
+            break;
+        is_under_way = true;
+        asked = check(joint, &outcome, stop);
+    }
+    return joint->end.is_cut ? joint->asker.outcome : outcome;
+}
+
+/* The best point of a fit that is cut short, for its record; and the statistics, if it was a
+ * budget that ended it. */
+static void keep(struct joint *joint, enum outcome outcome)
+{
+    bool describes = outcome == OUTCOME_budget && joint->options->statistics && !joint->descends;
+    struct joint_facts facts = {.any = 0};
+    if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
+        !describes)
+        return;
+    joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        facts.any |= joint_active(joint, i)->has_failed;
+    joint_agree(joint, &facts);
+    if (facts.any || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK ||
+        !joint_errors_compute(joint))
+        joint_errors_fini(joint);
+}
+
+bool joint_search(struct joint *joint, const struct joint_host *host)
+{
+    enum stop_test stop = STOP_none;
+    joint->host = host;
+    joint->search.method = &method;
+    enum outcome outcome = run(joint, &stop);
+    if (joint->end.is_stopped)
+        return false;
+    if (joint->end.is_cut && joint->end.has_best)
+        keep(joint, outcome);
+    joint->end.outcome = outcome;
+    joint->end.stop = joint->end.is_cut ? STOP_none : stop;
+    return !joint->end.is_stopped;
+}

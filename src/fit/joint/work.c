@@ -1,0 +1,164 @@
+/* What a block of a fit over many datasets works with, and its rows.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint/internal.h"
+
+#include "base/memory.h"
+#include "fit/objective/matrix.h"
+#include "fit/objective/prepare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason)
+{
+    block->outcome = outcome;
+    snprintf(block->reason, sizeof block->reason, "%s", reason);
+}
+
+static double *take(double *memory, size_t *used, size_t n)
+{
+    double *at = memory ? memory + *used : NULL;
+    *used += n;
+    return at;
+}
+
+void joint_block_place(const struct joint *joint, struct joint_block *block)
+{
+    size_t n = block->n, s = block->s, all = n + s, n_parameter = joint->n_parameter, used = 0;
+    bool has_inner = block->has_kinks && !joint->descends;
+    struct joint_inner *inner = &block->inner;
+    struct joint_reduced *reduced[] = {&block->best, &block->trial, &inner->reduced};
+    double *memory = block->memory.numbers;
+    for (size_t k = 0; k < (has_inner ? 3 : 2); k++) {
+        struct joint_reduced *to = reduced[block->memory.is_swapped && k < 2 ? 1 - k : k];
+        to->theta = take(memory, &used, n);
+        to->triangle = take(memory, &used, all * all);
+        to->rhs = take(memory, &used, all);
+        to->scale = take(memory, &used, n);
+        to->schur = take(memory, &used, s * s);
+        to->schur_rhs = take(memory, &used, s);
+    }
+    block->kept.p = take(memory, &used, n_parameter);
+    block->chain = take(memory, &used, all);
+    block->box = take(memory, &used, joint->descends ? 2 * n : 0);
+    block->leap = (struct fit_leap_sums *)take(memory, &used,
+                                               s * sizeof *block->leap / sizeof(double));
+    block->file_index = (uint32_t *)take(memory, &used, all + 1);
+    block->kept.at_bound = (int8_t *)take(memory, &used, n_parameter / sizeof(double) + 1);
+    inner->scale = take(memory, &used, has_inner ? all : 0);
+    inner->step = take(memory, &used, has_inner ? all : 0);
+    inner->candidate = take(memory, &used, has_inner ? all : 0);
+    inner->hold.by = take(memory, &used, has_inner ? n : 0);
+    inner->hold.is_held = (bool *)take(memory, &used, has_inner ? n : 0);
+    inner->hold.is_stopped = (bool *)take(memory, &used, has_inner ? n : 0);
+    block->memory.n_copied = used;
+    for (size_t k = 0; k < 2; k++)
+        reduced[block->memory.is_swapped ? 1 - k : k]->at =
+            block->memory.n_at ? take(memory, &used, block->memory.n_at) : NULL;
+    block->memory.n = used;
+}
+
+bool joint_block_room(const struct joint *joint, struct joint_block *block)
+{
+    joint_block_place(joint, block);
+    block->memory.numbers = memory_calloc(block->memory.n + 1, sizeof *block->memory.numbers);
+    joint_block_place(joint, block);
+    return block->memory.numbers != NULL;
+}
+
+void joint_block_swap(struct joint_block *block)
+{
+    struct joint_reduced best = block->best;
+    block->best = block->trial;
+    block->trial = best;
+    block->memory.is_swapped = !block->memory.is_swapped;
+}
+
+bool joint_work_make(struct joint_work *work)
+{
+    struct arena *arena = work->arena;
+    const struct fit_map *map = &work->asker->map;
+    const struct joint_levels *levels = &work->joint->levels;
+    size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
+    work->order = arena_calloc(arena, all + 1, sizeof *work->order);
+    if (!work->order)
+        return false;
+    for (uint32_t j = 0; j < all; j++)
+        if (levels->level[map->file_index[j]] == 0)
+            work->order[work->n++] = j;
+    for (size_t k = 0; k < levels->n_column + 2; k++) {
+        /* level 2, those of the eliminated groups, comes before 1 */
+        size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
+        for (uint32_t j = 0; j < all; j++)
+            if (levels->level[map->file_index[j]] == level)
+                work->order[work->n + work->s++] = j;
+    }
+    return fit_point_init(&work->at, work->asker, work->asker->accuracy.gradient, arena) &&
+           joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
+           ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
+                         {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
+                         {&work->trial, work->s, 1});
+}
+
+bool joint_work_find_above(struct joint_work *work, size_t i)
+{
+    const struct joint *joint = work->joint;
+    uint32_t *column = arena_calloc(work->arena, work->s + 1, sizeof *column);
+    size_t n = joint->above.n_group;
+    if (!column)
+        return false;
+    joint_columns(joint, i, column);
+    for (size_t k = 0; k < work->s; k++) {
+        const struct joint_group *group =
+            k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
+        work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
+        work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
+    }
+    return true;
+}
+
+bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
+                        enum fit_curvature curvature, const double *step, double *triangle,
+                        double *rhs)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
+    fit_objective_rows(objective, answer, curvature, work->rows, work->rhs);
+    for (size_t k = 0; step && k < all; k++)
+        for (size_t i = 0; i < n_row && step[k] != 0; i++)
+            work->rhs[i] -= work->rows[i + k * n_row] * step[k];
+    for (size_t k = 0; k < all; k++)
+        memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row,
+               n_row * sizeof(double));
+    matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
+    double weight = sqrt(joint_weight(work->joint, (size_t)(work->block - work->joint->block)));
+    for (size_t k = 0; k < all * all && weight != 1; k++)
+        triangle[k] *= weight;
+    bool is_finite = true;
+    for (size_t k = 0; k < all && weight != 1; k++)
+        rhs[k] *= weight;
+    for (size_t k = 0; k < all; k++)
+        is_finite =
+            is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
+    return is_finite;
+}
+
+bool joint_change_method(struct joint_work *work, struct arena *arena)
+{
+    struct fit_asker *asker = work->asker;
+    struct joint_block *block = work->block;
+    if (asker->lanes.leaves) {
+        asker->lanes.leaves = false;
+        asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
+        asker->notes |= NOTE_changed_engine;
+        return true;
+    }
+    if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
+        return false;
+    asker->meets_jump = false;
+    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
+    asker->notes |= NOTE_state_jump;
+    return fit_prepare_gradient(asker, arena);
+}

@@ -1,0 +1,23 @@
+/* Passes over the datasets of a fit with random parameters, and sums of what they give.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/joint/pass.h"
+#include "fit/mixed/mixed.h"
+
+/* A pass at these estimates; the sums are in mixed->sum. ASKED_FAILED: some dataset cannot be
+ * evaluated there. */
+enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates);
+/* The same at the best estimates, where it must succeed; sets the value and gradient there. */
+enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
+/* Ends the search, which has no point to go to after ASKED_FAILED: which dataset, and why. */
+enum asked mixed_end_failed(struct mixed *mixed);
+/* What datasets found in the latest pass belongs to the best estimates. */
+void mixed_keep_found(struct mixed *mixed);
+/* The outer products of the datasets' gradients, less that of their mean: m x m. False: out of
+ * memory. */
+bool mixed_products(const struct mixed *mixed, double *matrix);
+/* How often a dataset counts. */
+double mixed_weight(const struct mixed *mixed, const struct joint_block *block);
+/* A packed lower triangle as a matrix. */
+void mixed_unpack(size_t m, const double *packed, double *matrix);

@@ -1,0 +1,854 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed/search.h"
+
+#include "base/cursor.h"
+#include "base/memory.h"
+#include "fit/objective/matrix.h"
+#include "fit/mixed/block.h"
+#include "fit/mixed/errors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With so many datasets for each estimate their gradients' outer products are the curvature. */
+static const double MANY = 10;
+enum { MAX_SHORTER = 8 };
+/* How often a search goes on with higher modes. */
+enum { MAX_SOUGHT = 4 };
+/* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol
+ * is the default: the last one within 1e-3 standard errors of the optimum. That with many points
+ * and the second derivatives there begins as near, and its steps are worth their price only
+ * beyond 2e-3. */
+static const double LAST = 2e-7, NEWTON = 2e-6, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
+/* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
+ * first one, by more than GAIN. */
+static const double PROBE = 0.1, GAIN = 1e-3;
+/* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
+ * no more than SAME. */
+static const double NOTHING = 1e-2, SAME = 1e-6;
+/* A standard deviation where its curvature is believed, in parts of the first one. */
+static const double SMALL = 0.05;
+
+static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
+
+static enum asked begin_curvature(struct mixed *mixed)
+{
+    bool are_many = mixed->progress.phase == MIXED_EXACT
+                    && (double)mixed->joint->part.n_all >= MANY * (double)mixed->m;
+    if (are_many && !mixed_products(mixed, mixed->curvature))
+        return joint_end_short(mixed->joint);
+    for (size_t k = 0; are_many && k < mixed->m; k++)
+        mixed->curvature[k + k * mixed->m] += mixed->prior_curvature[k];
+    if (!are_many)
+        mixed_unpack(mixed->m, mixed->sum + 1 + mixed->m, mixed->curvature);
+    return ASKED_OK;
+}
+
+/* The diagonal entry in the column of the factor's entry k. */
+static double diagonal_above(const struct mixed *mixed, size_t k)
+{
+    const double *entry = mixed->point.theta + mixed->progress.s;
+    size_t column = mixed->column[k - mixed->progress.s], j = 0;
+    while (mixed->row[j] != column || mixed->column[j] != column)
+        j++;
+    return entry[j];
+}
+
+/* The least curvature of estimate k. That by a standard deviation L, or by what is below it in its
+ * column, vanishes where this is 0, and the expected information, 2 (M L / (1 + M L^2))^2 with the
+ * information M of the mean in each dataset, says nothing there: it is that of a small one. */
+static double least_curvature(const struct mixed *mixed, size_t k)
+{
+    size_t s = mixed->progress.s, m = mixed->m;
+    if (k < s)
+        return 0;
+    size_t a = mixed->row[k - s], mean = mixed->random[a];
+    double by_mean = mixed->curvature[mean + mean * m], n = mixed->n_dataset;
+    double small = SMALL * mixed_first_deviation(mixed, mixed->point.theta, a);
+    if (diagonal_above(mixed, k) >= small)
+        return 0;
+    double by_one = by_mean / n * small / (1 + by_mean / n * small * small);
+    return 2 * n * by_one * by_one;
+}
+
+/* The triangle of the curvature, of which a part is added to the diagonal until it has one. */
+static bool factor_curvature(const struct mixed *mixed, double *triangle)
+{
+    size_t m = mixed->m;
+    uint32_t *index = memory_alloc((m + 1) * sizeof *index);
+    double *lower = memory_alloc((m * m + 1) * sizeof *lower),
+           *matrix = memory_alloc((m * m + 1) * sizeof *matrix);
+    bool is_good = false;
+    for (double part = 0; index && lower && matrix && !is_good && part < 1e3;
+         part = part > 0 ? 10 * part : 1e-10) {
+        memcpy(matrix, mixed->curvature, m * m * sizeof *matrix);
+        for (uint32_t k = 0; k < m; k++) {
+            double *entry = &matrix[k + k * m];
+            index[k] = k;
+            *entry = fmax(*entry > 0 ? *entry : 0, least_curvature(mixed, k)) * (1 + part);
+            *entry = *entry > 0 ? *entry : 1e-8;
+        }
+        is_good = matrix_factor(m, matrix, m, index, lower);
+    }
+    for (size_t c = 0; c < m && is_good; c++)
+        for (size_t d = 0; d < m; d++)
+            triangle[c + d * m] = d >= c ? lower[d + c * m] : 0;
+    free(index);
+    free(lower);
+    free(matrix);
+    return is_good;
+}
+
+static enum asked look(struct fit_search *search)
+{
+    struct mixed *mixed = mixed_of(search);
+    struct joint *joint = mixed->joint;
+    struct trust_model *model = &search->model;
+    size_t m = mixed->m;
+    mixed->progress.reach = model->reach;
+    mixed->progress.stopping = search->stopping;
+    mixed->progress.n_iteration = search->n_iteration;
+    joint->above.f = mixed->point.f;
+    joint->search.n_iteration = search->n_iteration;
+    if (joint->host->keep)
+        joint->host->keep(joint->host->context);
+    if (!factor_curvature(mixed, model->triangle))
+        return ASKED_FAILED;
+    for (size_t c = 0; c < m; c++) { /* R'q is the gradient */
+        double sum = mixed->point.gradient[c];
+        for (size_t i = 0; i < c; i++)
+            sum -= model->triangle[i + c * m] * model->rhs[i];
+        model->rhs[c] = sum / model->triangle[c + c * m];
+    }
+    if (!trust_model_adopt(model, &mixed->point))
+        return ASKED_FAILED;
+    trust_model_step(model, &mixed->point);
+    search->stopping.beyond = (struct stopping_beyond){
+        .is_there = true, .variance = 1, .misfit = 0.5 * (double)joint->asker.objective.n_row,
+        .scale = joint->search.stopping.beyond.scale};
+    return ASKED_OK;
+}
+
+/* BFGS's correction for the latest step, damped as Powell (1978) does to keep the curvature
+ * positive. */
+static void improve_curvature(struct mixed *mixed)
+{
+    size_t m = mixed->m;
+    double *b = mixed->curvature, *moved = memory_alloc((3 * m + 1) * sizeof *moved);
+    double *change = moved + m, *by = change + m, sy = 0, sbs = 0;
+    for (size_t k = 0; moved && k < m; k++)
+        moved[k] = mixed->trial[k] - mixed->point.theta[k];
+    for (size_t k = 0; moved && k < m; k++) {
+        change[k] = mixed->slope[k] - mixed->point.gradient[k];
+        by[k] = matrix_dot(m, b + k * m, moved);
+        sy += moved[k] * change[k];
+        sbs += moved[k] * by[k];
+    }
+    double part = sy < 0.2 * sbs ? 0.8 * sbs / (sbs - sy) : 1;
+    sy = part * sy + (1 - part) * sbs;
+    for (size_t c = 0; moved && sbs > 0 && sy > 0 && c < m; c++)
+        for (size_t d = 0; d < m; d++) {
+            double yc = part * change[c] + (1 - part) * by[c];
+            double yd = part * change[d] + (1 - part) * by[d];
+            b[d + c * m] += yc * yd / sy - by[c] * by[d] / sbs;
+        }
+    free(moved);
+}
+
+/* The trial's estimates become the best ones. */
+static void take(struct mixed *mixed, double f)
+{
+    memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
+    memcpy(mixed->point.gradient, mixed->slope, mixed->m * sizeof(double));
+    mixed->point.f = mixed->progress.f = f;
+    mixed_keep_found(mixed);
+}
+
+/* Of the trial, by values or, where noise hides these, by the gradients at both ends. */
+static double find_decrease(struct mixed *mixed, double f)
+{
+    struct fit_search *search = &mixed->search;
+    struct trust_model *model = &search->model;
+    const struct fit_point trial = {.theta = mixed->trial, .gradient = mixed->slope};
+    double by_value = mixed->point.f - f,
+           by_slopes = stopping_by_slopes(mixed->m, &mixed->point, &trial);
+    if (!stopping_is_hidden(&search->stopping, model->promise, &mixed->point, by_value, by_slopes))
+        return by_value;
+    double before = trust_model_decrement(model, mixed->point.gradient);
+    bool is_flatter = !(trust_model_decrement(model, mixed->slope) > 0.5 * before);
+    return stopping_by_gradient(&search->stopping, by_value, by_slopes, is_flatter);
+}
+
+static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
+{
+    struct mixed *mixed = mixed_of(search);
+    struct trust_model *model = &search->model;
+    size_t m = mixed->m;
+    trust_model_target(model, &mixed->point, mixed->trial);
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+    if (asked == ASKED_END)
+        return ASKED_END;
+    if (asked == ASKED_OK) {
+        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+        trial->decrease = find_decrease(mixed, mixed->sum[0]);
+        for (size_t k = 0; k < m; k++)
+            trial->slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
+        if (trial->decrease > -10 * model->promise)
+            improve_curvature(mixed);
+    }
+    return ASKED_OK;
+}
+
+static void settle(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius)
+{
+    struct mixed *mixed = mixed_of(search);
+    (void)trial;
+    (void)radius;
+    if (is_taken)
+        take(mixed, mixed->sum[0]);
+}
+
+static bool has_budget(const struct fit_search *search)
+{
+    (void)search;
+    return false; /* for loose steps */
+}
+
+static enum asked go_on(struct fit_search *search, enum outcome outcome)
+{
+    (void)search;
+    (void)outcome;
+    return ASKED_FAILED;
+}
+
+static const struct fit_search_method method = {.look = look, .try = try, .settle = settle,
+                                                .reach_growth = TRUST_REACH_GROWTH_SHARED,
+                                                .has_budget = has_budget, .go_on = go_on};
+
+/* Variances that are next to nothing become 0 if the likelihood does not tell. */
+static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
+{
+    size_t s = mixed->progress.s;
+    enum asked asked = ASKED_OK;
+    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
+        size_t a = mixed->row[k - s];
+        bool is_small =
+            mixed->point.theta[k] < NOTHING * mixed_first_deviation(mixed, mixed->point.theta, a);
+        if (a != mixed->column[k - s] || mixed->point.theta[k] == 0 || !is_small)
+            continue;
+        memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+        mixed->trial[k] = 0;
+        mixed_clear_columns(mixed, mixed->trial);
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+        if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + SAME))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        *has_changed = true;
+    }
+    return asked;
+}
+
+/* A column of the factor and its negative give the same covariance. So where its diagonal entry is
+ * at its bound, 0, and the others are not 0, a slope that would lead below the bound leads away
+ * from it once their signs are changed. */
+static enum asked turn_columns(struct mixed *mixed, bool *has_changed)
+{
+    size_t s = mixed->progress.s, m = mixed->m;
+    enum asked asked = ASKED_OK;
+    for (size_t k = s; k < m && asked != ASKED_END; k++) {
+        double slope = mixed->point.gradient[k], curvature = mixed->curvature[k + k * m];
+        size_t c = mixed->column[k - s];
+        bool is_zero = mixed->row[k - s] == c && mixed->point.theta[k] == 0;
+        if (!is_zero || !(slope > 0) || !(slope * slope > 2 * GAIN * curvature))
+            continue;
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+        for (size_t j = s; j < m; j++)
+            mixed->trial[j] = mixed->column[j - s] == c && mixed->trial[j] != 0
+                                  ? -mixed->trial[j] : mixed->trial[j];
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+        if (asked != ASKED_OK || !(mixed->sum[1 + k] < 0))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        *has_changed = true;
+    }
+    return asked;
+}
+
+/* Starts a stage of the exact likelihood at the best estimates, without the random effects of these
+ * columns of the factor: an integral over variables that move nothing needs more points to be as
+ * accurate. Datasets choose their levels if the variables, the modes or the stage's first level are
+ * new. */
+static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint64_t left_out,
+                               bool has_new_modes)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum asked asked = ASKED_OK;
+    mixed->chooses = level == MIXED_OWN || left_out != progress->left_out || has_new_modes;
+    mixed->is_current = false;
+    progress->phase = MIXED_EXACT;
+    progress->left_out = left_out;
+    progress->level = mixed->chooses ? MIXED_OWN : level;
+    if (mixed->chooses)
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    mixed->chooses = false;
+    progress->level = level;
+    if (asked == ASKED_OK && level != MIXED_OWN)
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    if (asked != ASKED_OK)
+        return asked;
+    mixed_keep_found(mixed);
+    if (level == MIXED_OWN)
+        return begin_curvature(mixed);
+    return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
+}
+
+/* Random effects whose variances have become 0 are left out, once in a stage. */
+static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    mixed_clear_columns(mixed, mixed->trial);
+    uint64_t zeros = mixed_zero_columns(mixed, mixed->trial) & ~progress->returned;
+    if (progress->phase != MIXED_EXACT || (zeros & ~progress->left_out) == 0)
+        return ASKED_OK;
+    *has_changed = true;
+    memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
+    return begin_points(mixed, progress->level, zeros | progress->left_out, false);
+}
+
+/* Tries a small variance where it is 0, entry k. Both values are by the same points. */
+static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
+{
+    size_t a = mixed->row[k - mixed->progress.s], m = mixed->m;
+    double before = mixed->point.f;
+    enum asked asked = ASKED_OK;
+    mixed->probed = mixed->progress.left_out & mixed_bit(a);
+    memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+    if (mixed->probed) {
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+        before = mixed->sum[0];
+    }
+    mixed->trial[k] = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
+    if (asked == ASKED_OK)
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+    mixed->probed = 0;
+    *gain = asked == ASKED_OK ? before - mixed->sum[0] : -INFINITY;
+    return asked;
+}
+
+/* Whether a variance of 0 is a saddle. One whose random effects were left out brings them back. */
+static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    size_t s = progress->s;
+    enum asked asked = ASKED_OK;
+    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
+        size_t a = mixed->row[k - s];
+        double gain;
+        if (a != mixed->column[k - s] || mixed->point.theta[k] != 0)
+            continue;
+        asked = try_variance(mixed, k, &gain);
+        if (!(gain > GAIN))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        *has_changed = true;
+        if (progress->left_out & mixed_bit(a)) {
+            progress->returned |= mixed_bit(a);
+            asked = begin_points(mixed, progress->level, progress->left_out & ~mixed_bit(a),
+                                 false);
+        }
+    }
+    return asked;
+}
+
+static void set_tolerance(struct mixed *mixed)
+{
+    const struct joint *joint = mixed->joint;
+    bool is_last =
+        mixed->progress.phase == MIXED_EXACT || joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    bool is_newton = mixed_observes(mixed) && mixed->progress.level == MIXED_FINER;
+    double n = fmax(1, (double)joint->asker.objective.n_row), last = is_newton ? NEWTON : LAST;
+    mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
+                                 * (is_last ? last : OTHERS) / (0.5 * n);
+}
+
+/* With few datasets the likelihood may have several maxima, of which one may lie in a submodel:
+ * without some variance, or without correlations. Then the search also begins with each variance
+ * at 0, which holds it there until the end (leave_zeros), and where a search without correlations
+ * ends. With any number of them it also begins with guessed deviations at the latest means, if a
+ * variance has gone to 0 or the first start was a given one. So a model is not less likely than
+ * one that it contains. */
+enum { FEW_DATASETS = 40 };
+/* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
+ * likely one may have a higher exact likelihood. */
+static const double DIFFERENT = 1e-3, NEAR = 1.5;
+/* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
+ * from guesses, n without each of them, one from the best of these ends with correlations, and n
+ * without each. */
+enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
+
+static bool is_diagonal(const struct mixed *mixed, size_t k)
+{
+    return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
+}
+
+static bool are_few(const struct mixed *mixed)
+{
+    return mixed->joint->part.n_all <= FEW_DATASETS;
+}
+
+static size_t count_variances(const struct mixed *mixed)
+{
+    return mixed->progress.r + mixed->progress.q;
+}
+
+static bool is_uncorrelated(const struct mixed *mixed, size_t number)
+{
+    return number == START_LATEST ||
+           (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
+}
+
+/* Correlations are held at 0 for starts without them, and columns that are left out. */
+static void hold_estimates(struct mixed *mixed)
+{
+    struct fit_map *map = &mixed->asker.map;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        bool is_out = mixed->progress.left_out & mixed_bit(mixed->column[k - mixed->progress.s]);
+        bool holds = is_out || (!is_diagonal(mixed, k)
+                                && is_uncorrelated(mixed, mixed->progress.start));
+        map->lower[k] = holds || is_diagonal(mixed, k) ? 0 : -INFINITY;
+        map->upper[k] = holds ? 0 : INFINITY;
+    }
+}
+
+/* A dataset's integrand may have several modes (after an infusion a concentration rises or falls
+ * with the volume), and the search follows the one that it has met first. Datasets that find a
+ * higher one at the best estimates, from points of the prior, are integrated around that. */
+static enum asked take_higher_modes(struct mixed *mixed, bool *has_changed)
+{
+    mixed->seeks = true;
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->point.theta);
+    mixed->seeks = mixed->is_current = false;
+    if (asked == ASKED_END || (asked == ASKED_OK && !(mixed->sum[0] - mixed->prior_f > 0.5)))
+        return asked;
+    *has_changed = true;
+    if (mixed->progress.phase == MIXED_EXACT)
+        return begin_points(mixed, mixed->progress.level, mixed->progress.left_out, true);
+    asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    if (asked == ASKED_OK)
+        mixed_keep_found(mixed);
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* Whether what follows a search may begin at its end: rounding of a likelihood, or of its slopes,
+ * may stall one where the next likelihood, or another start, goes on. */
+static bool is_usable(enum outcome outcome)
+{
+    return outcome_is_success(outcome) || outcome == OUTCOME_stalled;
+}
+
+/* Steps at one likelihood, from the best estimates, whose numbers are known. */
+static enum outcome search_on(struct mixed *mixed, bool is_under_way)
+{
+    struct fit_search *search = &mixed->search;
+    enum outcome outcome;
+    bool has_changed;
+    int *n_sought = &mixed->progress.n_sought;
+    *n_sought = is_under_way ? *n_sought : 0;
+    set_tolerance(mixed);
+    do {
+        hold_estimates(mixed);
+        if (!is_under_way) {
+            stopping_init(&search->stopping, &mixed->asker);
+            trust_model_forget(&search->model);
+        }
+        is_under_way = has_changed = false;
+        outcome = fit_search_run(search, true);
+        if (mixed->joint->end.is_cut)
+            return mixed->joint->asker.outcome;
+        if (is_usable(outcome)
+            && (take_zeros(mixed, &has_changed) == ASKED_END
+                || turn_columns(mixed, &has_changed) == ASKED_END
+                || leave_zeros(mixed, &has_changed) == ASKED_END
+                || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
+                || (!has_changed && (*n_sought)++ < MAX_SOUGHT
+                    && take_higher_modes(mixed, &has_changed) == ASKED_END)))
+            return mixed->joint->asker.outcome;
+    } while (has_changed && search->n_iteration < 1000);
+    return outcome;
+}
+
+/* Sets independent guessed deviations; false: a variance was not 0 before. */
+static bool guess(struct mixed *mixed, double *trial)
+{
+    bool any = false;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        any = any || (is_diagonal(mixed, k) && trial[k] == 0);
+        trial[k] = is_diagonal(mixed, k)
+                       ? mixed_first_deviation(mixed, trial, mixed->row[k - mixed->progress.s]) : 0;
+    }
+    return any;
+}
+
+/* Sets variance i to 0; false: it was. */
+static bool leave_out(struct mixed *mixed, double *trial, size_t i)
+{
+    size_t s = mixed->progress.s, n = 0, k = s;
+    for (; k < mixed->m && !(is_diagonal(mixed, k) && n++ == i);)
+        k++;
+    bool is_there = k < mixed->m && trial[k] != 0;
+    for (size_t j = s; j < mixed->m && is_there; j++)
+        trial[j] = mixed->row[j - s] == mixed->row[k - s] ? 0 : trial[j];
+    mixed_clear_columns(mixed, trial);
+    return is_there;
+}
+
+/* The start with this number, in the trial. False: there is none. */
+static bool set_start(struct mixed *mixed, size_t number)
+{
+    size_t m = mixed->m, n = count_variances(mixed), first = START_UNCORRELATED;
+    bool has_pairs = m > mixed->progress.s + n, is_diagonal_one = is_uncorrelated(mixed, number);
+    bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
+    const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
+    memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
+    if (number == START_GUESS) {
+        bool has_zero = guess(mixed, mixed->trial);
+        return has_zero || mixed->levels.deviation;
+    }
+    if (!are_few(mixed) || (!has_pairs && number <= first + n + 1))
+        return false;
+    if (number == START_RELEASED)
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof *mixed->trial);
+    for (size_t k = mixed->progress.s; k < m && number == START_LATEST; k++)
+        mixed->trial[k] = is_diagonal(mixed, k) ? mixed->trial[k] : 0;
+    if (number == START_LATEST || number == START_RELEASED)
+        return true;
+    if (number == first)
+        guess(mixed, mixed->trial);
+    if (number == first || number == first + n + 1)
+        return true;
+    return leave_out(mixed, mixed->trial, number - first - (is_diagonal_one ? 1 : n + 2));
+}
+
+static size_t count_starts(const struct mixed *mixed)
+{
+    bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
+    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1);
+}
+
+/* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
+static enum asked try_start(struct mixed *mixed)
+{
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+    for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
+        for (size_t k = mixed->progress.s; k < mixed->m; k++)
+            mixed->trial[k] *= 0.5;
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+    }
+    if (asked == ASKED_OK)
+        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+    return asked;
+}
+
+/* Begins at the pooled fit or, if that is more likely, at the given start: where datasets differ
+ * much, no curve describes them all, and the pooled fit may be far away. */
+static enum asked begin_laplace(struct mixed *mixed)
+{
+    struct joint *joint = mixed->joint;
+    size_t s = mixed->progress.s;
+    mixed->progress.phase = MIXED_LAPLACE;
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    enum asked asked = try_start(mixed);
+    bool has_pooled = asked == ASKED_OK;
+    if (has_pooled)
+        take(mixed, mixed->sum[0]);
+    memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
+    mixed_first_factor(mixed, mixed->trial);
+    if (asked != ASKED_END)
+        asked = try_start(mixed);
+    if (asked == ASKED_FAILED && !has_pooled)
+        return mixed_end_failed(mixed);
+    if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f)) {
+        take(mixed, mixed->sum[0]);
+    } else if (asked != ASKED_END) {
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
+        mixed->progress.is_repeated = true;
+    }
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* Keeps the end of the latest search among the most likely ones, unless it is one of them. */
+static void keep_end(struct mixed *mixed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    double f = mixed->point.f, *kept = mixed->kept;
+    size_t most = are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
+    size_t start = progress->start;
+    if (is_uncorrelated(mixed, start)
+        && (start == START_LATEST || f < progress->uncorrelated_f - SAME)) {
+        memcpy(kept + MIXED_ENDS * m, mixed->point.theta, m * sizeof *kept);
+        progress->uncorrelated_f = f;
+    }
+    for (size_t e = 0; e < progress->n_end; e++)
+        if (fabs(progress->end_f[e] - f) < DIFFERENT)
+            return;
+    while (at < progress->n_end && progress->end_f[at] < f)
+        at++;
+    if (at == most)
+        return;
+    progress->n_end += progress->n_end < most;
+    for (size_t e = progress->n_end - 1; e > at; e--) {
+        progress->end_f[e] = progress->end_f[e - 1];
+        memcpy(kept + e * m, kept + (e - 1) * m, m * sizeof *kept);
+    }
+    progress->end_f[at] = f;
+    memcpy(kept + at * m, mixed->point.theta, m * sizeof *kept);
+}
+
+/* Goes to an end that is not the latest one. */
+static enum asked go_to_end(struct mixed *mixed, size_t end)
+{
+    memcpy(mixed->trial, mixed->kept + end * mixed->m, mixed->m * sizeof(double));
+    if (!memcmp(mixed->trial, mixed->point.theta, mixed->m * sizeof(double)))
+        return ASKED_OK;
+    mixed->chooses = mixed->progress.phase == MIXED_EXACT;
+    mixed->progress.returned = 0;
+    mixed->progress.left_out = mixed->chooses ? mixed_zero_columns(mixed, mixed->trial) : 0;
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+    mixed->chooses = false;
+    if (asked != ASKED_OK)
+        return asked;
+    memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+    take(mixed, mixed->sum[0]);
+    return begin_curvature(mixed);
+}
+
+/* The same for an end that must succeed. */
+static enum asked return_to_end(struct mixed *mixed, size_t end)
+{
+    enum asked asked = go_to_end(mixed, end);
+    return asked == ASKED_FAILED ? mixed_end_failed(mixed) : asked;
+}
+
+/* Goes to the estimates of the trial, more or less likely. */
+static enum asked go_to_trial(struct mixed *mixed)
+{
+    enum asked asked = try_start(mixed);
+    if (asked == ASKED_OK)
+        take(mixed, mixed->sum[0]);
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* From all starts, and back to the most likely end. Only the first one must succeed. */
+static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum outcome outcome = OUTCOME_converged, latest;
+    enum asked asked = ASKED_OK;
+    do {
+        if (asked == ASKED_OK) {
+            latest = search_on(mixed, is_under_way);
+            if (mixed->joint->end.is_cut)
+                return mixed->joint->asker.outcome;
+            if (progress->start == START_FIRST)
+                outcome = latest;
+            if (outcome_is_success(latest) && !outcome_is_success(outcome))
+                outcome = latest;
+            if (progress->start == START_FIRST || outcome_is_success(latest))
+                keep_end(mixed);
+        }
+        is_under_way = false;
+        do
+            progress->start++;
+        while (progress->start < count_starts(mixed) && !set_start(mixed, progress->start));
+        if (is_usable(outcome) && progress->start < count_starts(mixed))
+            asked = go_to_trial(mixed);
+    } while (asked != ASKED_END && is_usable(outcome)
+             && progress->start < count_starts(mixed));
+    hold_estimates(mixed);
+    if (asked != ASKED_END)
+        asked = return_to_end(mixed, 0);
+    while (progress->n_end > 1 && progress->end_f[progress->n_end - 1] > progress->end_f[0] + NEAR)
+        progress->n_end--;
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
+}
+
+/* A stage of the exact likelihood, without the random effects whose variances are 0. */
+static enum asked begin_stage(struct mixed *mixed, enum mixed_level level)
+{
+    mixed->progress.returned = 0;
+    mixed_clear_columns(mixed, mixed->point.theta);
+    return begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta), false);
+}
+
+/* The value of the latest end by finer levels: those of the search are too rough to compare ends
+ * where the datasets' integrands differ much. */
+static enum asked look_closer(struct mixed *mixed, double *f)
+{
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    mixed->progress.level = MIXED_FINER;
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+    mixed->progress.level = MIXED_OWN;
+    *f = asked == ASKED_OK ? mixed->sum[0] : INFINITY;
+    return asked;
+}
+
+/* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the
+ * most likely one. Only the first one must succeed. */
+static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum outcome outcome = OUTCOME_converged, latest;
+    enum asked asked = ASKED_OK;
+    size_t best = 0;
+    for (; progress->end < progress->n_end; progress->end++) {
+        size_t end = progress->end;
+        if (!is_under_way)
+            asked = end == 0 ? begin_stage(mixed, MIXED_OWN) : go_to_end(mixed, end);
+        if (asked == ASKED_END)
+            return mixed->joint->asker.outcome;
+        if (asked == ASKED_FAILED && begin_stage(mixed, MIXED_OWN) != ASKED_OK)
+            return mixed->joint->asker.outcome;
+        latest = asked == ASKED_OK ? search_on(mixed, is_under_way) : OUTCOME_stalled;
+        is_under_way = false;
+        if (mixed->joint->end.is_cut)
+            return mixed->joint->asker.outcome;
+        outcome = end == 0 ? latest : outcome;
+        bool counts = end == 0 || outcome_is_success(latest);
+        if (counts && progress->n_end > 1 && look_closer(mixed, &progress->end_f[end]) == ASKED_END)
+            return mixed->joint->asker.outcome;
+        progress->end_f[end] = counts ? progress->end_f[end] : INFINITY;
+        if (counts)
+            memcpy(mixed->kept + end * mixed->m, mixed->point.theta, mixed->m * sizeof(double));
+    }
+    for (size_t e = 1; e < progress->n_end; e++)
+        best = progress->end_f[e] < progress->end_f[best] - SAME ? e : best;
+    asked = return_to_end(mixed, best);
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
+}
+
+/* Then with finer levels, from the optimum of the former and with the second derivatives there: one
+ * step or two. */
+static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
+{
+    const struct joint *joint = mixed->joint;
+    enum mixed_level level = is_under_way ? mixed->progress.level : MIXED_OWN;
+    enum outcome outcome;
+    for (;; level = MIXED_FINER) {
+        if (level != MIXED_OWN && !is_under_way && begin_stage(mixed, level) != ASKED_OK)
+            return joint->asker.outcome;
+        if (level == MIXED_OWN)
+            outcome = search_ends(mixed, is_under_way);
+        else
+            outcome = search_on(mixed, is_under_way);
+        is_under_way = false;
+        if (joint->end.is_cut || level == MIXED_FINER || !outcome_is_success(outcome))
+            return joint->end.is_cut ? joint->asker.outcome : outcome;
+        if (joint->options->statistics && mixed_differ(mixed) == ASKED_END)
+            return joint->asker.outcome;
+    }
+}
+
+/* In place of a search: the likelihood at the start. */
+static enum outcome evaluate(struct mixed *mixed)
+{
+    mixed->progress.phase = MIXED_LAPLACE;
+    enum asked asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    if (asked == ASKED_OK)
+        mixed_keep_found(mixed);
+    if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
+        asked = begin_stage(mixed, MIXED_OWN);
+    if (asked == ASKED_OK)
+        asked = mixed_conclude(mixed, OUTCOME_evaluated);
+    return asked == ASKED_OK ? OUTCOME_evaluated : mixed->joint->asker.outcome;
+}
+
+/* What another process has left: its numbers at the best estimates, once more. */
+static enum asked resume(struct mixed *mixed)
+{
+    struct joint *joint = mixed->joint;
+    struct cursor cursor = {.from = joint->saved.bytes, .at = joint->upper.saved, .n = SIZE_MAX};
+    mixed_pass_search(&cursor, joint);
+    for (size_t i = 0; i < joint->n_block; i++) {
+        struct joint_block *block = &joint->block[i];
+        cursor.at = block->memory.saved_upper;
+        if (!mixed_pass_block(&cursor, joint, &block->upper))
+            return joint_end_short(joint);
+    }
+    mixed->search.model.reach = mixed->progress.reach;
+    mixed->search.stopping = mixed->progress.stopping;
+    mixed->search.stopping.asker = &mixed->asker;
+    mixed->search.n_iteration = mixed->progress.n_iteration;
+    mixed->holds = !mixed->progress.is_repeated;
+    mixed->is_again = true;
+    enum asked asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    mixed->holds = mixed->is_again = false;
+    return asked;
+}
+
+/* Goes on from the pooled fit to the end, or from where another process was. */
+static enum outcome search_all(struct mixed *mixed, enum stop_test *stop)
+{
+    struct joint *joint = mixed->joint;
+    bool is_resumed = mixed->progress.phase != MIXED_POOLED;
+    bool is_exact = mixed->progress.phase == MIXED_EXACT;
+    enum asked asked = mixed_make(mixed) ? ASKED_OK : joint_end_short(joint);
+    mixed->search.method = &method;
+    if (asked == ASKED_OK && joint->options->evaluates)
+        return evaluate(mixed);
+    if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {
+        fit_asker_end(&joint->asker, OUTCOME_bad_data,
+                      "%zu measurements do not determine %zu estimates: "
+                      "fewer random parameters, or fewer correlations (--random-covariance)",
+                      joint->asker.objective.n_row, mixed->m);
+        asked = joint_end(joint, OUTCOME_bad_data);
+    }
+    if (asked == ASKED_OK)
+        asked = is_resumed ? resume(mixed) : begin_laplace(mixed);
+    enum outcome outcome = joint->asker.outcome;
+    if (asked == ASKED_OK && !is_exact)
+        outcome = search_laplace(mixed, is_resumed);
+    if (asked == ASKED_OK && !joint->end.is_cut && joint->options->likelihood == LIKELIHOOD_EXACT
+        && (is_exact || is_usable(outcome)))
+        outcome = search_exact(mixed, is_exact);
+    if (asked != ASKED_OK || joint->end.is_cut)
+        return joint->asker.outcome;
+    *stop = mixed->search.stopping.met;
+    snprintf(joint->asker.reason, sizeof joint->asker.reason, "%s", mixed->asker.reason);
+    return mixed_conclude(mixed, outcome) == ASKED_OK ? outcome : joint->asker.outcome;
+}
+
+/* The fit in which random parameters are shared is their start. */
+static enum outcome search_from_pooled(struct joint *joint, bool is_under_way, enum stop_test *stop)
+{
+    struct mixed *mixed = mixed_of_joint(joint);
+    struct fit_search *pooled = &joint->search;
+    enum outcome outcome = OUTCOME_not_run;
+    bool is_pooled = mixed->progress.phase == MIXED_POOLED && !joint->options->evaluates;
+    if (is_pooled && joint->options->is_near) /* a refit begins at the best fit */
+        outcome = pooled->method->begin(pooled) == ASKED_OK ? outcome : joint->asker.outcome;
+    else if (is_pooled)
+        outcome = fit_search_run(pooled, is_under_way);
+    return joint->end.is_cut ? outcome : search_all(mixed, stop);
+}
+
+bool mixed_init(struct joint *joint, const struct mixed_levels *levels)
+{
+    static const struct joint_upper_method upper = {
+        .adapt = mixed_block_adapt, .accept = mixed_block_accept, .run_block = mixed_block_pass,
+        .search = search_from_pooled, .pass_search = mixed_pass_search,
+        .pass_block = mixed_pass_block, .record = mixed_record};
+    struct mixed *mixed = arena_calloc(&joint->arena, 1, sizeof *mixed);
+    if (!mixed)
+        return false;
+    mixed->joint = joint;
+    mixed->levels = *levels;
+    joint->upper = (struct joint_upper){.method = &upper, .context = mixed};
+    return true;
+}

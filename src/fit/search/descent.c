@@ -1,0 +1,374 @@
+/* An active-set loop around libLBFGS. It searches over the parameters that no bound holds, until
+ * one of them meets a bound or nothing better is found; then the set is chosen again. libLBFGS
+ * only proposes trials; they are judged here. What remains to be gained is predicted from the
+ * derivatives of all residuals, where these are there; with gradients alone it is estimated from
+ * the latest iterations.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/search/descent.h"
+
+#include "fit/search/lbfgs.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* A round with a factor ends after this many iterations. */
+enum { REFRESH = 12 };
+enum { MEMORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20 };
+/* Known trials, and the numbers that these may be, if they are more than one. */
+enum { KNOWN = 32, KNOWN_ROOM = 1 << 20 };
+
+/* The gradient test accepts a remaining decrease of this many tolerances (stopping.c). */
+static const double LOOSEST_TEST = 1e3;
+/* A point within rounding of a bound: this part of the parameter's size. */
+static const double AT_BOUND = 1e-13;
+
+bool descent_init(struct descent *descent, struct arena *arena)
+{
+    size_t n = descent->map->n_free, most = KNOWN_ROOM / (2 * n + 1);
+    descent->n = n;
+    descent->most_known = most > KNOWN ? KNOWN : most > 1 ? most : 1;
+    descent->shrink = 1;
+    descent->trial = &descent->points[0];
+    descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose);
+    return descent->loose &&
+           ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1},
+                         {&descent->diagonal, n, 1}, {&descent->base, n, 1},
+                         {&descent->tried, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
+                         {&descent->known, descent->most_known, 2 * n + 1});
+}
+
+void descent_take(struct descent *descent)
+{
+    struct fit_point *old = descent->best ? descent->best : &descent->points[1];
+    descent->best = descent->trial;
+    descent->trial = old;
+    descent->hope = 0;
+    descent->method->take(descent);
+}
+
+static double tolerance(const struct descent *descent)
+{
+    return stopping_tolerance(&descent->search->stopping, descent->best);
+}
+
+/* Whether the remaining decrease is within the tolerance. */
+static bool is_done(struct descent *descent)
+{
+    double enough = tolerance(descent);
+    return descent->method->promise(descent, enough) <= enough;
+}
+
+/* Records a trial without improvement: by how much value and slopes disagree, and where the
+ * slopes along the step put the minimum. */
+static void note_miss(struct descent *descent)
+{
+    const struct fit_point *best = descent->best, *trial = descent->trial;
+    double at_best = 0, at_trial = 0, by_slopes = stopping_by_slopes(descent->n, best, trial);
+    if (fabs(by_slopes) + fabs(best->f - trial->f) >
+        tolerance(descent)) /* shorter trials show nothing */
+        descent->apart[descent->n_apart++ % DESCENT_APART] = fabs(best->f - trial->f - by_slopes);
+    for (size_t j = 0; j < descent->n; j++) {
+        at_best += best->gradient[j] * (trial->theta[j] - best->theta[j]);
+        at_trial += trial->gradient[j] * (trial->theta[j] - best->theta[j]);
+    }
+    if (at_best < 0 && at_trial > at_best)
+        descent->hope = fmax(descent->hope, 0.5 * at_best * at_best / (at_trial - at_best));
+}
+
+/* The part of the step from the latest iterate to x (loose entries) at which it meets the first
+ * bound, that of entry *hit; 1: x lies within the box. */
+static double part_within(const struct descent *descent, const double *x, size_t *hit)
+{
+    double part = 1;
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
+        double from = descent->base[j], bound = fit_map_within(descent->map, j, x[k]);
+        /* A point within rounding of the bound is put on it. */
+        if (fabs(x[k] - bound) <= AT_BOUND * (fit_map_size(descent->map, j, from) + fabs(bound)))
+            continue;
+        double allowed = (bound - from) / (x[k] - from);
+        *hit = allowed < part ? k : *hit;
+        part = allowed < part ? allowed : part;
+    }
+    return part;
+}
+
+/* The trial is the end of this part of the step to x, clipped to the box. */
+static void place_trial(struct descent *descent, const double *x, double part)
+{
+    double *theta = descent->trial->theta;
+    memcpy(theta, descent->base, descent->n * sizeof *theta);
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
+        theta[j] = fit_map_within(descent->map, j,
+                                  part < 1 ? theta[j] + part * (x[k] - theta[j]) : x[k]);
+    }
+}
+
+/* Evaluates the trial unless it is already known. Then only objective and gradient are there,
+ * which suffices, because it was not better. */
+static enum asked ask_once(struct descent *descent, bool *is_known)
+{
+    size_t n = descent->n, n_known = descent->n_known < descent->most_known ? descent->n_known
+                                                                            : descent->most_known;
+    struct fit_point *trial = descent->trial;
+    for (size_t k = 0; k < n_known; k++) {
+        const double *entry = descent->known + k * (2 * n + 1);
+        *is_known = descent->method->is_same(descent, entry, trial->theta);
+        if (*is_known) {
+            trial->f = entry[n];
+            memcpy(trial->gradient, entry + n + 1, n * sizeof *entry);
+            return isnan(trial->f) ? ASKED_FAILED : ASKED_OK;
+        }
+    }
+    enum asked asked = descent->method->evaluate(descent);
+    double *entry = descent->known + descent->n_known++ % descent->most_known * (2 * n + 1);
+    memcpy(entry, trial->theta, n * sizeof *entry);
+    entry[n] = asked == ASKED_OK ? trial->f : NAN;
+    memcpy(entry + n + 1, trial->gradient, n * sizeof *entry);
+    *is_known = false;
+    return asked;
+}
+
+/* Asks for the trial; `better`: it is the new best point. */
+static enum asked ask(struct descent *descent, bool *better)
+{
+    bool is_known;
+    *better = false;
+    enum asked asked = ask_once(descent, &is_known);
+    descent->ended = asked == ASKED_END;
+    /* Very close to a bound, the gain of a step onto it is lost in rounding, but the search can
+     * continue from there. */
+    double limit =
+        descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
+    bool is_lower =
+        descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit);
+    if (asked == ASKED_OK && !is_known && is_lower) {
+        *better = true;
+        descent_take(descent);
+    } else if (asked == ASKED_OK) {
+        note_miss(descent);
+    }
+    descent->n_missed = *better ? 0 : descent->n_missed + 1;
+    return asked;
+}
+
+/* Evaluates x, clipped to the box. Where this meets bounds, maybe many at once, the round ends
+ * if it is better. If not, the step is cut at the first bound: that goes downhill for certain,
+ * but meets only one. Or, where parameters are many, it has slope 0, and the line search tries a
+ * shorter one. */
+static enum asked try_within(struct descent *descent, const double *x, bool *better)
+{
+    size_t hit = 0;
+    double part = part_within(descent, x, &hit);
+    descent->met_bound = part < 1;
+    place_trial(descent, x, 1);
+    enum asked asked = ask(descent, better);
+    if (!descent->met_bound)
+        return asked;
+    if (asked == ASKED_END || *better || (!descent->shortens && !(part > 0)))
+        return ASKED_END;
+    if (descent->shortens) {
+        descent->met_bound = false;
+        memset(descent->trial->gradient, 0, descent->n * sizeof *descent->trial->gradient);
+        return asked;
+    }
+    place_trial(descent, x, part);
+    descent->trial->theta[descent->loose[hit]] = fit_map_within(descent->map, descent->loose[hit],
+                                                                x[hit]);
+    return ask(descent, better);
+}
+
+static bool try_point(void *context, const double *x, double *f, double *gradient)
+{
+    struct descent *descent = context;
+    bool better;
+    switch (try_within(descent, x, &better)) {
+    case ASKED_END:
+        return false;
+    case ASKED_FAILED: /* a value that no line search accepts, and slope 0 */
+        *f = INFINITY;
+        memset(gradient, 0, descent->n_loose * sizeof *gradient);
+        return descent->n_missed < MAX_MISSED;
+    case ASKED_OK:
+        break;
+    }
+    const struct fit_point *point = better ? descent->best : descent->trial;
+    *f = point->f;
+    for (size_t k = 0; k < descent->n_loose; k++)
+        gradient[k] = point->gradient[descent->loose[k]];
+    memcpy(descent->tried, point->theta, descent->n * sizeof *descent->tried);
+    return !descent->met_bound && descent->n_missed < MAX_MISSED;
+}
+
+static bool accept(void *context)
+{
+    struct descent *descent = context;
+    memcpy(descent->base, descent->tried, descent->n * sizeof *descent->base);
+    descent->search->n_iteration++;
+    descent->n_round++;
+    double *before = &descent->history[descent->n_gain++ % DESCENT_HISTORY];
+    descent->is_flat = descent->n_gain > DESCENT_HISTORY &&
+                     *before - descent->best->f <= tolerance(descent);
+    *before = descent->best->f;
+    bool is_old = descent->factor && descent->n_round >= REFRESH;
+    return !descent->is_flat && !is_old && !is_done(descent);
+}
+
+/* Sets the loose parameters, and the first guess of their second derivatives. */
+static void prepare(struct descent *descent)
+{
+    const struct fit_point *best = descent->best;
+    descent->n_loose = 0;
+    for (size_t j = 0; j < descent->n; j++) {
+        if (fit_point_is_held(descent->map, best, j))
+            continue;
+        descent->origin[descent->n_loose] = best->theta[j];
+        descent->slope[descent->n_loose] = best->gradient[j];
+        descent->loose[descent->n_loose++] = (uint32_t)j;
+    }
+    memcpy(descent->base, best->theta, descent->n * sizeof *descent->base);
+    descent->met_bound = descent->is_flat = false;
+    descent->n_missed = descent->n_round = 0;
+    descent->factor = NULL;
+    descent->ended = descent->method->guess(descent) == ASKED_END;
+}
+
+/* The largest decrease predicted for any single parameter that no bound holds. */
+static double promise_single(struct descent *descent)
+{
+    double most = 0;
+    for (size_t j = 0; j < descent->n; j++) {
+        double g = descent->best->gradient[j];
+        if (!fit_point_is_held(descent->map, descent->best, j) && g != 0)
+            most = fmax(most, 0.5 * g * g / descent->method->square(descent, j));
+    }
+    return most;
+}
+
+/* Without the columns of derivatives, no gradient is known to be small: any may be one in small
+ * units. */
+static bool is_orthogonal(struct descent *descent)
+{
+    double left = descent->method->promise(descent, INFINITY);
+    return isfinite(left) && stopping_is_orthogonal(&descent->search->stopping, descent->best,
+                                                    promise_single(descent), left);
+}
+
+static enum stop_test find_met(struct descent *descent)
+{
+    if (fit_point_gradient_norm(descent->map, descent->best) == 0)
+        return STOP_gradient;
+    enum stop_test by_value = stopping_by_value(&descent->search->stopping, descent->best);
+    if (by_value != STOP_none)
+        return by_value;
+    return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
+}
+
+/* The median of the latest disagreements: a single one may be small by chance. Infinite: there
+ * are none. */
+static double noise_of(const struct descent *descent)
+{
+    double sorted[DESCENT_APART];
+    int n = descent->n_apart < DESCENT_APART ? descent->n_apart : DESCENT_APART;
+    for (int i = 0; i < n; i++) {
+        int k = i;
+        for (; k > 0 && sorted[k - 1] > descent->apart[i]; k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = descent->apart[i];
+    }
+    return n > 0 ? sorted[n / 2] : INFINITY;
+}
+
+/* Called after several rounds that gained almost nothing. */
+static enum outcome judge_barren(struct descent *descent)
+{
+    struct fit_asker *asker = descent->search->asker;
+    struct stopping *stopping = &descent->search->stopping;
+    double left = descent->method->promise(descent, INFINITY);
+    if (!isfinite(left) && descent->hope > 0)
+        left = descent->hope;
+    stopping->noise = noise_of(descent);
+    stopping->met = left <= tolerance(descent) ? STOP_step : STOP_none;
+    if (stopping->met != STOP_none)
+        return OUTCOME_converged;
+    /* Round after round finds nothing: a remaining decrease that the gradient test accepts does
+     * not justify a failure. */
+    if (stopping_is_noise(stopping, left, descent->best) ||
+        left <= LOOSEST_TEST * tolerance(descent)) {
+        asker->notes |= NOTE_noise_floor;
+        stopping->met = STOP_noise;
+        return OUTCOME_converged;
+    }
+    fit_asker_end(asker, OUTCOME_stalled,
+                  "no objective below %.6g was found, and the gradient is still %.3g",
+                  descent->best->f, fit_point_gradient_norm(descent->map, descent->best));
+    return OUTCOME_stalled;
+}
+
+/* Whether the latest iterations gained almost nothing, in a barren round, too. Far from the
+ * optimum of parameters in small units, gains are small as well, but more is promised. */
+static bool is_idle(struct descent *descent, bool is_barren)
+{
+    if (!descent->is_flat || !is_barren)
+        return false;
+    double left = descent->method->promise(descent, INFINITY);
+    return !isfinite(left) ||
+           left <= stopping_noise_likely(&descent->search->stopping, descent->best);
+}
+
+static enum outcome run_rounds(struct descent *descent)
+{
+    enum stop_test *met = &descent->search->stopping.met;
+    size_t n_on_bound = 0; /* consecutive rounds */
+    for (int n_barren = 0; (*met = find_met(descent)) == STOP_none;) {
+        double before = descent->best->f;
+        prepare(descent);
+        if (!descent->ended && descent->factor && (*met = find_met(descent)) != STOP_none)
+            break;
+        struct lbfgs_search search = {.n = descent->n_loose,
+                                      .origin = descent->origin, .gradient = descent->slope,
+                                      .f = before, .factor = descent->factor,
+                                      .diagonal = descent->diagonal, .trial = try_point,
+                                      .accepted = accept, .context = descent, .memory = MEMORY,
+                                      .scratch = descent->scratch};
+        if (!descent->ended && lbfgs_search_run(&search) == LBFGS_NO_MEMORY)
+            return OUTCOME_out_of_memory;
+        if (descent->ended)
+            return descent->search->asker->outcome;
+        bool barren = before - descent->best->f <= tolerance(descent);
+        *met = STOP_step;
+        if (is_idle(descent, barren))
+            return OUTCOME_converged;
+        /* A round that ends on a bound may gain almost nothing, yet the next round is a
+         * different search. */
+        bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
+        n_barren = barren && !moved ? n_barren + 1 : 0;
+        n_on_bound = barren ? n_on_bound : 0;
+        descent->shrink = n_barren > 0 ? 0.1 * descent->shrink : 1;
+        if (n_barren < FEW_BARREN)
+            continue;
+        enum outcome outcome = judge_barren(descent);
+        if (outcome == OUTCOME_converged ||
+            n_barren >= (descent->met_bound ? MAX_BARREN : FEW_BARREN))
+            return outcome;
+    }
+    return OUTCOME_converged;
+}
+
+enum outcome descent_run(struct descent *descent)
+{
+    const struct fit_asker *asker = descent->search->asker;
+    enum asked asked = ASKED_OK;
+    if (!descent->best) {
+        bool is_known;
+        asked = ask_once(descent, &is_known);
+        if (asked == ASKED_OK)
+            descent_take(descent);
+        asked = asked == ASKED_OK ? descent->method->leap(descent) : asked;
+    }
+    return asked == ASKED_OK  ? run_rounds(descent)
+         : asked == ASKED_END ? asker->outcome
+                              : asker->failure;
+}

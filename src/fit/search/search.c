@@ -1,0 +1,165 @@
+/* A step needs no more accuracy than the decrease that it promises, so the first ones are taken
+ * at loose tolerances.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/search/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The relative tolerance of the first steps, and its divisor from stage to stage. The last loose
+ * stage has LAST times the requested tolerance, so that its step ends at an optimum, and the end
+ * is as good as a certificate. A stage is used only if its tolerance is at least LOOSE_LEAST
+ * times that of the next one. */
+static const double LOOSE = 3e-4, REFINE = 300, LAST = 10, LOOSE_LEAST = 5;
+/* After this many consecutive steps without gain the tolerances are tightened. */
+enum { LOOSE_REJECTED = 6 };
+
+/* Sets the tolerances of a loose stage or, for 0, the requested ones. */
+static void set_tolerance(struct fit_search *search, double loose)
+{
+    struct fit_asker *asker = search->asker;
+    asker->accuracy = search->requested;
+    if (loose > 0)
+        asker->accuracy.tighter *= fit_asker_rtol(asker, search->requested.tighter) / loose;
+    asker->accuracy.is_loose = loose > 0;
+    search->loose = loose;
+}
+
+/* The relative tolerance that is requested. */
+static double requested(const struct fit_search *search)
+{
+    return fit_asker_rtol(search->asker, search->requested.tighter);
+}
+
+static bool has_loose_steps(const struct fit_search *search)
+{
+    const struct fit_asker *asker = search->asker;
+    return asker->problem->model->abi.n_state > 0 && !asker->is_near &&
+           asker->accuracy.gradient == GRADIENT_forward &&
+           requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
+}
+
+/* Tries the model's step, and adapts the trust region to what it gains. */
+static enum asked step(struct fit_search *search)
+{
+    const struct fit_search_method *method = search->method;
+    struct trust_model *model = &search->model;
+    struct fit_search_trial trial = {.decrease = -INFINITY};
+    enum trust_radius radius = TRUST_RADIUS_STAYS;
+    enum asked asked = method->try(search, &trial);
+    if (asked != ASKED_OK)
+        return asked;
+    search->n_iteration++;
+    if (!trial.keeps_reach) {
+        /* The promise of many datasets is negative where these cannot follow the shared step. */
+        double ratio = model->promise > 0    ? trial.decrease / model->promise
+                       : trial.decrease == -INFINITY ? -INFINITY
+                                                     : -1;
+        radius = trust_reach_adapt(&model->reach, model->length, model->is_restricted,
+                                   trust_model_is_limited(model) ? method->reach_growth : 1, ratio,
+                                   trust_radius_part(trial.slope, trial.decrease));
+    }
+    if (trial.is_known)
+        trial.decrease = fmin(trial.decrease, 0);
+    method->settle(search, &trial, trial.decrease > 0 && !trial.is_refused, radius);
+    if (!trial.is_refused)
+        stopping_note(&search->stopping, model, search->best, trial.decrease);
+    return ASKED_OK;
+}
+
+/* Steps at one stage's tolerances, until the predicted decrease is no larger than the
+ * integrator's errors could be. */
+static enum asked run_stage(struct fit_search *search)
+{
+    const struct fit_search_method *method = search->method;
+    struct stopping *stopping = &search->stopping;
+    while (stopping->n_rejected + stopping->n_failed < LOOSE_REJECTED) {
+        enum asked asked = method->look(search);
+        if (asked != ASKED_OK)
+            return asked;
+        if (search->model.promise <= stopping_noise_ceiling(stopping, search->best) ||
+            !method->has_budget(search))
+            break;
+        if (step(search) == ASKED_END)
+            return ASKED_END;
+    }
+    return ASKED_OK;
+}
+
+/* The first steps, at tolerances that become tighter from stage to stage. Ends at a point with
+ * the requested ones. ASKED_FAILED: there is none. */
+static enum asked run_stages(struct fit_search *search)
+{
+    const struct fit_asker *asker = search->asker;
+    enum asked asked = ASKED_OK;
+    while (asked == ASKED_OK && search->loose > 0) {
+        asked = run_stage(search);
+        double last = LAST * requested(search),
+               next = search->loose / REFINE > last ? search->loose / REFINE : last;
+        bool is_loose = search->loose >= LOOSE_LEAST * next && search->method->has_budget(search);
+        set_tolerance(search, is_loose ? next : 0);
+        if (asked == ASKED_OK)
+            asked = search->method->land(search);
+    }
+    set_tolerance(search, 0);
+    if (asked == ASKED_OK && !(asker->start_f - search->best->f > search->doubt))
+        asked = search->method->look_back(search);
+    return asked;
+}
+
+static enum asked begin(struct fit_search *search)
+{
+    enum asked asked = search->method->begin(search);
+    search->doubt = asked == ASKED_OK && search->loose > 0
+                        ? stopping_noise_ceiling(&search->stopping, search->best)
+                        : 0;
+    return asked == ASKED_OK && search->method->leap && !search->asker->is_near
+               ? search->method->leap(search)
+               : asked;
+}
+
+static enum outcome run_steps(struct fit_search *search)
+{
+    const struct fit_search_method *method = search->method;
+    struct fit_asker *asker = search->asker;
+    for (;;) {
+        enum asked asked = method->look(search);
+        if (asked == ASKED_FAILED)
+            fit_asker_end(asker, OUTCOME_stalled,
+                          "the derivatives of the residuals are too large to be used");
+        if (asked != ASKED_OK)
+            return asker->outcome;
+        enum outcome outcome = stopping_judge(&search->stopping, &search->model, search->best);
+        asked = outcome == OUTCOME_not_run ? step(search) : method->go_on(search, outcome);
+        if (asked == ASKED_END)
+            return asker->outcome;
+        if (asked == ASKED_FAILED && outcome != OUTCOME_not_run)
+            return outcome;
+    }
+}
+
+enum outcome fit_search_run(struct fit_search *search, bool is_under_way)
+{
+    struct fit_asker *asker = search->asker;
+    enum asked asked = ASKED_OK;
+    if (!is_under_way) {
+        search->requested = asker->accuracy;
+        set_tolerance(search, has_loose_steps(search) ? LOOSE : 0);
+        asked = begin(search);
+    }
+    bool was_loose = search->loose > 0;
+    if (was_loose && asked == ASKED_OK)
+        asked = run_stages(search);
+    set_tolerance(search, 0);
+    size_t length = strlen(asker->reason);
+    if (was_loose && asked == ASKED_END &&
+        search->best) /* nothing better is known than the result of the loose steps */
+        snprintf(asker->reason + length, sizeof asker->reason - length,
+                 " (while tolerances were loose: so is the objective)");
+    if (was_loose && asked == ASKED_FAILED)
+        asked = begin(search);
+    return asked == ASKED_OK    ? run_steps(search)
+           : asked == ASKED_END ? asker->outcome
+                                : asker->failure;
+}

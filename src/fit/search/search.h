@@ -1,0 +1,92 @@
+/* The minimisation of a fit within its bounds by a trust region, for one dataset and for many:
+ * the first steps at loose tolerances, then steps until a stopping test is met. What a step is,
+ * the method knows.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/search/stopping.h"
+
+/* How a search of one dataset ended. best is NULL if not even the start could be evaluated;
+ * asker->reason explains a failure. OUTCOME_not_run: cancelled. */
+struct search_end {
+    enum outcome outcome;
+    enum stop_test stop;
+    const struct fit_point *best;
+    /* with adjoint gradients: the same with the derivatives of all residuals; or NULL */
+    const struct fit_point *forward;
+    const struct fit_point *looser;  /* the end of the loose steps, from which the search went
+                                      * on; or NULL */
+    double ratio;                    /* of its tolerance to that of `best` */
+    int64_t n_iteration;
+};
+
+struct fit_search;
+
+/* The end of the model's step, once it has been tried. */
+struct fit_search_trial {
+    double decrease;  /* of the objective; -infinity: it could not be evaluated */
+    double slope;     /* of the objective along the step, at the best point */
+    bool is_refused;  /* whatever it gains: the step was not valid, and the next one is shorter */
+    bool is_known;    /* it was left before, and is left again: only the trust region changes */
+    bool keeps_reach; /* it says nothing of the trust region: something else limits the steps */
+};
+
+/* The parts of a search that differ between a fit of one dataset (trust_region.c), one of many
+ * (joint/search.c), and the likelihood of random parameters (mixed/search.c). All may return
+ * ASKED_END: the fit must end, for the reason in search->asker. */
+struct fit_search_method {
+    /* Evaluates the start, as a new search does; it becomes the best point. ASKED_FAILED: it
+     * cannot be evaluated. */
+    enum asked (*begin)(struct fit_search *search);
+    /* Leaves a start that is orders of magnitude off. NULL: `begin` does it. */
+    enum asked (*leap)(struct fit_search *search);
+    /* Sets the model at the best point, with its step and what that promises. ASKED_FAILED: it
+     * is not finite, or what it needs cannot be evaluated. */
+    enum asked (*look)(struct fit_search *search);
+    /* Evaluates the end of the model's step. ASKED_FAILED: there is nothing to judge, and the next
+     * step is another one. */
+    enum asked (*try)(struct fit_search *search, struct fit_search_trial *trial);
+    /* The trial has been judged: it becomes the best point, or is left. `radius`: what the trust
+     * region's did. */
+    void (*settle)(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
+                   enum trust_radius radius);
+    /* The growth of the reach after a good step that it has limited: TRUST_REACH_GROWTH, say. */
+    double reach_growth;
+    /* The accuracy has become higher: goes to the end of the model's step, which is of
+     * evaluations at the former accuracy, or stays. ASKED_FAILED: neither can be evaluated. */
+    enum asked (*land)(struct fit_search *search);
+    /* The loose first steps gained no more than their errors: returns to the start if that is
+     * better. */
+    enum asked (*look_back)(struct fit_search *search);
+    /* Whether the budgets suffice for more steps at loose tolerances, and full ones after these. */
+    bool (*has_budget)(const struct fit_search *search);
+    /* A stopping test is met. ASKED_OK: something has changed, and the search goes on;
+     * ASKED_FAILED: it ends. */
+    enum asked (*go_on)(struct fit_search *search, enum outcome outcome);
+};
+
+struct fit_search {
+    const struct fit_search_method *method;
+    struct fit_asker *asker;
+    const struct fit_point *best;
+    struct trust_model model;  /* at the best point */
+    struct stopping stopping;
+    struct fit_accuracy requested; /* after the loose steps */
+    /* relative tolerance of the first steps, as long as they last; 0 after them */
+    double loose;
+    double doubt;              /* a decrease smaller than this is noise */
+    int64_t n_iteration;
+};
+
+/* From the start to where a stopping test is met: stopping.met says which. `is_under_way`:
+ * another process was at the best point. */
+enum outcome fit_search_run(struct fit_search *search, bool is_under_way);
+
+/* A search of one dataset from theta; `asker` has its map and objective. Scratch, and end->best,
+ * come from `arena`. With the derivatives of all residuals: */
+void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta,
+                         struct search_end *end);
+/* With values and gradients alone, for objectives whose gradient comes from an adjoint
+ * integration, and for those that are not a sum of squares: */
+void descent_search(struct fit_asker *asker, struct arena *arena, const double *theta,
+                    struct search_end *end);
