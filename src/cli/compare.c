@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cli/compare_population.h"
+#include "cli/contain.h"
 #include "cli/show.h"
 #include "use/fitted.h"
 #include "use/row_filter.h"
@@ -287,11 +288,11 @@ static int compare(void *context)
     return status ? message_usage("compare", &error, options->color) : command_close_output(0);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct option_words words;
     struct compare_options options = {.words = &words};
-    int code = command_parse(&command_compare, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
+    int code = command_parse(self, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     return code >= 0 ? code : contained_read(compare, &options, words.positional[0], options.color);
 }
 

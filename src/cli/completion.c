@@ -1,6 +1,5 @@
-/* Completion scripts for bash, zsh and fish, made from the tables.
- * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/completion.h"
 
 #include <string.h>
 
@@ -56,9 +55,9 @@ static void print_names(FILE *file, const struct command *group)
                 (*child)->name + strlen(group->name) + 1);
 }
 
-static void print_bash_groups(FILE *file)
+static void print_bash_groups(FILE *file, const struct command *const *commands)
 {
-    for (const struct command *const *command = command_list(); *command; command++) {
+    for (const struct command *const *command = commands; *command; command++) {
         if (!(*command)->child)
             continue;
         fprintf(file,
@@ -71,7 +70,7 @@ static void print_bash_groups(FILE *file)
     }
 }
 
-void completion_bash(FILE *file)
+void completion_bash(FILE *file, const struct command *const *commands)
 {
     fputs("# bash completion for stiffit; made by `stiffit help --completion bash`\n"
           "_stiffit() {\n"
@@ -81,18 +80,18 @@ void completion_bash(FILE *file)
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '",
           file);
-    for (const struct command *const *command = command_list(); *command; command++)
+    for (const struct command *const *command = commands; *command; command++)
         fprintf(file, "%s ", (*command)->name);
     fputs("--help --version' -- \"$word\"))\n        return\n    fi\n", file);
-    print_bash_groups(file);
+    print_bash_groups(file, commands);
     fputs("    case \"$command:$before\" in\n", file);
-    for (const struct command *const *command = command_list(); *command; command++)
+    for (const struct command *const *command = commands; *command; command++)
         print_bash_values(file, *command);
     fputs("    esac\n    case \"$command:$word\" in\n", file);
-    for (const struct command *const *command = command_list(); *command; command++)
+    for (const struct command *const *command = commands; *command; command++)
         print_bash_options(file, *command);
     fputs("        help:*) COMPREPLY=($(compgen -W '", file);
-    for (const struct command *const *command = command_list(); *command; command++)
+    for (const struct command *const *command = commands; *command; command++)
         fprintf(file, "%s ", (*command)->name);
     fputs("' -- \"$word\")) ;;\n"
           "        *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
@@ -157,9 +156,9 @@ static void print_zsh_command(FILE *file, const struct command *command)
           file);
 }
 
-static void print_zsh_groups(FILE *file)
+static void print_zsh_groups(FILE *file, const struct command *const *commands)
 {
-    for (const struct command *const *command = command_list(); *command; command++) {
+    for (const struct command *const *command = commands; *command; command++) {
         if (!(*command)->child)
             continue;
         fprintf(file,
@@ -174,13 +173,13 @@ static void print_zsh_groups(FILE *file)
     }
 }
 
-void completion_zsh(FILE *file)
+void completion_zsh(FILE *file, const struct command *const *commands)
 {
     fputs("#compdef stiffit\n# zsh completion for stiffit; made by `stiffit help --completion "
           "zsh`\n"
           "_stiffit() {\n    local -a commands\n    commands=(\n",
           file);
-    for (const struct command *const *command = command_list(); *command; command++) {
+    for (const struct command *const *command = commands; *command; command++) {
         fprintf(file, "        '%s:", (*command)->name);
         print_zsh_text(file, (*command)->summary);
         fputs("'\n", file);
@@ -189,9 +188,9 @@ void completion_zsh(FILE *file)
           "return\n    fi\n"
           "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n",
           file);
-    print_zsh_groups(file);
+    print_zsh_groups(file, commands);
     fputs("    case $command in\n", file);
-    for (const struct command *const *command = command_list(); *command; command++)
+    for (const struct command *const *command = commands; *command; command++)
         print_zsh_command(file, *command);
     fputs("    esac\n}\n_stiffit \"$@\"\n", file);
 }
@@ -249,7 +248,7 @@ static void print_fish_command(FILE *file, const struct command *command)
     fputs("-l help -s h -d 'show the options'\n", file);
 }
 
-void completion_fish(FILE *file)
+void completion_fish(FILE *file, const struct command *const *commands)
 {
     fputs("# fish completion for stiffit; made by `stiffit help --completion fish`\n"
           "# Whether the line so far begins with these words, or with no word that could be a "
@@ -265,7 +264,7 @@ void completion_fish(FILE *file)
           "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
           "end\n",
           file);
-    for (const struct command *const *command = command_list(); *command; command++) {
+    for (const struct command *const *command = commands; *command; command++) {
         for (int is_help = 0; is_help < 2; is_help++) {
             print_fish_start(file, is_help ? "help" : "", false);
             fprintf(file, "-f -a %s -d '", (*command)->name);
@@ -273,6 +272,6 @@ void completion_fish(FILE *file)
             fputs("'\n", file);
         }
     }
-    for (const struct command *const *command = command_list(); *command; command++)
+    for (const struct command *const *command = commands; *command; command++)
         print_fish_command(file, *command);
 }

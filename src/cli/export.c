@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "cli/contain.h"
 #include "use/export.h"
 #include "use/population_check.h"
 
@@ -68,7 +69,7 @@ static int export(void *context)
     return command_close_file("export", &output, status, &error, call->color);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct export_call call = {.options = {.what = EXPORT_FITS,
                                            .n_replicate = N_REPLICATE,
@@ -77,7 +78,7 @@ static int run(int argc, char **argv)
     struct export_options *options = &call.options;
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_export, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     if (options->json && options->what != EXPORT_FITS && options->what < EXPORT_STARTS)

@@ -4,6 +4,7 @@
 
 #include "base/error_kind.h"
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "cli/model_text.h"
 
 #include <stdlib.h>
@@ -217,13 +218,13 @@ static const char *bad_name(const struct import_options *options)
     return NULL;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct import_options options = {.say = message_say};
     const char *marks, *name;
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_import, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
+    int code = command_parse(self, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code < 0) {
         bool is_sbml = import_is_sbml(words.positional[0]),
              is_petab = import_is_petab(words.positional[0]);

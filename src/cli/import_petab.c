@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "base/seal.h"
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "cli/model_text.h"
 #include "petab/import.h"
 

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "base/process.h"
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "cli/model_text.h"
 #include "sbml/sbml.h"
 

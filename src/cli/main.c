@@ -1,11 +1,12 @@
 /* The program: finds the command and runs it. The only file that ends the process.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/command.h"
-
 #include "base/sanitizer.h"
 #include "base/signals.h"
 #include "base/version.h"
 #include "base/words.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/help_text.h"
 #include "io/file/hdf5_file.h"
 #include "ode/library.h"
 
@@ -29,7 +30,7 @@ static int no_command(const char *name)
     const char *names[MOST];
     char hint[NEAREST_HINT];
     size_t n = 0;
-    for (const struct command *const *command = command_list(); *command && n < MOST; command++)
+    for (const struct command *const *command = commands; *command && n < MOST; command++)
         names[n++] = (*command)->name;
     error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s", name[0] == '-' ? "option" : "command",
               name, nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
@@ -44,10 +45,10 @@ static int run_named(int argc, char **argv)
         return command_compute(argc - 2, argv + 2);
     if (!strcmp(name, "__finish"))
         return command_finish(argc - 2, argv + 2);
-    const struct command *command = command_find(name);
+    const struct command *command = command_find(commands, name);
     if (!command)
         return no_command(name);
-    int code = command->run(argc - 2, argv + 2);
+    int code = command->run(command, argc - 2, argv + 2);
     /* negative: `help` or a group of commands does not know its last word */
     return code >= 0 ? code : no_command(argv[argc - 1]);
 }
@@ -95,7 +96,7 @@ int main(int argc, char **argv)
         return message_usage(NULL, &error, WHEN_AUTO);
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        help_overview(stdout);
+        help_overview(stdout, commands);
         return command_close_output(0);
     }
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {

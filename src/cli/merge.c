@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "cli/contain.h"
+#include "cli/shell.h"
 #include "io/result/result.h"
 #include "run/finish/obsolete.h"
 #include "run/merge/merge.h"
@@ -170,12 +172,12 @@ static int merge(void *context)
     return code;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct option_words words;
     struct merge_options options = {.words = &words};
     struct error error;
-    int code = command_parse(&command_merge, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
+    int code = command_parse(self, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code >= 0)
         return code;
     options.command_line = shell_line("stiffit merge", argc, argv);

@@ -203,14 +203,14 @@ static enum status check_call(const struct build_call *call, const struct option
     return STATUS_OK;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct build_call call = {.output = NULL};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
     struct json json;
     int code =
-        command_parse(&command_model_build, &call, &words, OPTION_MAX_POSITIONAL, argc, argv);
+        command_parse(self, &call, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code >= 0)
         return code;
     if (check_call(&call, &words, &error))

@@ -6,6 +6,7 @@
 #include "base/output.h"
 #include "base/process.h"
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "cli/model_text.h"
 #include "model/check.h"
 #include "par/pool.h"
@@ -286,11 +287,11 @@ static int check_contained(void *context)
     return code ? code : check(context);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct check_call call = {.n_point = 12, .n_thread = 4, .seed = 1};
     struct option_words words;
-    int code = command_parse(&command_model_check, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code < 0) {
         call.plugin = words.positional[0];
         code = contained_run(check_contained, &call, call.plugin, call.color);

@@ -5,6 +5,7 @@
 #include "cli/model_templates.h"
 
 #include "base/output.h"
+#include "cli/shell.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -138,19 +139,19 @@ static enum status write_model(const struct new_options *options, const char *as
     return status;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct new_options options = {.from = -1};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_model_new, &options, &words, 1, argc, argv);
+    int code = command_parse(self, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     if (options.list)
         return list_templates();
     if (words.n_positional == 0) {
         error_set(&error, STATUS_USAGE, "no name for the model was given");
-        return message_usage(command_model_new.name, &error, WHEN_AUTO);
+        return message_usage(self->name, &error, WHEN_AUTO);
     }
     return write_model(&options, words.positional[0], &error) ? message_error(&error, WHEN_AUTO)
                                                               : command_close_output(0);

@@ -5,6 +5,7 @@
 
 #include "base/outcome.h"
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "model/plugin.h"
 
 #include <string.h>
@@ -167,12 +168,12 @@ static int show(void *context)
     return kind == MODEL_FILE_PLUGIN ? show_plugin(call) : show_equations(call);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct show_call call = {.path = NULL};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_model_show, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     if (call.latex && call.json) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "cli/contain.h"
 #include "use/plot.h"
 #include "use/population_check.h"
 
@@ -69,14 +70,14 @@ static int plot(void *context)
     return command_close_file("plot", &output, status, &error, call->color);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct plot_call call = {.options = {.files.listener = {.tell = message_hear},
                                          .n_replicate = CHECK_N_REPLICATE}};
     struct plot_options *options = &call.options;
     struct option_words words;
     struct error error;
-    int code = command_parse(&command_plot, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     const struct row_words *rows = &options->rows;
     int format = format_of(options->files.output);
     if (code < 0 && format < 0) {

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "cli/contain.h"
 #include "use/fit_columns.h"
 #include "use/fitted.h"
 #include "use/population.h"
@@ -231,12 +232,12 @@ static int population(void *context)
     return status ? message_usage("population", &error, call->color) : command_close_output(0);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct population_call call = {.json = false};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_population, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     if (is_standard(call.output) && is_standard(call.priors)) {

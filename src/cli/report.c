@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "cli/contain.h"
 #include "use/population_check.h"
 #include "use/report.h"
 
@@ -46,7 +47,7 @@ static int report(void *context)
     return command_close_file("report", &output, status, &error, call->color);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct report_call call = {.options = {.n_gallery = 60,
                                            .seed = 1,
@@ -54,7 +55,7 @@ static int run(int argc, char **argv)
                                            .files.listener = {.tell = message_hear}}};
     struct option_words words;
     struct error error;
-    int code = command_parse(&command_report, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     if (!call.options.files.output) {

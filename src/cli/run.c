@@ -6,8 +6,10 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/terminal.h"
+#include "cli/help_text.h"
 #include "cli/import.h"
 #include "cli/model_text.h"
+#include "cli/shell.h"
 #include "run/plan/run_plan.h"
 #include "run/run.h"
 
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int parse(struct run_options *options, int argc, char **argv)
+static int parse(const struct command *self, struct run_options *options, int argc, char **argv)
 {
     struct error error;
     bool help = false;
@@ -24,7 +26,7 @@ static int parse(struct run_options *options, int argc, char **argv)
         return message_usage("run", &error, options->shown.color);
     if (!help)
         return -1;
-    help_command(stdout, &command_run);
+    help_command(stdout, self);
     return command_close_output(0);
 }
 
@@ -50,12 +52,12 @@ static int make_problem(struct run_options *options, char **word)
 
 /* The supervisor only watches: the compute process gets the options from it and makes the run's
  * plan. */
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct run_options options;
     struct run_paths paths = {.result = NULL};
     struct error error = {.status = STATUS_OK};
-    int code = parse(&options, argc, argv);
+    int code = parse(self, &options, argc, argv);
     if (code >= 0)
         return code;
     if (import_is_petab(options.problem)) {
@@ -176,6 +178,21 @@ static int end_child(struct teller *teller, const struct error *error,
     return code;
 }
 
+const struct command command_run = {
+    .name = "run", .synopsis = "PROBLEM.h5|PROBLEM.yaml",
+    .summary = "fit every dataset of a problem file",
+    .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
+    .description =
+        "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to "
+        "PROBLEM.result.h5. A dataset that cannot be fitted becomes a row with a status and does "
+        "not stop the others. Finished fits are kept in a journal next to the result: if the run "
+        "is stopped or killed, the same command resumes it.\n"
+        "PROBLEM.yaml is a PEtab problem, which becomes PROBLEM.petab.h5 first; see "
+        "stiffit-petab(7).\n"
+        "Options may also be given as attributes of /options in the problem file; the command "
+        "line overrides them.",
+    .run_table = run_options_table, .run = run};
+
 int command_compute(int argc, char **argv)
 {
     struct run_options options;
@@ -183,7 +200,7 @@ int command_compute(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &options.shown, .n_start = &options.recipe.n_start};
     const struct run_hooks hooks = hooks_of(&teller);
-    int code = run_options_take(&options) ? -1 : parse(&options, argc, argv); /* no supervisor */
+    int code = run_options_take(&options) ? -1 : parse(&command_run, &options, argc, argv);
     if (code >= 0)
         return code;
     error.status = run_compute(&options, &hooks, &summary, &error);
@@ -206,21 +223,6 @@ int command_finish(int argc, char **argv)
     run_plan_fini(&plan);
     return code;
 }
-
-const struct command command_run = {
-    .name = "run", .synopsis = "PROBLEM.h5|PROBLEM.yaml",
-    .summary = "fit every dataset of a problem file",
-    .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
-    .description =
-        "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to "
-        "PROBLEM.result.h5. A dataset that cannot be fitted becomes a row with a status and does "
-        "not stop the others. Finished fits are kept in a journal next to the result: if the run "
-        "is stopped or killed, the same command resumes it.\n"
-        "PROBLEM.yaml is a PEtab problem, which becomes PROBLEM.petab.h5 first; see "
-        "stiffit-petab(7).\n"
-        "Options may also be given as attributes of /options in the problem file; the command "
-        "line overrides them.",
-    .run_table = run_options_table, .run = run};
 
 /* Ids without the control characters that a terminal would obey. */
 static void print_examples(const struct digest_examples *fits)

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "cli/command.h"
+#include "cli/contain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,11 +176,11 @@ static int show(void *context)
     return status ? message_error(&error, options->color) : command_close_output(0);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct show_options options = {.json = false};
     struct option_words words;
-    int code = command_parse(&command_show, &options, &words, 1, argc, argv);
+    int code = command_parse(self, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     options.path = words.positional[0];

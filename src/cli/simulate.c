@@ -1,6 +1,7 @@
 /* `stiffit simulate`: chooses the kind of simulation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "cli/model_text.h"
 #include "use/simulate.h"
 
@@ -312,14 +313,14 @@ static int simulate(void *context)
     return status ? message_usage("simulate", &error, call->color) : command_close_output(0);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct simulate_call call = {.options = {.seed = 1, .t0 = NAN, .ode = {.rtol = 1e-8},
                                              .say = message_say,
                                              .files.listener = {.tell = message_hear}}};
     const struct fitted_options *files = &call.options.files;
     struct option_words words;
-    int code = command_parse(&command_simulate, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code < 0) {
         call.options.files.result = words.n_positional ? words.positional[0] : NULL;
         call.given = words.given;

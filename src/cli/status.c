@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "base/json.h"
+#include "cli/contain.h"
 #include "io/file/hdf5_file.h"
 #include "io/problem/problem.h"
 #include "run/merge/shard_set.h"
@@ -208,12 +209,12 @@ static int show(void *context)
     return status ? message_error(&error, options->color) : command_close_output(0);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct status_options options = {.problem = NULL};
     struct option_words words;
     struct error error;
-    int code = command_parse(&command_status, &options, &words, 1, argc, argv);
+    int code = command_parse(self, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     if (options.shard_text && shard_parse(&options.shard, options.shard_text, &error))

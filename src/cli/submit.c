@@ -5,6 +5,8 @@
 
 #include "base/words.h"
 #include "cli/command.h"
+#include "cli/contain.h"
+#include "cli/help_text.h"
 #include "io/file/durable.h"
 #include "io/journal/journal.h"
 #include "run/merge/shard_set.h"
@@ -371,7 +373,7 @@ static void hint_at_sbatch(struct error *error)
                  strchr(error->message, '\n') ? ' ' : '\n');
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct submit_options options = {.n_shard = 8, .mpi = "pmix"};
     struct submission plan = {.name = NULL};
@@ -383,7 +385,7 @@ static int run(int argc, char **argv)
         n_before++;
     enum status status = option_parse(full_table(), &options, &words, 1, n_before, argv, &error);
     if (!status && words.help) {
-        help_command(stdout, &command_submit);
+        help_command(stdout, self);
         return command_close_output(0);
     }
     if (!status && words.n_positional < 1)

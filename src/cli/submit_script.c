@@ -2,6 +2,7 @@
  * of sbatch, the only place that talks to SLURM.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
+#include "cli/shell.h"
 #include "cli/submit.h"
 
 #include <errno.h>

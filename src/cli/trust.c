@@ -1,6 +1,7 @@
 /* `stiffit trust`: the list of native code that may run although only a data file names it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
+#include "cli/contain.h"
 #include "cli/model_text.h"
 #include "io/problem/problem.h"
 #include "io/result/result.h"
@@ -267,12 +268,12 @@ static int remove_it(void *context)
     return status ? message_usage("trust", &error, call->color) : command_close_output(0);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct trust_call call = {.list = false};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_trust, &call, &words, 1, argc, argv);
+    int code = command_parse(self, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
     call.what = words.n_positional > 0 ? words.positional[0] : NULL;
