@@ -116,6 +116,8 @@ MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m))
 # NAME.so is the C version where there is one, else made from text; NAME.text.so is the text beside a C version.
 MODEL_LIBS := $(patsubst %,$(B)/models/%.so,$(MODELS_C) $(filter-out $(MODELS_C),$(MODELS_TEXT)))
 TEXT_LIBS := $(patsubst %,$(B)/models/%.text.so,$(filter $(MODELS_C),$(MODELS_TEXT)))
+# Models of the tests themselves, as text: build/tests/models/NAME.so.
+TEST_MODELS := $(patsubst tests/models/%.ode,$(B)/tests/models/%.so,$(wildcard tests/models/*.ode))
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
 # What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources, stiffit with other engines.
@@ -278,6 +280,11 @@ $(B)/models/$(1)$(if $(filter $(1),$(MODELS_C)),.text).so: models/$(1)/$(1).ode 
 endef
 $(foreach m,$(MODELS_TEXT),$(eval $(call TEXT_MODEL,$(m))))
 
+$(B)/tests/models/%.so: tests/models/%.ode $(wildcard src/model/*/*.[ch]) | $(B)/stiffit
+	@mkdir -p $(@D)
+	@echo "  MODEL   $@"
+	$(Q)CC='$(CC)' $(B)/stiffit model build --quiet --no-cache -o $@ $<
+
 $(B)/tests/zoo/%.so: tests/zoo/%.c include/stiffit/model.h
 	@mkdir -p $(@D)
 	@echo "  ZOO     $@"
@@ -338,7 +345,7 @@ $(B)/dependencies.found: scripts/install-deps
 .PHONY: tests benches FORCE mpi libstiffit
 libstiffit: $(B)/libstiffit.so $(B)/static/libstiffit.a
 mpi: $(MPI_PART)
-tests: $(TESTS) $(TEST_TOOLS) $(ZOO) $(TEXT_LIBS) all
+tests: $(TESTS) $(TEST_TOOLS) $(ZOO) $(TEXT_LIBS) $(TEST_MODELS) all
 benches: $(BENCHES) $(TEXT_LIBS) all
 FORCE:
 

@@ -1,4 +1,4 @@
-/* Where the tests find built plugins: build/models/ and build/tests/zoo/, seen from build/tests/unit/TEST.
+/* Where the tests find built plugins: build/models/, build/tests/models/ and build/tests/zoo/, seen from build/tests/unit/TEST.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_CASE_H
 #define MODEL_CASE_H
@@ -14,6 +14,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "model/build/shared_object.h"
+
+#include <stiffit/model.h>
 
 enum { CASE_PATH = 8192 };
 
@@ -45,6 +49,31 @@ static inline const char *case_zoo_path(char path[CASE_PATH], const char *name)
     char file[200];
     snprintf(file, sizeof file, "tests/zoo/%s.so", name);
     return case_path(path, file);
+}
+
+/* The model of tests/models/NAME.ode. It stays loaded until the program ends. */
+static inline const struct stiffit_model *test_model(const char *name)
+{
+    char file[200], path[CASE_PATH];
+    struct error error = {0};
+    snprintf(file, sizeof file, "tests/models/%s.so", name);
+    void *handle = shared_object_open(case_path(path, file), &error);
+    if (!handle)
+        fail_msg("%s", error.message);
+    return shared_object_symbol(handle, "stiffit_model");
+}
+
+/* A model that has none of the derivatives which difference quotients replace. */
+static inline struct stiffit_model without_derivatives(const struct stiffit_model *model)
+{
+    struct stiffit_model bare = *model;
+    bare.jacobian = bare.jacobian_sparse = bare.rhs_parameter = bare.initial_parameter = NULL;
+    bare.observe_state = bare.observe_parameter = bare.noise_state = bare.noise_parameter = NULL;
+    bare.lag_parameter = bare.bioavailability_parameter = bare.infusion_parameter = NULL;
+    bare.switching_state = bare.switching_slope = bare.switching_time_parameter = NULL;
+    bare.event_when_state = bare.event_when_parameter = bare.event_assign_state = bare.event_assign_parameter = NULL;
+    bare.event_delay_state = bare.event_delay_parameter = NULL;
+    return bare;
 }
 
 #endif

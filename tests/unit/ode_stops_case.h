@@ -3,8 +3,8 @@
 #ifndef TESTS_UNIT_ODE_STOPS_CASE_H
 #define TESTS_UNIT_ODE_STOPS_CASE_H
 
+#include "model_case.h"
 #include "ode_case.h"
-#include "ode_lanes_by_differences.h"
 
 enum { MOST = 64 };
 
@@ -25,22 +25,33 @@ struct story {
 
 static const struct ode_options tight = {.rtol = 1e-10, .n_none = 4};
 
-/* The engine that all stories are told with. */
+/* The engine that all stories are told with, and whether the model's own derivatives are left out. */
 static enum engine_kind teller = ENGINE_CVODES;
+static bool by_quotients;
+static inline int use_quotients(void **state)
+{
+    (void)state;
+    by_quotients = true;
+    return 0;
+}
 static inline int use_lanes(void **state)
 {
     (void)state;
     teller = ENGINE_LANES;
+    by_quotients = false;
     return 0;
 }
-#define RUN_WITH_BOTH_ENGINES(tests) \
-    (cmocka_run_group_tests_name("cvodes", tests, NULL, NULL) + cmocka_run_group_tests_name("lanes", tests, use_lanes, NULL))
+#define RUN_WITH_ALL_ENGINES(tests) \
+    (cmocka_run_group_tests_name("cvodes", tests, NULL, NULL) + \
+     cmocka_run_group_tests_name("cvodes by quotients", tests, use_quotients, NULL) + \
+     cmocka_run_group_tests_name("lanes", tests, use_lanes, NULL))
 
 static inline void begin_model(struct ode_case *c, const struct stiffit_model *model, const struct ode_options *options,
                                const double *p, size_t n_time, const double *time)
 {
-    struct stiffit_model own = *model;
-    own.lanes = teller == ENGINE_LANES ? lanes_of(model) : NULL;
+    struct stiffit_model own = by_quotients ? without_derivatives(model) : *model;
+    if (teller != ENGINE_LANES)
+        own.lanes = NULL;
     ode_case_init_engine(c, engine_in_use[teller], &own, options, 1, p, NULL, 0, n_time, time);
     c->evaluation.engine = teller;
 }
@@ -108,25 +119,6 @@ static inline void tell(const struct story *s)
     ode_case_fini(&c);
 }
 
-static inline int observe_states(const struct stiffit_point *at, double *h, size_t n)
-{
-    memcpy(h, at->y, n * sizeof *h);
-    return STIFFIT_OK;
-}
-static inline int observe_1(const struct stiffit_point *at, double *h) { return observe_states(at, h, 1); }
-static inline int observe_2(const struct stiffit_point *at, double *h) { return observe_states(at, h, 2); }
-
-static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g"};
-#define MODEL(states, parameters, observables) \
-    STIFFIT_MODEL_HEADER, .name = "test", .n_state = states, .n_parameter = parameters, .n_observable = observables, \
-    .state_name = names, .parameter_name = names, .observable_name = names, .event_name = names, .input_name = names
-
 static inline bool is_past(double t, int side, double event) { return t > event || (t == event && side > 0); }
 
-/* The second parameter is the lag of the first state. */
-static inline int lag_by_second(const struct stiffit_point *at, double *lag)
-{
-    lag[0] = at->p[1];
-    return STIFFIT_OK;
-}
 #endif

@@ -198,7 +198,7 @@ static void test_derivatives(const struct stiffit_model *abi)
     }
 }
 
-static void test_model(void **state)
+static void test_model_text(void **state)
 {
     (void)state;
     struct generate_case c;
@@ -219,6 +219,6 @@ static void test_model(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_model)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_model_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

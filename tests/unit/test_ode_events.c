@@ -2,61 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_stops_case.h"
 
-/* A ball that bounces: p = g, restitution, height at the beginning. */
-
-static int ball_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->y[1];
-    ydot[1] = -at->p[0];
-    return STIFFIT_OK;
-}
-static int ball_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[2];
-    y[1] = 0;
-    return STIFFIT_OK;
-}
-static int ball_when(const struct stiffit_point *at, double *when)
-{
-    when[0] = -at->y[0];
-    return STIFFIT_OK;
-}
-static int ball_assign(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->y[0];
-    y[1] = -at->p[1] * at->y[1];
-    return STIFFIT_OK;
-}
-static int ball_when_state(const struct stiffit_point *at, double *by)
-{
-    (void)at;
-    by[0] = -1;
-    by[1] = by[2] = 0;
-    return STIFFIT_OK;
-}
-static int ball_when_parameter(const struct stiffit_point *at, double *by)
-{
-    (void)at;
-    by[0] = by[1] = by[2] = 0;
-    return STIFFIT_OK;
-}
-static int ball_assign_state(const struct stiffit_point *at, double *by)
-{
-    const double out[] = {1, 0, 0, -at->p[1], 0, 0};
-    memcpy(by, out, sizeof out);
-    return STIFFIT_OK;
-}
-static int ball_assign_parameter(const struct stiffit_point *at, double *by)
-{
-    const double out[] = {0, 0, 0, -at->y[1], 0, 0};
-    memcpy(by, out, sizeof out);
-    return STIFFIT_OK;
-}
-static const struct stiffit_model ball = {
-    MODEL(2, 3, 2), .rhs = ball_rhs, .initial = ball_initial, .observe = observe_2, .n_event = 1, .event_when = ball_when,
-    .event_assign = ball_assign, .event_when_state = ball_when_state, .event_when_parameter = ball_when_parameter,
-    .event_assign_state = ball_assign_state, .event_assign_parameter = ball_assign_parameter};
-
+/* bouncing-ball: p = g, restitution, height at the beginning. */
 static void ball_closed(const double *p, double t, int side, double *out)
 {
     (void)side;
@@ -78,8 +24,8 @@ static void test_ball(void **state)
 {
     (void)state;
     const double p[] = {9.81, 0.8, 2}, time[] = {0, 0.3, 0.6, 0.7, 1, 1.5, 2, 2.5, 3, 3.5, 4};
-    struct stiffit_model differences = ball;
-    struct story s = {.model = &ball, .p = p, .closed = ball_closed, .n_time = 11, .time = time, .tolerance = 1e-7};
+    struct stiffit_model differences = *test_model("bouncing-ball");
+    struct story s = {.model = test_model("bouncing-ball"), .p = p, .closed = ball_closed, .n_time = 11, .time = time, .tolerance = 1e-7};
     tell(&s);
     differences.event_when_state = differences.event_when_parameter = NULL;
     differences.event_assign_state = differences.event_assign_parameter = NULL;
@@ -87,57 +33,21 @@ static void test_ball(void **state)
     tell(&s);
 }
 
-/* Events that are executed once: y' = -k y, y(0) = 1, in a story of up to 4 events. p = k, T, delay, factor. */
-
-static double program_priority[4];
-static int decay_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = -at->p[0] * at->y[0];
-    return STIFFIT_OK;
-}
-static int decay_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1;
-    return STIFFIT_OK;
-}
-/* a at p[1], b at 2, c at 2, d when y < 0.02 */
-static int decay_when(const struct stiffit_point *at, double *when)
-{
-    when[0] = at->p[1];
-    when[1] = when[2] = 2;
-    when[3] = 0.02 - at->y[0];
-    return STIFFIT_OK;
-}
-static int decay_assign(const struct stiffit_point *at, double *y)
-{
-    const double y0 = at->y[0], result[] = {at->p[3] * y0, 2 * y0 + at->t, y0 + 1, y0 + 5};
-    y[0] = result[at->event];
-    return STIFFIT_OK;
-}
-static int decay_delay(const struct stiffit_point *at, double *delay)
-{
-    delay[0] = at->p[2];
-    delay[1] = delay[2] = 0;
-    delay[3] = at->p[2] + at->y[0];
-    return STIFFIT_OK;
-}
-static int decay_priority(const struct stiffit_point *at, double *priority)
-{
-    (void)at;
-    memcpy(priority, program_priority, sizeof program_priority);
-    return STIFFIT_OK;
-}
+/* program-of-events: p = k, time of a, its delay, its factor. Of b and c, which happen at 2, c may have the priority. */
 static uint8_t decay_kind[4];
-static const struct stiffit_model decay = {
-    MODEL(1, 4, 1), .rhs = decay_rhs, .initial = decay_initial, .observe = observe_1, .n_event = 4, .event_kind = decay_kind,
-    .event_when = decay_when, .event_assign = decay_assign, .event_delay = decay_delay, .event_priority = decay_priority};
+static bool c_first;
+static int priority_of_c(const struct stiffit_point *at, double *priority)
+{
+    (void)at;
+    memcpy(priority, (const double[]){0, 0, c_first, 0}, 4 * sizeof *priority);
+    return STIFFIT_OK;
+}
 
 static void decay_closed(const double *p, double t, int side, double *out)
 {
     /* fires: a at p[1]; b and c at 2 */
     const double k = p[0], executed = p[1] + p[2];
-    bool early = decay_kind[0] & STIFFIT_EVENT_EARLY_VALUES, c_first = program_priority[2] > program_priority[1];
+    bool early = decay_kind[0] & STIFFIT_EVENT_EARLY_VALUES;
     double y = 1, now = 0, early_value = p[3] * exp(-k * p[1]);
     struct { double t; int what; } list[] = {{executed, 0}, {2, c_first ? 2 : 1}, {2, c_first ? 1 : 2}};
     if (executed > 2) {
@@ -159,30 +69,27 @@ static void test_timed(void **state)
     (void)state;
     const double time[] = {0, 0.5, 1.1, 1.5, 2, 2, 2, 2.4, 2.6, 3};
     const int8_t side[] = {0, 0, 0, 0, -1, 0, 1, 0, 0, 0};
+    struct stiffit_model model = *test_model("program-of-events");
+    model.event_kind = decay_kind;
+    model.event_priority = priority_of_c;
     for (int i = 0; i < 8; i++) {
         const double p[] = {0.4, 1, i & 1 ? 0.3 : 1.45, 3};
         decay_kind[0] = (uint8_t)(STIFFIT_EVENT_TIMED | (i & 2 ? STIFFIT_EVENT_EARLY_VALUES : 0));
         decay_kind[1] = decay_kind[2] = STIFFIT_EVENT_TIMED;
-        program_priority[2] = i & 4 ? 1 : 0;
-        struct story s = {.model = &decay, .p = p, .closed = decay_closed, .n_time = 10, .time = time, .side = side,
+        c_first = i & 4;
+        struct story s = {.model = &model, .p = p, .closed = decay_closed, .n_time = 10, .time = time, .side = side,
                           .tolerance = 1e-7};
         tell(&s);
     }
 }
 
-/* Event d fires when y falls to 0.02, and is executed p[2] + 0.02 later. a, b and c never happen. */
-static int low_when(const struct stiffit_point *at, double *when)
-{
-    when[0] = when[1] = when[2] = INFINITY;
-    when[3] = 0.02 - at->y[0];
-    return STIFFIT_OK;
-}
+/* delayed-rescue: the event fires when y falls to 0.02, and is executed p[1] + 0.02 later. */
 static void low_closed(const double *p, double t, int side, double *out)
 {
     (void)side;
     double y = 1, begin = 0;
     for (;;) {
-        double next = begin + log(y / 0.02) / p[0] + p[2] + 0.02;
+        double next = begin + log(y / 0.02) / p[0] + p[1] + 0.02;
         if (t < next)
             break;
         y = y * exp(-p[0] * (next - begin)) + 5;
@@ -194,57 +101,22 @@ static void low_closed(const double *p, double t, int side, double *out)
 static void test_triggered_with_delay(void **state)
 {
     (void)state;
-    const double p[] = {2, 1, 0.7, 3}, time[] = {0, 1, 1.9, 2.5, 2.7, 4, 5, 6, 7, 9};
-    struct stiffit_model model = decay;
-    model.event_when = low_when;
-    decay_kind[0] = decay_kind[1] = decay_kind[2] = STIFFIT_EVENT_TIMED;
-    decay_kind[3] = 0;
-    struct story s = {.model = &model, .p = p, .closed = low_closed, .n_time = 10, .time = time, .tolerance = 1e-7};
+    const double p[] = {2, 0.7}, time[] = {0, 1, 1.9, 2.5, 2.7, 4, 5, 6, 7, 9};
+    struct story s = {.model = test_model("delayed-rescue"), .p = p, .closed = low_closed, .n_time = 10, .time = time,
+                      .tolerance = 1e-7};
     tell(&s);
 }
 
-/* A clock x' = 1 (y[0]) beside a counter (y[1]): event a counts up while the trigger sin(x) >= level. */
-
-static int clock_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->p[0];
-    ydot[1] = 0;
-    return STIFFIT_OK;
-}
-static int clock_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[2];
-    y[1] = 0;
-    return STIFFIT_OK;
-}
-static int clock_when(const struct stiffit_point *at, double *when)
-{
-    when[0] = sin(at->y[0]) - 0.5;
-    return STIFFIT_OK;
-}
-static int clock_assign(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->y[0];
-    y[1] = at->y[1] + 1;
-    return STIFFIT_OK;
-}
-static int clock_delay(const struct stiffit_point *at, double *delay)
-{
-    delay[0] = at->p[1];
-    return STIFFIT_OK;
-}
-static uint8_t clock_kind[1];
-static const struct stiffit_model clock_model = {
-    MODEL(2, 3, 2), .rhs = clock_rhs, .initial = clock_initial, .observe = observe_2, .n_event = 1, .event_kind = clock_kind,
-    .event_when = clock_when, .event_assign = clock_assign, .event_delay = clock_delay};
-
+/* counting-clock: y[1] counts how often sin(y[0]) has risen to 0.5. */
 static void assert_counts(double delay, double begin_at, unsigned kind, size_t n_time, const double *time, const int8_t *side,
                           const double *counts)
 {
     const double p[] = {1, delay, begin_at};
-    struct story s = {.model = &clock_model, .p = p, .n_time = n_time, .time = time, .side = side};
+    const uint8_t clock_kind[] = {(uint8_t)kind};
+    struct stiffit_model model = *test_model("counting-clock");
+    struct story s = {.model = &model, .p = p, .n_time = n_time, .time = time, .side = side};
     struct ode_case c;
-    clock_kind[0] = (uint8_t)kind;
+    model.event_kind = clock_kind;
     begin(&c, &s, &tight);
     ode_case_run(&c);
     for (size_t i = 0; i < n_time; i++)
@@ -268,20 +140,7 @@ static void test_delay_and_lapse(void **state)
     assert_counts(0, 1, STIFFIT_EVENT_INITIALLY_FALSE, 3, at_start, sides, (const double[]){0, 1, 1});
 }
 
-/* A dose makes a trigger true, and its event answers at the same time: y -> y / 2 when y >= 3. */
-static int answer_when(const struct stiffit_point *at, double *when)
-{
-    when[0] = at->y[0] - 3;
-    return STIFFIT_OK;
-}
-static int answer_assign(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->y[0] / 2;
-    return STIFFIT_OK;
-}
-static const struct stiffit_model answer = {MODEL(1, 4, 1), .rhs = decay_rhs, .initial = decay_initial, .observe = observe_1,
-                                            .n_event = 1, .event_when = answer_when, .event_assign = answer_assign,
-                                            .lag = lag_by_second};
+/* answered-dose: a dose makes a trigger true, and its event answers at the same time. */
 static const struct dose answer_dose[] = {{.time = 1, .amount = 4, .count = 1}};
 static void answer_closed(const double *p, double t, int side, double *out)
 {
@@ -295,10 +154,10 @@ static void answer_closed(const double *p, double t, int side, double *out)
 static void test_caused_by_dose(void **state)
 {
     (void)state;
-    const double p[] = {0.5, 0.25, 1, 1}, time[] = {1, 1.25, 1.5, 3};
+    const double p[] = {0.5, 0.25}, time[] = {1, 1.25, 1.5, 3};
     const int8_t side[] = {0, -1, 0, 0};
-    struct story s = {.model = &answer, .p = p, .closed = answer_closed, .n_dose = 1, .dose = answer_dose, .n_time = 4,
-                      .time = time, .side = side, .tolerance = 1e-7};
+    struct story s = {.model = test_model("answered-dose"), .p = p, .closed = answer_closed, .n_dose = 1,
+                      .dose = answer_dose, .n_time = 4, .time = time, .side = side, .tolerance = 1e-7};
     const double elsewhere[] = {1, 1.5, 3};
     s.time = elsewhere;
     s.side = NULL;
@@ -306,37 +165,11 @@ static void test_caused_by_dose(void **state)
     tell(&s);
 }
 
-/* Two events that cause each other. */
-static int endless_when(const struct stiffit_point *at, double *when)
-{
-    when[0] = at->y[0] - 1;
-    when[1] = -at->y[0];
-    return STIFFIT_OK;
-}
-static int endless_assign(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->event ? 1 : 0;
-    return STIFFIT_OK;
-}
-static int rise_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->p[0];
-    return STIFFIT_OK;
-}
-static int rise_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 0.5;
-    return STIFFIT_OK;
-}
-static const struct stiffit_model endless = {MODEL(1, 1, 1), .rhs = rise_rhs, .initial = rise_initial, .observe = observe_1,
-                                             .n_event = 2, .event_when = endless_when, .event_assign = endless_assign};
-
 static void test_endless(void **state)
 {
     (void)state;
     const double p[] = {1}, time[] = {0.25, 1};
-    struct story s = {.model = &endless, .p = p, .n_time = 2, .time = time};
+    struct story s = {.model = test_model("endless-events"), .p = p, .n_time = 2, .time = time};
     struct ode_case c;
     begin(&c, &s, &tight);
     engine_evaluate(c.engine, &c.evaluation);
@@ -360,7 +193,7 @@ static void test_adjoint(void **state)
     const double p[] = {9.81, 0.8, 2}, time[] = {1};
     double by[2], gradient[3];
     const struct evaluation_adjoint adjoint = {.weigh = weigh, .by_prediction = by, .gradient = gradient};
-    struct story s = {.model = &ball, .p = p, .n_time = 1, .time = time};
+    struct story s = {.model = test_model("bouncing-ball"), .p = p, .n_time = 1, .time = time};
     struct ode_case c;
     begin(&c, &s, &tight);
     c.evaluation.adjoint = &adjoint;
@@ -376,5 +209,5 @@ int main(void)
         cmocka_unit_test(test_ball), cmocka_unit_test(test_timed), cmocka_unit_test(test_triggered_with_delay),
         cmocka_unit_test(test_delay_and_lapse), cmocka_unit_test(test_caused_by_dose), cmocka_unit_test(test_endless),
         cmocka_unit_test(test_adjoint)};
-    return RUN_WITH_BOTH_ENGINES(tests);
+    return RUN_WITH_ALL_ENGINES(tests);
 }

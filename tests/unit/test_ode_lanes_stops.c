@@ -5,48 +5,7 @@
 
 enum { N = 12, N_TIME = 9, N_ASIDE = 16 };
 
-/* A depot and a central state, whose elimination an input u changes; the event at a threshold halves it. p = ka, ke, lag, F,
- * threshold. */
-static int pair_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = -at->p[0] * at->y[0];
-    ydot[1] = at->p[0] * at->y[0] - at->p[1] * at->input[0] * at->y[1];
-    return STIFFIT_OK;
-}
-static int pair_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = 1 + at->p[0];
-    y[1] = 0;
-    return STIFFIT_OK;
-}
-static int pair_lag(const struct stiffit_point *at, double *lag)
-{
-    lag[0] = at->p[2];
-    lag[1] = 0;
-    return STIFFIT_OK;
-}
-static int pair_share(const struct stiffit_point *at, double *share)
-{
-    share[0] = share[1] = at->p[3];
-    return STIFFIT_OK;
-}
-static int pair_when(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->y[1] - at->p[4];
-    return STIFFIT_OK;
-}
-static int pair_assign(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->y[0];
-    y[1] = 0.5 * at->y[1];
-    return STIFFIT_OK;
-}
-static const uint8_t is_linear[] = {1};
-static const struct stiffit_model pair = {
-    MODEL(2, 5, 2), .rhs = pair_rhs, .initial = pair_initial, .observe = observe_2, .lag = pair_lag,
-    .bioavailability = pair_share, .n_input = 1, .input_linear = is_linear, .n_event = 1, .event_when = pair_when,
-    .event_assign = pair_assign};
-
+/* pair-of-everything: p = ka, ke, lag, F, threshold. */
 static const double times[N_TIME] = {0, 0.5, 1, 2.5, 4, 6, 9, 14, INFINITY};
 static const double knot_time[] = {0, 3, 8}, knot_value[] = {1, 2, 0.5};
 static const struct input varying[] = {{3, knot_time, knot_value}}, constant[] = {{1, knot_time, knot_value}};
@@ -102,13 +61,12 @@ static bool always(void *context)
 static void test_beside_others(void **state)
 {
     static struct request alone[N], r[N];
-    struct model model = {.abi = pair};
+    struct model model = {.abi = *test_model("pair-of-everything")};
     struct error error = {0};
     const struct ode_options options = {.rtol = 1e-8};
     const struct engine_turn turn = {.over = always};
     if (*state)
         setenv("STIFFIT_LANES_KERNEL", *state, 1);
-    model.abi.lanes = lanes_of(&pair);
     struct engine_pool *pool = engine_lanes.pool_new(&engine_lanes, &model, &options, 2 * engine_lanes.capacity + N_ASIDE, 2,
                                                      &error);
     assert_non_null(pool);

@@ -5,39 +5,15 @@
 #include "../level.h"
 #include "ode_stops_case.h"
 
-/* Absorption from a depot: p = ka, ke, lag, F, rate or duration of infusions; lag and F are those of the depot. */
-
-static int chain_rhs(const struct stiffit_point *at, double *ydot)
+/* modelled-infusions: p = ka, ke, lag, F, rate or duration of infusions; lag and F are those of the depot. */
+static struct stiffit_model chain;
+static int load_chain(void **state)
 {
-    ydot[0] = -at->p[0] * at->y[0];
-    ydot[1] = at->p[0] * at->y[0] - at->p[1] * at->y[1];
-    return STIFFIT_OK;
+    (void)state;
+    chain = *test_model("modelled-infusions");
+    chain.infusion_kind = NULL; /* either, as the dose says */
+    return 0;
 }
-static int chain_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = y[1] = 0;
-    return STIFFIT_OK;
-}
-static int chain_lag(const struct stiffit_point *at, double *lag)
-{
-    lag[0] = at->p[2];
-    lag[1] = 0;
-    return STIFFIT_OK;
-}
-static int chain_share(const struct stiffit_point *at, double *share)
-{
-    share[0] = at->p[3];
-    share[1] = 1;
-    return STIFFIT_OK;
-}
-static int chain_infusion(const struct stiffit_point *at, double *value)
-{
-    value[0] = value[1] = at->p[4];
-    return STIFFIT_OK;
-}
-static const struct stiffit_model chain = {MODEL(2, 5, 2), .rhs = chain_rhs, .initial = chain_initial, .observe = observe_2,
-                                           .lag = chain_lag, .bioavailability = chain_share, .infusion = chain_infusion};
 
 static const struct dose *told; /* to the closed form */
 static size_t n_told;
@@ -169,30 +145,12 @@ static void test_slow(void **state)
     TELL(p, doses, N_AT, at, at_side, 20000);
 }
 
-/* Saturable elimination, and a complex of conserved total: y0 + y1 = p[2]. The drug y2 opens y0; p = Vmax, Km, total. */
-static int saturable_rhs(const struct stiffit_point *point, double *ydot)
-{
-    const double *y = point->y, *p = point->p;
-    double forth = 0.05 * y[2] * y[0], back = 0.2 * y[1];
-    ydot[0] = back - forth;
-    ydot[1] = forth - back;
-    ydot[2] = -p[0] * y[2] / (p[1] + y[2]);
-    return STIFFIT_OK;
-}
-static int saturable_initial(const struct stiffit_point *point, double *y)
-{
-    y[0] = point->p[2];
-    y[1] = y[2] = 0;
-    return STIFFIT_OK;
-}
-static int observe_3(const struct stiffit_point *point, double *h) { return observe_states(point, h, 3); }
-static const struct stiffit_model saturable = {MODEL(3, 3, 3), .rhs = saturable_rhs, .initial = saturable_initial,
-                                               .observe = observe_3};
-
+/* saturable-complex: the drug is the third state; p = Vmax, Km, total. */
 static void test_saturable(void **state)
 {
     (void)state;
     enum { BEFORE = 400 };
+    const struct stiffit_model *saturable = test_model("saturable-complex");
     const double p[] = {10, 4, 3}, interval = 8, t0 = BEFORE * interval, time[] = {t0, t0 + 1, t0 + 3, t0 + 8, t0 + 30};
     const int8_t side[] = {1, 0, 0, 0, 0};
     for (int k = 0; k < 2; k++) {
@@ -202,7 +160,7 @@ static void test_saturable(void **state)
         steady.time = t0;
         steady.count = 1;
         steady.steady = DOSE_RESETS;
-        const struct story simulated = {.model = &saturable, .p = p, .n_dose = 1, .dose = &one_by_one, .n_time = 5,
+        const struct story simulated = {.model = saturable, .p = p, .n_dose = 1, .dose = &one_by_one, .n_time = 5,
                                         .time = time, .side = side};
         struct story s = simulated;
         struct ode_case a, b;
@@ -231,7 +189,8 @@ static void test_none(void **state)
     (void)state;
     const struct dose dose = {.time = 5, .amount = 90, .interval = 8, .count = 1, .target = 2, .steady = DOSE_RESETS};
     const double p[] = {10, 4, 3}, time[] = {0, 10};
-    const struct story s = {.model = &saturable, .p = p, .n_dose = 1, .dose = &dose, .n_time = 2, .time = time};
+    const struct story s = {.model = test_model("saturable-complex"), .p = p, .n_dose = 1, .dose = &dose, .n_time = 2,
+                            .time = time};
     struct ode_case c;
     begin(&c, &s, &tight);
     engine_evaluate(c.engine, &c.evaluation);
@@ -263,5 +222,5 @@ int main(void)
                                        cmocka_unit_test(test_modelled), cmocka_unit_test(test_superposition),
                                        cmocka_unit_test(test_slow), cmocka_unit_test(test_saturable),
                                        cmocka_unit_test(test_none)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load_chain, NULL);
 }

@@ -2,23 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_stops_case.h"
 
-/* A reversible reaction: p = k1, k2, a0. The total a0 is conserved: the Jacobian is singular. */
-
-static int exchange_rhs(const struct stiffit_point *at, double *ydot)
-{
-    double rate = at->p[0] * at->y[0] - at->p[1] * at->y[1];
-    ydot[0] = -rate;
-    ydot[1] = rate;
-    return STIFFIT_OK;
-}
-static int exchange_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[2];
-    y[1] = 0;
-    return STIFFIT_OK;
-}
-static const struct stiffit_model exchange = {MODEL(2, 3, 2), .rhs = exchange_rhs, .initial = exchange_initial,
-                                              .observe = observe_2};
+/* exchange: p = k1, k2, a0. */
 static const struct dose pulse[] = {{.time = 5, .amount = 2, .count = 1, .target = 1}};
 
 static void exchange_closed(const double *p, double t, int side, double *out)
@@ -37,7 +21,8 @@ static void test_conserved_total(void **state)
 {
     (void)state;
     const double p[] = {0.3, 0.1, 4}, time[] = {0, 1, 5, 7, INFINITY};
-    struct story s = {.model = &exchange, .p = p, .closed = exchange_closed, .n_dose = 1, .dose = pulse, .n_time = 5,
+    const struct stiffit_model *exchange = test_model("exchange");
+    struct story s = {.model = exchange, .p = p, .closed = exchange_closed, .n_dose = 1, .dose = pulse, .n_time = 5,
                       .time = time, .tolerance = 1e-7};
     tell(&s);
     /* nothing but the steady state, on other scales of time */
@@ -45,7 +30,7 @@ static void test_conserved_total(void **state)
     for (int i = 0; i < 2; i++) {
         struct ode_case c;
         const struct ode_options options = ODE_OPTIONS_DEFAULT;
-        begin_model(&c, &exchange, &options, rates[i], 1, &time[4]);
+        begin_model(&c, exchange, &options, rates[i], 1, &time[4]);
         ode_case_run(&c);
         const double k1 = rates[i][0], k2 = rates[i][1], sum = k1 + k2;
         const double expected[] = {k2 / sum * 4, k1 / sum * 4}, by_k1 = k2 / (sum * sum) * 4;
@@ -62,31 +47,16 @@ static void test_conserved_total(void **state)
     }
 }
 
-/* Production and decay: p = s, d. The second experiment begins where the first, with another s, comes to rest. */
-
-static int turnover_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->p[0] - at->p[1] * at->y[0];
-    ydot[1] = at->p[1] * (at->y[0] - at->y[1]);
-    return STIFFIT_OK;
-}
-static int turnover_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = 0;
-    y[1] = at->p[1];
-    return STIFFIT_OK;
-}
-static const struct stiffit_model turnover = {MODEL(2, 2, 2), .rhs = turnover_rhs, .initial = turnover_initial,
-                                              .observe = observe_2};
-
+/* turnover: p = s, d. The second experiment begins where the first, with another s, comes to rest. */
 static void test_begins_at_rest(void **state)
 {
     (void)state;
     const double first[] = {6, 0.5}, second[] = {2, 0.5}, never[] = {INFINITY}, time[] = {0, 1, 4};
     const struct ode_options options = {.rtol = 1e-9, .n_none = 1};
+    const struct stiffit_model *turnover = test_model("turnover");
     double end[2 * 3], begin[2 * 4];
     struct ode_case c;
-    begin_model(&c, &turnover, &options, first, 1, never);
+    begin_model(&c, turnover, &options, first, 1, never);
     c.task.n_row = 0;
     c.evaluation.end = end;
     ode_case_run(&c);
@@ -100,7 +70,7 @@ static void test_begins_at_rest(void **state)
     memset(begin + 2, 0, 2 * sizeof *end);
     memcpy(begin + 4, end + 4, 2 * sizeof *end);
     memcpy(begin + 6, end + 2, 2 * sizeof *end);
-    begin_model(&c, &turnover, &options, second, 3, time);
+    begin_model(&c, turnover, &options, second, 3, time);
     double derivative[3 * 6];
     c.evaluation.n_sens = 3;
     c.evaluation.sens = sens;
@@ -123,50 +93,18 @@ static void test_begins_at_rest(void **state)
     ode_case_fini(&c);
 }
 
-/* Turnover y0' = 1e-6 (k1 - k2 y0) beside a state that relaxes at 1e12, a ratio of 1e18, and a pair that keeps its total. */
-static int beside_rhs(const struct stiffit_point *at, double *ydot)
-{
-    double rate = at->y[2] - 3 * at->y[3];
-    ydot[0] = 1e-6 * (at->p[0] - at->p[1] * at->y[0]);
-    ydot[1] = 1e12 * (2 - at->y[1]);
-    ydot[2] = -rate;
-    ydot[3] = rate;
-    return STIFFIT_OK;
-}
-static int beside_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 0.1;
-    y[1] = 1;
-    y[2] = 4;
-    y[3] = 0;
-    return STIFFIT_OK;
-}
-static int beside_jacobian(const struct stiffit_point *at, double *jacobian)
-{
-    const double rows[4][4] = {{-1e-6 * at->p[1], 0, 0, 0}, {0, -1e12, 0, 0}, {0, 0, -1, 3}, {0, 0, 1, -3}};
-    for (int i = 0; i < 16; i++)
-        jacobian[i] = rows[i % 4][i / 4];
-    return STIFFIT_OK;
-}
-static int beside_observe(const struct stiffit_point *at, double *h)
-{
-    memcpy(h, at->y, 4 * sizeof *h);
-    return STIFFIT_OK;
-}
-static const struct stiffit_model beside = {MODEL(4, 2, 4), .rhs = beside_rhs, .initial = beside_initial,
-                                            .jacobian = beside_jacobian, .observe = beside_observe};
-static const struct stiffit_model beside_bare = {MODEL(4, 2, 4), .rhs = beside_rhs, .initial = beside_initial,
-                                                 .observe = beside_observe};
-
+/* slow-beside-fast: rates in a ratio of 1e18. */
 static void test_slow_modes(void **state)
 {
     (void)state;
     const double never[] = {INFINITY}, p[] = {0.7, 0.35}, expected[] = {2, 2, 3, 1};
     const struct ode_options options = ODE_OPTIONS_DEFAULT;
     for (int bare = 0; bare < 2; bare++) {
+        struct stiffit_model model = *test_model("slow-beside-fast");
         struct ode_case c;
-        begin_model(&c, bare ? &beside_bare : &beside, &options, p, 1, never);
+        if (bare)
+            model.jacobian = model.jacobian_sparse = NULL;
+        begin_model(&c, &model, &options, p, 1, never);
         ode_case_run(&c);
         for (size_t o = 0; o < 4; o++)
             assert_close(c.prediction[o], expected[o], 1e-8 * expected[o], "state", bare, o);
@@ -176,48 +114,19 @@ static void test_slow_modes(void **state)
     }
 }
 
-/* Predator and prey never come to rest. */
-static int lotka_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->y[0] * (at->p[0] - at->y[1]);
-    ydot[1] = at->y[1] * (at->y[0] - 1);
-    return STIFFIT_OK;
-}
-static int lotka_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = y[1] = 2;
-    return STIFFIT_OK;
-}
-static const struct stiffit_model lotka = {MODEL(2, 1, 2), .rhs = lotka_rhs, .initial = lotka_initial, .observe = observe_2};
-
-/* A logistic growth from almost nothing: slow to leave an unstable steady state. */
-static int growth_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->p[0] * at->y[0] * (1 - at->y[0]);
-    return STIFFIT_OK;
-}
-static int growth_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1e-12;
-    return STIFFIT_OK;
-}
-static const struct stiffit_model growth = {MODEL(1, 1, 1), .rhs = growth_rhs, .initial = growth_initial, .observe = observe_1};
-
 static void test_no_steady_state(void **state)
 {
     (void)state;
     const double p[] = {1.5}, never[] = {INFINITY};
     const struct ode_options options = ODE_OPTIONS_DEFAULT;
     struct ode_case c;
-    begin_model(&c, &lotka, &options, p, 1, never);
+    begin_model(&c, test_model("predator-prey"), &options, p, 1, never);
     c.evaluation.max_steps = 5000;
     engine_evaluate(c.engine, &c.evaluation);
     assert_int_equal(c.evaluation.outcome, EVALUATION_BUDGET);
     assert_non_null(strstr(c.evaluation.reason, "no steady state"));
     ode_case_fini(&c);
-    begin_model(&c, &growth, &options, p, 1, never);
+    begin_model(&c, test_model("logistic-from-nothing"), &options, p, 1, never);
     ode_case_run(&c);
     assert_close(c.prediction[0], 1, 1e-8, "grown", 0, 0);
     assert_close(c.d_prediction[0], 0, 1e-6, "by the rate", 0, 0);
@@ -229,5 +138,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_conserved_total), cmocka_unit_test(test_begins_at_rest),
                                        cmocka_unit_test(test_slow_modes),
                                        cmocka_unit_test(test_no_steady_state)};
-    return RUN_WITH_BOTH_ENGINES(tests);
+    return RUN_WITH_ALL_ENGINES(tests);
 }

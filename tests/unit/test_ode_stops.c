@@ -2,44 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_stops_case.h"
 
-/* One compartment with absorption: p = ka, ke, tlag, F; both states are dosed. */
-
-static int oral_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = -at->p[0] * at->y[0];
-    ydot[1] = at->p[0] * at->y[0] - at->p[1] * at->y[1];
-    return STIFFIT_OK;
-}
-static int oral_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = y[1] = 0;
-    return STIFFIT_OK;
-}
-static int oral_lag(const struct stiffit_point *at, double *lag)
+/* oral-with-lag: p = ka, ke, tlag, F; both states are dosed. Lags are asked for without states. */
+static const struct stiffit_model *oral;
+static int stateless_lag(const struct stiffit_point *at, double *lag)
 {
     assert_null(at->y);
-    lag[0] = at->p[2];
-    lag[1] = 0;
-    return STIFFIT_OK;
+    return oral->lag(at, lag);
 }
-static int oral_lag_parameter(const struct stiffit_point *at, double *by)
-{
-    (void)at;
-    memset(by, 0, 8 * sizeof *by);
-    by[0 + 2 * 2] = 1;
-    return STIFFIT_OK;
-}
-static int oral_share(const struct stiffit_point *at, double *share)
-{
-    share[0] = at->p[3];
-    share[1] = 1;
-    return STIFFIT_OK;
-}
-static const uint8_t oral_use[] = {STIFFIT_USE_RHS, STIFFIT_USE_RHS, STIFFIT_USE_EVENT, STIFFIT_USE_EVENT};
-static const struct stiffit_model oral = {
-    MODEL(2, 4, 2), .rhs = oral_rhs, .initial = oral_initial, .observe = observe_2, .lag = oral_lag,
-    .lag_parameter = oral_lag_parameter, .bioavailability = oral_share, .parameter_use = oral_use};
 
 static const struct dose oral_doses[] = {{.time = 0, .amount = 100, .interval = 12, .count = 4, .target = 0},
                                          {.time = 5, .amount = 30, .count = 1, .target = 1},
@@ -70,11 +39,13 @@ static void test_oral(void **state)
     const double p[] = {1.2, 0.15, 0.7, 0.8};
     const double time[] = {0, 0.5, 1, 3, 5, 5, 5, 8, 12, 12, 12.5, 13, 24.2, 25, 40, 60};
     const int8_t side[] = {0, 0, 0, 0, -1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0};
-    struct story s = {.model = &oral, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 16,
+    oral = test_model("oral-with-lag");
+    struct story s = {.model = oral, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 16,
                       .time = time, .side = side, .tolerance = 1e-7};
     tell(&s);
     /* without derivatives and masks */
-    struct stiffit_model differences = oral;
+    struct stiffit_model differences = *oral;
+    differences.lag = stateless_lag;
     differences.lag_parameter = NULL;
     differences.parameter_use = NULL;
     s.model = &differences;
@@ -87,11 +58,10 @@ static void test_dose_at_start(void **state)
     (void)state;
     const double p[] = {1.2, 0.15, 0, 0.8}, time[] = {0, 0, 0, 2};
     const int8_t side[] = {-1, 0, 1, 0};
-    struct stiffit_model model = oral;
     struct ode_case c;
     double value[2], derivative[2];
-    struct story s = {.model = &model, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 4,
-                      .time = time, .side = side, .tolerance = 1e-7};
+    struct story s = {.model = test_model("oral-with-lag"), .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses,
+                      .n_time = 4, .time = time, .side = side, .tolerance = 1e-7};
     begin(&c, &s, &tight);
     ode_case_run(&c);
     compare(&s, &c, false);
@@ -113,29 +83,8 @@ static void test_dose_at_start(void **state)
     ode_case_fini(&c);
 }
 
-/* Overlapping infusions into one compartment: p = k, lag, F. The second begins while the first runs, and a third repeats itself
- * faster than it ends. */
-
-static int drip_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = -at->p[0] * at->y[0];
-    return STIFFIT_OK;
-}
-static int drip_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 2;
-    return STIFFIT_OK;
-}
-static int drip_share(const struct stiffit_point *at, double *share)
-{
-    share[0] = at->p[2];
-    return STIFFIT_OK;
-}
-static const uint8_t drip_use[] = {STIFFIT_USE_RHS, STIFFIT_USE_EVENT, STIFFIT_USE_EVENT};
-static const struct stiffit_model drip = {
-    MODEL(1, 3, 1), .rhs = drip_rhs, .initial = drip_initial, .observe = observe_1, .lag = lag_by_second,
-    .bioavailability = drip_share, .parameter_use = drip_use};
+/* dripping, with overlapping infusions: p = k, lag, F. The second begins while the first runs, and a third repeats itself faster
+ * than it ends. */
 static const struct dose drip_doses[] = {{.time = 0, .amount = 10, .duration = 2, .count = 1},
                                          {.time = 1, .amount = 6, .duration = 3, .count = 1},
                                          {.time = 6, .amount = 4, .duration = 1.5, .interval = 1, .count = 3}};
@@ -159,29 +108,12 @@ static void test_infusions(void **state)
 {
     (void)state;
     const double p[] = {0.7, 0.31, 0.9}, time[] = {0, 0.2, 0.5, 1.7, 2.2, 3, 4, 4.5, 6.5, 7, 7.6, 8.1, 9, 10, 15};
-    struct story s = {.model = &drip, .p = p, .closed = drip_closed, .n_dose = 3, .dose = drip_doses, .n_time = 15,
-                      .time = time, .tolerance = 1e-7};
+    struct story s = {.model = test_model("dripping"), .p = p, .closed = drip_closed, .n_dose = 3, .dose = drip_doses,
+                      .n_time = 15, .time = time, .tolerance = 1e-7};
     tell(&s);
 }
 
-/* Inputs: y' = k u, z' = k v, u constant between its knots, v linear; observables y, z, u, v. */
-
-static int input_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = at->p[0] * at->input[0];
-    ydot[1] = at->p[0] * at->input[1];
-    return STIFFIT_OK;
-}
-static int input_observe(const struct stiffit_point *at, double *h)
-{
-    if (at->y)
-        memcpy(h, at->y, 2 * sizeof *h);
-    memcpy(h + 2, at->input, 2 * sizeof *h);
-    return STIFFIT_OK;
-}
-static const uint8_t input_linear[] = {0, 1};
-static const struct stiffit_model input_model = {MODEL(2, 1, 4), .rhs = input_rhs, .initial = oral_initial,
-                                                 .observe = input_observe, .n_input = 2, .input_linear = input_linear};
+/* two-inputs: y' = k u, z' = k v, u constant between its knots, v linear; observables y, z, u, v. */
 static const double u_time[] = {-1, 1, 2, 2.25, 7}, u_value[] = {1, 3, -1, 0, 5};
 static const double v_time[] = {0.5, 2, 3, 3.001, 4}, v_value[] = {1, 4, 4, 100, 0};
 static const struct input inputs[] = {{5, u_time, u_value}, {5, v_time, v_value}};
@@ -212,8 +144,8 @@ static void test_inputs(void **state)
     (void)state;
     const double p[] = {1.3}, time[] = {0, 0.4, 1, 1, 1, 1.5, 2, 2, 2.1, 2.5, 3, 3.0005, 3.001, 3.5, 4, 6};
     const int8_t side[] = {0, 0, -1, 0, 1, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    struct story s = {.model = &input_model, .p = p, .closed = input_closed, .input = inputs, .n_time = 16, .time = time,
-                      .side = side, .tolerance = 1e-7};
+    struct story s = {.model = test_model("two-inputs"), .p = p, .closed = input_closed, .input = inputs, .n_time = 16,
+                      .time = time, .side = side, .tolerance = 1e-7};
     tell(&s);
 }
 
@@ -221,5 +153,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_oral), cmocka_unit_test(test_dose_at_start),
                                        cmocka_unit_test(test_infusions), cmocka_unit_test(test_inputs)};
-    return RUN_WITH_BOTH_ENGINES(tests);
+    return RUN_WITH_ALL_ENGINES(tests);
 }

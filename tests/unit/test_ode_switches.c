@@ -2,35 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_stops_case.h"
 
-/* A pulse that begins and ends by the state of a clock: c'' = -w^2 c (as c, s), y' = c > level ? a : b. p = w, level, a, b. */
-
-static int pulse_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = -at->p[0] * at->y[1];
-    ydot[1] = at->p[0] * at->y[0];
-    ydot[2] = branch_at(at)->y[0] >= branch_at(at)->p[1] ? at->p[2] : at->p[3];
-    return STIFFIT_OK;
-}
-static int pulse_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1;
-    y[1] = y[2] = 0;
-    return STIFFIT_OK;
-}
-static int pulse_switching(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->y[0] - at->p[1];
-    return STIFFIT_OK;
-}
-static int pulse_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[2];
-    return STIFFIT_OK;
-}
-static const struct stiffit_model pulse = {MODEL(3, 4, 1), .rhs = pulse_rhs, .initial = pulse_initial, .observe = pulse_observe,
-                                           .n_switching = 1, .switching = pulse_switching};
-
+/* pulse-by-clock: p = w, level, a, b. */
 static void pulse_closed(const double *p, double t, int side, double *out)
 {
     (void)side;
@@ -44,7 +16,7 @@ static void test_switches(void **state)
 {
     (void)state;
     const double p[] = {2, 0.4, 3, -1}, time[] = {0, 0.4, 0.7, 1.5, 2.2, 3, 4.5, 7, 11};
-    struct story s = {.model = &pulse, .p = p, .closed = pulse_closed, .n_time = 9, .time = time, .tolerance = 1e-7};
+    struct story s = {.model = test_model("pulse-by-clock"), .p = p, .closed = pulse_closed, .n_time = 9, .time = time, .tolerance = 1e-7};
     tell(&s);
 }
 
@@ -54,7 +26,7 @@ static void test_grazing(void **state)
     (void)state;
     const struct ode_options loose = {.rtol = 1e-7};
     const double p[] = {2, 1 - 1e-6, 3, -1}, time[] = {1, 4};
-    struct story s = {.model = &pulse, .p = p, .closed = pulse_closed, .n_time = 2, .time = time};
+    struct story s = {.model = test_model("pulse-by-clock"), .p = p, .closed = pulse_closed, .n_time = 2, .time = time};
     struct ode_case c;
     begin(&c, &s, &loose);
     ode_case_run(&c);
@@ -62,31 +34,11 @@ static void test_grazing(void **state)
     ode_case_fini(&c);
 }
 
-/* y' = y > 1 ? -a : b slides along y = 1. */
-static int slide_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = branch_at(at)->y[0] >= 1 ? -at->p[0] : at->p[1];
-    return STIFFIT_OK;
-}
-static int slide_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 0;
-    return STIFFIT_OK;
-}
-static int slide_switching(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->y[0] - 1;
-    return STIFFIT_OK;
-}
-static const struct stiffit_model slide = {MODEL(1, 2, 1), .rhs = slide_rhs, .initial = slide_initial, .observe = observe_1,
-                                           .n_switching = 1, .switching = slide_switching};
-
 static void test_sliding(void **state)
 {
     (void)state;
     const double p[] = {1, 2}, time[] = {0.4, 0.8};
-    struct story s = {.model = &slide, .p = p, .n_time = 2, .time = time};
+    struct story s = {.model = test_model("sliding"), .p = p, .n_time = 2, .time = time};
     struct ode_case c;
     const struct ode_options loose = {.rtol = 1e-5};
     begin(&c, &s, &loose);
@@ -95,27 +47,7 @@ static void test_sliding(void **state)
     ode_case_fini(&c);
 }
 
-/* A dose by hand in a forcing: y' = (t < T ? a : b) - k y. p = T, a, b, k. */
-
-static int late_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = (branch_at(at)->t < branch_at(at)->p[0] ? at->p[1] : at->p[2]) - at->p[3] * at->y[0];
-    return STIFFIT_OK;
-}
-static int late_switching(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->t - at->p[0];
-    return STIFFIT_OK;
-}
-static int late_switching_time(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->p[0];
-    return STIFFIT_OK;
-}
-static const struct stiffit_model late = {MODEL(1, 4, 1), .rhs = late_rhs, .initial = slide_initial, .observe = observe_1,
-                                          .n_switching = 1, .switching = late_switching,
-                                          .switching_time = late_switching_time};
-
+/* switched-inflow: p = T, a, b, k. */
 static void late_closed(const double *p, double t, int side, double *out)
 {
     (void)side;
@@ -129,13 +61,14 @@ static void test_switching_times(void **state)
 {
     (void)state;
     const double p[] = {2.3, 4, -1, 0.6}, time[] = {0, 1, 2.2, 2.4, 5, 9}, at_switch[] = {1, 2.3, 5};
-    struct stiffit_model located = late;
-    struct story s = {.model = &late, .p = p, .closed = late_closed, .n_time = 6, .time = time, .tolerance = 1e-7};
+    const struct stiffit_model *late = test_model("switched-inflow");
+    struct stiffit_model located = *late;
+    struct story s = {.model = late, .p = p, .closed = late_closed, .n_time = 6, .time = time, .tolerance = 1e-7};
     tell(&s);
     located.switching_time = NULL;
     s.model = &located;
     tell(&s);
-    s.model = &late; /* a measurement's time: the derivative from the left */
+    s.model = late; /* a measurement's time: the derivative from the left */
     s.time = at_switch;
     s.n_time = 3;
     struct ode_case c;
@@ -150,40 +83,14 @@ static void test_rest_before_switch(void **state)
 {
     (void)state;
     const double p[] = {1.2, 0, 0.7, 1e-3}, time[] = {0.5, 1, 1.5, 2, 3};
-    struct story s = {.model = &late, .p = p, .closed = late_closed, .n_time = 5, .time = time, .tolerance = 1e-7};
+    struct story s = {.model = test_model("switched-inflow"), .p = p, .closed = late_closed, .n_time = 5, .time = time,
+                      .tolerance = 1e-7};
     tell(&s);
 }
 
-/* A sign, which is 0 at its root: a slow state x' = a, x(0) = c - b is exactly c for many times, and y' = d sign(x - c) has the
- * value of neither side there. p = a, b, c, d. */
-
+/* slow-sign: a slow state x' = a, x(0) = c - b is exactly c for many times, and y' = d sign(x - c) has the value of neither
+ * side there. p = a, b, c, d. */
 static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
-static int sign_rhs(const struct stiffit_point *at, double *ydot)
-{
-    const struct stiffit_point *branch = branch_at(at);
-    ydot[0] = at->p[0];
-    ydot[1] = at->p[3] * sign_of(branch->y[0] - branch->p[2]);
-    return STIFFIT_OK;
-}
-static int sign_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[2] - at->p[1];
-    y[1] = 0;
-    return STIFFIT_OK;
-}
-static int sign_switching(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->y[0] - at->p[2];
-    return STIFFIT_OK;
-}
-static int sign_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[1];
-    return STIFFIT_OK;
-}
-static const struct stiffit_model sign = {MODEL(2, 4, 1), .rhs = sign_rhs, .initial = sign_initial, .observe = sign_observe,
-                                          .n_switching = 1, .switching = sign_switching};
-
 static void sign_closed(const double *p, double t, int side, double *out)
 {
     (void)side;
@@ -197,51 +104,13 @@ static void test_third_value(void **state)
     const double time[] = {0.5, 1.5, 3}, rate[] = {0.01, 0.02, -0.01, -0.02, 1e-4, -1e-4};
     for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) {
         const double p[] = {rate[i], 1.1 * rate[i], 1, 3};
-        struct story s = {.model = &sign, .p = p, .closed = sign_closed, .n_time = 3, .time = time, .tolerance = 1e-7};
+        struct story s = {.model = test_model("slow-sign"), .p = p, .closed = sign_closed, .n_time = 3, .time = time,
+                          .tolerance = 1e-7};
         tell(&s);
     }
 }
 
-/* x' = r up to the level L and 0 beyond it, where an event adds 1: behind the switch, nothing tells when x has reached L.
- * y' = x. p = r, L, x at the beginning. */
-
-static int full_rhs(const struct stiffit_point *at, double *ydot)
-{
-    ydot[0] = branch_at(at)->y[0] <= branch_at(at)->p[1] ? at->p[0] : 0;
-    ydot[1] = at->y[0];
-    return STIFFIT_OK;
-}
-static int full_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[2];
-    y[1] = 0;
-    return STIFFIT_OK;
-}
-static int full_switching(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->p[1] - at->y[0];
-    return STIFFIT_OK;
-}
-static int full_when(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->y[0] - at->p[1];
-    return STIFFIT_OK;
-}
-static int full_assign(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->y[0] + 1;
-    y[1] = at->y[1];
-    return STIFFIT_OK;
-}
-static int full_observe(const struct stiffit_point *at, double *h)
-{
-    memcpy(h, at->y, 2 * sizeof *h);
-    return STIFFIT_OK;
-}
-static const struct stiffit_model full = {MODEL(2, 3, 2), .rhs = full_rhs, .initial = full_initial, .observe = full_observe,
-                                          .n_switching = 1, .switching = full_switching, .n_event = 1,
-                                          .event_when = full_when, .event_assign = full_assign};
-
+/* full-at-level: p = r, L, x at the beginning. */
 static void full_closed(const double *p, double t, int side, double *out)
 {
     (void)side;
@@ -256,7 +125,8 @@ static void test_trigger_at_switch(void **state)
     const double time[] = {0.5, 3, 4};
     for (int i = 0; i < 20; i++) { /* by rounding, the switch is passed with the event, or by it */
         const double p[] = {1 + 0.013 * i, 2 + 0.1 * i, 1};
-        struct story s = {.model = &full, .p = p, .closed = full_closed, .n_time = 3, .time = time, .tolerance = 1e-7};
+        struct story s = {.model = test_model("full-at-level"), .p = p, .closed = full_closed, .n_time = 3, .time = time,
+                          .tolerance = 1e-7};
         tell(&s);
     }
 }
@@ -267,5 +137,5 @@ int main(void)
                                        cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times),
                                        cmocka_unit_test(test_rest_before_switch), cmocka_unit_test(test_third_value),
                                        cmocka_unit_test(test_trigger_at_switch)};
-    return RUN_WITH_BOTH_ENGINES(tests);
+    return RUN_WITH_ALL_ENGINES(tests);
 }
