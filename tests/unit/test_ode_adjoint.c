@@ -2,6 +2,7 @@
  * whatever the workspace did before and however often the evaluation was set aside, budgets, models that fail on the
  * way back. Against forward sensitivities: test_ode_adjoint_models.c.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 #include "ode/adjoint.h"
@@ -208,16 +209,9 @@ static void test_little(void **state)
     }
 }
 
-static int time_alone(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t);
-    return STIFFIT_OK;
-}
-
 static void test_no_states(void **state)
 {
-    static const struct stiffit_model curve = {STIFFIT_MODEL_HEADER, .name = "curve", .n_parameter = 2,
-                                               .n_observable = 1, .observe = time_alone};
+    const struct stiffit_model curve = without_derivatives(test_model("decay"));
     static const double p[2] = {3, 0.5};
     struct ode_case c;
     struct objective o;
@@ -236,44 +230,27 @@ static void test_no_states(void **state)
     ode_case_fini(&c);
 }
 
-/* An oscillator: y1' = w y2, y2' = -w y1 from (0, A); so many steps that the tape needs several chunks. */
-static int swing(const struct stiffit_point *at, double *f)
-{
-    f[0] = at->p[0] * at->y[1];
-    f[1] = -at->p[0] * at->y[0];
-    return STIFFIT_OK;
-}
-static int swing_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = 0;
-    y[1] = at->p[1];
-    return STIFFIT_OK;
-}
-static int swing_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[0];
-    return STIFFIT_OK;
-}
-
+/* A swing from 0: so many steps that the tape needs several chunks. */
 static void test_many_steps(void **state)
 {
-    static const struct stiffit_model oscillator = {
-        STIFFIT_MODEL_HEADER, .name = "oscillator", .n_state = 2, .n_parameter = 2, .n_observable = 1, .rhs = swing,
-        .initial = swing_initial, .observe = swing_observe};
-    static const double p[2] = {1.3, 2}, long_times[5] = {0, 3, 60, 61, 200};
+    const struct stiffit_model swing = without_derivatives(test_model("swing"));
+    static const double p[3] = {1.3, 0, 2}, long_times[5] = {0, 3, 60, 61, 200};
     static const struct ode_options tight = {.rtol = 1e-10, .atol = 1e-13};
     struct ode_case c;
     struct objective o;
     (void)state;
-    ode_case_init(&c, &oscillator, &tight, 1, p, NULL, 0, 5, long_times);
+    ode_case_init(&c, &swing, &tight, 1, p, NULL, 0, 5, long_times);
+    static const uint32_t sens[] = {0, 2};
+    c.evaluation.sens = sens;
+    c.evaluation.n_sens = 2;
     ask(&c, &o);
     ode_case_run(&c);
     assert_true(c.evaluation.n_step > 2 * 3 * 4096); /* there, back, and most of it there again */
     double expected[2] = {0, 0};
     for (int i = 0; i < 5; i++) {
-        double t = long_times[i], y = p[1] * sin(p[0] * t), residual = y - 1;
-        expected[0] += residual * p[1] * t * cos(p[0] * t);
-        expected[1] += residual * y / p[1];
+        double t = long_times[i], y = p[2] * sin(p[0] * t), residual = y - 1;
+        expected[0] += residual * p[2] * t * cos(p[0] * t);
+        expected[1] += residual * y / p[2];
     }
     for (size_t j = 0; j < 2; j++) /* a phase error of 1e-10 a step, and t of it in the derivative by w */
         assert_close(o.gradient[j], expected[j], 1e-5 * (1 + fabs(expected[j])), "oscillator", j, 0);

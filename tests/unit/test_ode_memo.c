@@ -1,80 +1,20 @@
 /* Evaluations that repeat a request get its answer: the same bits as without, for each request and
- * whatever the standard deviations, and none that differs in anything else. y' = -p y from a
- * covariate on, whose closed form is known.
+ * whatever the standard deviations, and none that differs in anything else. The model is
+ * decay-from-covariate, whose closed form is known.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 #include "ode/memo.h"
 
-typedef double lane_vector __attribute__((vector_size(64)));
-
 static int n_begun; /* evaluations that were carried out */
+static const struct stiffit_model *decay;
 
-static int rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = -at->p[0] * at->y[0];
-    return STIFFIT_OK;
-}
-static int jacobian(const struct stiffit_point *at, double *J)
-{
-    J[0] = -at->p[0];
-    return STIFFIT_OK;
-}
-static int rhs_parameter(const struct stiffit_point *at, double *F)
-{
-    F[0] = -at->y[0];
-    return STIFFIT_OK;
-}
-static int initial(const struct stiffit_point *at, double *y)
+static int counting_initial(const struct stiffit_point *at, double *y)
 {
     n_begun++;
-    y[0] = at->covariate[0];
-    return STIFFIT_OK;
+    return decay->initial(at, y);
 }
-static int initial_parameter(const struct stiffit_point *at, double *out)
-{
-    (void)at;
-    out[0] = 0;
-    return STIFFIT_OK;
-}
-static int observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[0];
-    return STIFFIT_OK;
-}
-static int observe_state(const struct stiffit_point *at, double *out)
-{
-    (void)at;
-    out[0] = 1;
-    return STIFFIT_OK;
-}
-static void lanes_rhs(const struct stiffit_lanes_point *at, double *out)
-{
-    const lane_vector *y = (const lane_vector *)at->y, *p = (const lane_vector *)at->p;
-    *(lane_vector *)out = -p[0] * y[0];
-}
-static void lanes_derive(const struct stiffit_lanes_point *at, double *out)
-{
-    const lane_vector *y = (const lane_vector *)at->y, *p = (const lane_vector *)at->p;
-    lane_vector *to = (lane_vector *)out;
-    to[0] = -p[0] * y[0], to[1] = -p[0], to[2] = -y[0];
-}
-static void lanes_curve(const struct stiffit_lanes_point *at, double *out)
-{
-    *(lane_vector *)out = -*(const lane_vector *)at->direction;
-}
-static const struct stiffit_lanes functions = {
-    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES,
-    .rhs = lanes_rhs, .derive = lanes_derive, .curve = lanes_curve,
-    .by_state = {(const int32_t[]){0, 1, 1}, (const int32_t[]){0}},
-    .by_parameter = {(const int32_t[]){0, 1}, (const int32_t[]){0}},
-    .curve_state = {(const int32_t[]){0, 0}, (const int32_t[]){0}},
-    .curve_parameter = {(const int32_t[]){0, 1}, (const int32_t[]){0}}};
-static const struct stiffit_model decay = {
-    STIFFIT_MODEL_HEADER, .name = "decay", .n_state = 1, .n_parameter = 1, .n_observable = 1,
-    .n_covariate = 1, .rhs = rhs, .initial = initial, .observe = observe, .jacobian = jacobian,
-    .rhs_parameter = rhs_parameter, .initial_parameter = initial_parameter,
-    .observe_state = observe_state, .lanes = &functions};
 
 enum { N = 4 };
 
@@ -89,7 +29,9 @@ static void side_init(struct side *side)
     struct ode_options options = ODE_OPTIONS_DEFAULT;
     struct error error = {0};
     options.engine = ENGINE_LANES;
-    *side = (struct side){.model.abi = decay};
+    decay = test_model("decay-from-covariate");
+    *side = (struct side){.model.abi = *decay};
+    side->model.abi.initial = counting_initial;
     side->pool = engine_pool_new(&side->model, &options, 1, 1, &error);
     if (!side->pool)
         fail_msg("%s", error.message);

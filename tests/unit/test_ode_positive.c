@@ -1,32 +1,12 @@
 /* States that a step carries through zero although the equations do not: elimination by Michaelis and Menten, whose time is
  * known in closed form, K log(y/y0) + y - y0 = -V t; beside it states that do fall below zero.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 static const struct ode_options usual = ODE_OPTIONS_DEFAULT;
 static const double times[] = {0.2, 0.6, 0.9, 1.5, 3};
 enum { N_TIME = sizeof times / sizeof *times };
-
-static int observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[0];
-    return 0;
-}
-
-static int elimination_rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = -at->p[0] * at->y[0] / (at->p[1] + at->y[0]);
-    return 0;
-}
-static int elimination_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[2];
-    return 0;
-}
-static const char *const drug[] = {"drug"}, *const both[] = {"y", "v"};
-static const struct stiffit_model elimination = {STIFFIT_MODEL_HEADER, .name = "elimination", .n_state = 1, .n_parameter = 3,
-    .n_observable = 1, .state_name = drug, .rhs = elimination_rhs, .initial = elimination_initial,
-    .observe = observe};
 
 /* How long y takes from y0 down to it. */
 static double time_of(const double *p, double y) { return (p[2] - y - p[1] * log(y / p[2])) / p[0]; }
@@ -40,6 +20,7 @@ static void test_pole(void **state)
             for (int plain = 0; plain < 2; plain++) {
                 double p[3] = {units[u], michaelis[k] * units[u], units[u]};
                 struct ode_case c;
+                const struct stiffit_model elimination = without_derivatives(test_model("elimination"));
                 ode_case_init(&c, &elimination, &usual, 1, p, NULL, 0, N_TIME, times);
                 if (plain)
                     c.evaluation.n_sens = 0;
@@ -63,49 +44,18 @@ static void test_pole(void **state)
             }
 }
 
-/* A swing: y = cos(w t), which is below zero half of the time. */
-static int swing_rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = at->p[0] * at->y[1];
-    f[1] = -at->p[0] * at->y[0];
-    return 0;
-}
-static int swing_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1;
-    y[1] = 0;
-    return 0;
-}
-
-/* Pushed down for a short while, with a slope of zero before and after: y = 1 - 3 erf-like step. */
-static int push_rhs(const struct stiffit_point *at, double *f)
-{
-    double z = at->p[0] * (at->t - 1);
-    f[0] = -2 * at->p[0] * exp(-z * z) / sqrt(M_PI);
-    return 0;
-}
-static int push_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1;
-    return 0;
-}
-
+/* swing: y = cos(w t) is below zero half of the time. push: y = 1 - 3 erf-like step. */
 static void test_below(void **state)
 {
     (void)state;
-    static const struct stiffit_model swing = {STIFFIT_MODEL_HEADER, .name = "swing", .n_state = 2, .n_parameter = 1,
-        .n_observable = 1, .state_name = both, .rhs = swing_rhs, .initial = swing_initial,
-        .observe = observe};
-    static const struct stiffit_model push = {STIFFIT_MODEL_HEADER, .name = "push", .n_state = 1, .n_parameter = 1,
-        .n_observable = 1, .state_name = both, .rhs = push_rhs, .initial = push_initial, .observe = observe};
+    const struct stiffit_model swing = without_derivatives(test_model("swing"));
+    const struct stiffit_model push = without_derivatives(test_model("push"));
     static const double rtols[] = {1e-2, 3e-4, 1e-7};
     for (size_t k = 0; k < sizeof rtols / sizeof *rtols; k++) {
         struct ode_options options = usual;
         options.rtol = rtols[k];
         struct ode_case c;
-        double p[1] = {40};
+        double p[3] = {40, 1, 0};
         ode_case_init(&c, &swing, &options, 1, p, NULL, 0, N_TIME, times);
         ode_case_run(&c);
         assert_int_equal(c.evaluation.outcome, EVALUATION_OK);

@@ -1,5 +1,6 @@
 /* Evaluations whose answers are known in closed form, with and without the model's derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 static const struct ode_options tight = {.rtol = 1e-9, .atol = 1e-13, .linear_solver = LINEAR_AUTO};
@@ -237,30 +238,6 @@ static void test_observable_parameter_is_free(void **state)
 
 /* y' = M y with M = (-a b; c -d): y = expm(M t) y0 through its two eigenvalues, sensitivities by the complex step
  * in that formula. */
-static int linear_rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = -at->p[0] * at->y[0] + at->p[1] * at->y[1];
-    f[1] = at->p[2] * at->y[0] - at->p[3] * at->y[1];
-    return 0;
-}
-static int linear_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1;
-    y[1] = 0.5;
-    return 0;
-}
-static int linear_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[0];
-    h[1] = at->y[1];
-    return 0;
-}
-static const struct stiffit_model linear_model = {STIFFIT_MODEL_HEADER, .name = "linear", .n_state = 2,
-                                                  .n_parameter = 4,
-                                                  .n_observable = 2, .rhs = linear_rhs, .initial = linear_initial,
-                                                  .observe = linear_observe};
-
 static void linear_exact(const long double *p, long double t, long double *y)
 {
     long double mean = -(p[0] + p[3]) / 2, half = (p[3] - p[0]) / 2;
@@ -275,6 +252,7 @@ static void test_linear_system(void **state)
     (void)state;
     static const double p[4] = {1000, 1, 0.5, 2}, time[3] = {0, 0.001, 1};
     struct ode_case c;
+    const struct stiffit_model linear_model = without_derivatives(test_model("two-coupled"));
     ode_case_init(&c, &linear_model, &tight, 1, p, NULL, 0, 3, time);
     ode_case_run(&c);
     for (size_t i = 0; i < 3; i++) {
@@ -336,18 +314,11 @@ static void test_edge_of_the_domain(void **state)
 }
 
 /* No states: observables of time alone. */
-static int line(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] + at->p[1] * at->t;
-    return 0;
-}
 static void test_no_state(void **state)
 {
     (void)state;
     static const double p[2] = {2, 3}, time[3] = {-1, 0, 10};
-    static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .name = "line", .n_parameter = 2,
-                                               .n_observable = 1,
-                                               .observe = line};
+    const struct stiffit_model model = without_derivatives(test_model("line"));
     struct ode_case c;
     ode_case_init(&c, &model, &tight, 1, p, NULL, -1, 3, time);
     ode_case_run(&c);

@@ -1,32 +1,13 @@
 /* Tolerances that follow the states' sizes: units, states that start at zero or decay far, and evaluations without derivatives
  * beside those with. Answers are known in closed form, or come from models/NAME/reference.csv, which is independent.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 static const struct ode_options usual = ODE_OPTIONS_DEFAULT;
 
-/* Decay through a chain whose unit is `p[1]` and whose last states start at 0: y0 = u exp(-k t), y1 = k t y0, y2 = k t/2 y1. */
+/* chain-of-decays: the last states start at 0: y0 = u exp(-k t), y1 = k t y0, y2 = k t/2 y1, with the unit u = p[1]. */
 enum { CHAIN = 3 };
-static int chain_rhs(const struct stiffit_point *at, double *f)
-{
-    for (int i = 0; i < CHAIN; i++)
-        f[i] = (i ? at->p[0] * at->y[i - 1] : 0) - at->p[0] * at->y[i];
-    return 0;
-}
-static int chain_initial(const struct stiffit_point *at, double *y)
-{
-    y[0] = at->p[1];
-    y[1] = y[2] = 0;
-    return 0;
-}
-static int chain_observe(const struct stiffit_point *at, double *h)
-{
-    memcpy(h, at->y, CHAIN * sizeof *h);
-    return 0;
-}
-static const struct stiffit_model chain = {STIFFIT_MODEL_HEADER, .name = "chain", .n_state = CHAIN, .n_parameter = 2,
-                                           .n_observable = CHAIN, .rhs = chain_rhs, .initial = chain_initial,
-                                           .observe = chain_observe};
 
 /* 1e-5 of each value's largest: some hundred steps at rtol 1e-7. */
 static void test_units(void **state)
@@ -37,6 +18,7 @@ static void test_units(void **state)
         for (int plain = 0; plain < 2; plain++) {
             double unit = units[k], p[2] = {2, unit};
             struct ode_case c;
+            const struct stiffit_model chain = without_derivatives(test_model("chain-of-decays"));
             ode_case_init(&c, &chain, &usual, 1, p, NULL, 0, 4, times);
             if (plain)
                 c.evaluation.n_sens = 0;
@@ -52,33 +34,12 @@ static void test_units(void **state)
         }
 }
 
-/* One state of an evaluation is small beside the other: each has its own tolerance. y0 = 1e6 exp(-t/9), fed from it at a
- * billionth y1' = 1e-9 y0 - 3 y1. */
-static int small_rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = -at->p[0] * at->y[0];
-    f[1] = 1e-20 * at->y[0] - 3 * at->y[1];
-    return 0;
-}
-static int small_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1e6;
-    y[1] = 0;
-    return 0;
-}
-static int small_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[1];
-    return 0;
-}
-
+/* One state of an evaluation is small beside the other: each has its own tolerance. y0 = 1e6 exp(-t/9), fed from it
+ * y1' = 1e-20 y0 - 3 y1. */
 static void test_small_state(void **state)
 {
     (void)state;
-    static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .name = "small", .n_state = 2, .n_parameter = 1,
-                                               .n_observable = 1, .rhs = small_rhs, .initial = small_initial,
-                                               .observe = small_observe};
+    const struct stiffit_model model = without_derivatives(test_model("small-beside-large"));
     static const double times[] = {0.5, 2, 20}, p[] = {1.0 / 9};
     struct ode_case c;
     ode_case_init(&c, &model, &usual, 1, p, NULL, 0, 3, times);
@@ -90,30 +51,17 @@ static void test_small_state(void **state)
     ode_case_fini(&c);
 }
 
-/* A state that decays by 20 decades, and its logarithm: -k t; sensitivity by k: -t. */
-static int decay_rhs(const struct stiffit_point *at, double *f)
+/* log-of-decay: a state that decays by 20 decades, and its logarithm: -k t; sensitivity by k: -t. One of the two is measured. */
+static void begin_decay(struct ode_case *c, uint32_t observable, size_t n_time, const double *times)
 {
-    f[0] = -at->p[0] * at->y[0];
-    return 0;
-}
-static int decay_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 1;
-    return 0;
-}
-static int log_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = log(at->y[0]);
-    return 0;
-}
-static const struct stiffit_model decay = {STIFFIT_MODEL_HEADER, .name = "decay", .n_state = 1, .n_parameter = 1,
-                                           .n_observable = 1, .rhs = decay_rhs, .initial = decay_initial,
-                                           .observe = log_observe};
-static int state_observe(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->y[0];
-    return 0;
+    static const double p[] = {1};
+    const struct stiffit_model decay = without_derivatives(test_model("log-of-decay"));
+    ode_case_init(c, &decay, &usual, 1, p, NULL, 0, n_time, times);
+    c->n_row = c->task.n_row = n_time;
+    for (uint32_t i = 0; i < n_time; i++) {
+        c->row_time[i] = i;
+        c->row_observable[i] = observable;
+    }
 }
 static bool sum_weigh(void *context, const struct evaluation *evaluation)
 {
@@ -127,13 +75,13 @@ static bool sum_weigh(void *context, const struct evaluation *evaluation)
 static void test_logarithm(void **state)
 {
     (void)state;
-    static const double times[] = {0, 1, 10, 30, 46}, p[] = {1};
+    static const double times[] = {0, 1, 10, 30, 46};
     double by_prediction[5], gradient;
     struct evaluation_adjoint adjoint = {.weigh = sum_weigh, .context = by_prediction, .by_prediction = by_prediction,
                                          .gradient = &gradient};
     for (int kind = 0; kind < 3; kind++) { /* with sensitivities, without, backward */
         struct ode_case c;
-        ode_case_init(&c, &decay, &usual, 1, p, NULL, 0, 5, times);
+        begin_decay(&c, 0, 5, times);
         if (kind == 1)
             c.evaluation.n_sens = 0;
         if (kind == 2)
@@ -155,14 +103,12 @@ static void test_logarithm(void **state)
 static void test_sigma_decides(void **state)
 {
     (void)state;
-    static const double times[] = {1, 46}, p[] = {1}, sigma[] = {1e-22, 1e-22}, wide[] = {1, 1};
+    static const double times[] = {1, 46}, sigma[] = {1e-22, 1e-22}, wide[] = {1, 1};
     static const bool is_log[] = {true, true};
-    struct stiffit_model direct = decay;
     int64_t n_step[3];
-    direct.observe = state_observe;
     for (int k = 0; k < 3; k++) {
         struct ode_case c;
-        ode_case_init(&c, &direct, &usual, 1, p, NULL, 0, 2, times);
+        begin_decay(&c, 1, 2, times);
         c.task.row_sigma = k ? wide : sigma;
         c.task.row_is_log = k == 2 ? is_log : NULL;
         ode_case_run(&c);
@@ -180,7 +126,7 @@ static void test_rest(void **state)
     (void)state;
     static const double times[] = {1, 5}, p[] = {2, 0};
     struct ode_case c;
-    ode_case_init(&c, &chain, &usual, 1, p, NULL, 0, 2, times);
+    ode_case_init(&c, test_model("chain-of-decays"), &usual, 1, p, NULL, 0, 2, times);
     ode_case_run(&c);
     for (size_t i = 0; i < c.n_row; i++) {
         assert_true(c.prediction[i] == 0);
@@ -193,34 +139,13 @@ static void test_rest(void **state)
 
 /* Hare and lynx (Lotka & Volterra), whose errors grow with every period: predictions without derivatives are as good as those
  * with, up to a factor of 4 (0.5 to 2 here; 8 to 11 by their own step sizes alone). */
-static int hare_rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = 0.5 * at->y[0] - at->p[0] * at->y[0] * at->y[1];
-    f[1] = 0.02 * at->y[0] * at->y[1] - 0.8 * at->y[1];
-    return 0;
-}
-static int hare_initial(const struct stiffit_point *at, double *y)
-{
-    (void)at;
-    y[0] = 30;
-    y[1] = 4;
-    return 0;
-}
-static int hare_observe(const struct stiffit_point *at, double *h)
-{
-    memcpy(h, at->y, 2 * sizeof *h);
-    return 0;
-}
-
 /* The constant of motion, 0.02 x - 0.8 log x + 0.02 y - 0.5 log y. */
 static double constant_of(const double *y) { return 0.02 * y[0] - 0.8 * log(y[0]) + 0.02 * y[1] - 0.5 * log(y[1]); }
 
 static void test_plain_beside_derivatives(void **state)
 {
     (void)state;
-    static const struct stiffit_model hare = {STIFFIT_MODEL_HEADER, .name = "hare", .n_state = 2, .n_parameter = 1,
-                                              .n_observable = 2, .rhs = hare_rhs, .initial = hare_initial,
-                                              .observe = hare_observe};
+    const struct stiffit_model hare = without_derivatives(test_model("hare-lynx-one"));
     static const double p[] = {0.02}, begin[] = {30, 4}, rtol[] = {1e-5, 1e-7, 1e-9};
     double times[60];
     for (size_t i = 0; i < 60; i++)
