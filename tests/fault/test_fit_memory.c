@@ -31,21 +31,7 @@ static bool now(enum call call)
 
 #include "failing_allocation.h"
 
-static int line(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t);
-    return STIFFIT_OK;
-}
-
-static int line_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1, .observe = line,
-                                           .observe_parameter = line_slopes};
+static const struct stiffit_model *model;
 
 static void evaluate(const struct fit_case *self, struct evaluation *evaluation)
 {
@@ -53,7 +39,7 @@ static void evaluate(const struct fit_case *self, struct evaluation *evaluation)
     size_t n_row = self->task.n_row;
     double out[2];
     for (size_t i = 0; i < n_row; i++)
-        case_point(&model, evaluation, i, line, evaluation->prediction + i);
+        case_point(model, evaluation, i, model->observe, evaluation->prediction + i);
     evaluation->outcome = EVALUATION_OK;
     if (adjoint && !adjoint->weigh(adjoint->context, evaluation))
         evaluation->outcome = EVALUATION_MODEL_FAILED;
@@ -61,7 +47,7 @@ static void evaluate(const struct fit_case *self, struct evaluation *evaluation)
         if (adjoint)
             adjoint->gradient[k] = 0;
         for (size_t i = 0; i < n_row; i++) {
-            case_point(&model, evaluation, i, line_slopes, out);
+            case_point(model, evaluation, i, model->observe_parameter, out);
             if (adjoint)
                 adjoint->gradient[k] += adjoint->by_prediction[i] * out[evaluation->sens[k]];
             else
@@ -174,7 +160,7 @@ static enum outcome work_anew(struct memory_case *self, enum work kind, long fai
 static void make(struct memory_case *self, size_t n_row)
 {
     memset(self, 0, sizeof *self);
-    struct fit_case *fit = self->fit = case_new(&model, n_row);
+    struct fit_case *fit = self->fit = case_new(model = test_model("decay"), n_row);
     for (size_t i = 0; i < n_row; i++) {
         fit->time[i] = 400 * (double)i / (double)n_row;
         fit->value[i] = 2 * exp(-0.01 * fit->time[i]) + 0.1 * sin((double)i);

@@ -16,7 +16,9 @@
 
 #include <cmocka.h>
 
-enum { CASE_PARAMETERS = 64, CASE_OBSERVABLES = 8 };
+#include "model_case.h"
+
+enum { CASE_PARAMETERS = 64, CASE_OBSERVABLES = 8, CASE_WORK = 8 };
 
 struct fit_case {
     struct model model;
@@ -42,13 +44,26 @@ struct fit_case {
     struct fit_loss loss[CASE_OBSERVABLES]; /* normal */
 };
 
-static int case_point(const struct stiffit_model *abi, const struct evaluation *evaluation, size_t i,
-                      stiffit_function *function, double *out)
+/* What a function of a model without states gives. */
+static inline int case_value(const struct stiffit_model *abi, stiffit_function *function, const struct stiffit_point *point,
+                             double *out)
+{
+    double work[CASE_WORK];
+    struct stiffit_point at = *point;
+    assert_true(abi->n_work <= CASE_WORK);
+    if (abi->n_work && abi->prepare(&at, work) != STIFFIT_OK)
+        return STIFFIT_RECOVERABLE;
+    at.work = work;
+    return function(&at, out);
+}
+
+static inline int case_point(const struct stiffit_model *abi, const struct evaluation *evaluation, size_t i,
+                             stiffit_function *function, double *out)
 {
     const struct ode_task *task = evaluation->task;
-    (void)abi;
-    struct stiffit_point at = {.t = task->time[task->row_time[i]], .p = evaluation->p, .covariate = task->experiment.covariate};
-    return function(&at, out);
+    const struct stiffit_point at = {.t = task->time[task->row_time[i]], .p = evaluation->p,
+                                     .covariate = task->experiment.covariate};
+    return case_value(abi, function, &at, out);
 }
 
 static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)

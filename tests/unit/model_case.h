@@ -51,16 +51,29 @@ static inline const char *case_zoo_path(char path[CASE_PATH], const char *name)
     return case_path(path, file);
 }
 
-/* The model of tests/models/NAME.ode. It stays loaded until the program ends. */
-static inline const struct stiffit_model *test_model(const char *name)
+/* The model at a path, which stays loaded until the program ends. */
+static inline const struct stiffit_model *loaded_model(const char *path)
 {
-    char file[200], path[CASE_PATH];
     struct error error = {0};
-    snprintf(file, sizeof file, "tests/models/%s.so", name);
-    void *handle = shared_object_open(case_path(path, file), &error);
+    void *handle = shared_object_open(path, &error);
     if (!handle)
         fail_msg("%s", error.message);
     return shared_object_symbol(handle, "stiffit_model");
+}
+
+/* The model of models/NAME/. */
+static inline const struct stiffit_model *example_model(const char *name)
+{
+    char path[CASE_PATH];
+    return loaded_model(case_model_path(path, name));
+}
+
+/* The model of tests/models/NAME.ode. */
+static inline const struct stiffit_model *test_model(const char *name)
+{
+    char file[200], path[CASE_PATH];
+    snprintf(file, sizeof file, "tests/models/%s.so", name);
+    return loaded_model(case_path(path, file));
 }
 
 /* A model that has none of the derivatives which difference quotients replace. */

@@ -7,29 +7,12 @@
 
 enum { N = 8, M = 20000 };
 
-static int two(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0];
-    h[1] = at->p[0] * 10 + at->t;
-    return STIFFIT_OK;
-}
-
-static int two_slopes(const struct stiffit_point *at, double *h)
-{
-    (void)at;
-    h[0] = 1;
-    h[1] = 10;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 1, .n_observable = 2, .observe = two,
-                                           .observe_parameter = two_slopes};
 static const double deviation[N] = {1, -2, 0.5, 0.5, 0.1, -0.3, 0.1, 0.5};
 
 /* Rows 0 to 3 are of one observable, 4 to 7 of the other. */
 static struct fit_case *two_observables(double sigma)
 {
-    struct fit_case *self = case_new(&model, N);
+    struct fit_case *self = case_new(test_model("mean-twice"), N);
     for (size_t i = 0; i < N; i++) {
         self->row_observable[i] = i >= N / 2;
         self->sigma[i] = sigma;

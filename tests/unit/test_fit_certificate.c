@@ -23,25 +23,6 @@ static int64_t steps(const struct evaluation *evaluation)
     return (int64_t)(100 * pow(evaluation->tighter, tight.power));
 }
 
-/* a + b t: all that a certificate says is exact. One state makes it a model that is integrated. */
-static int line(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] + at->p[1] * at->t;
-    return STIFFIT_OK;
-}
-
-static int line_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = 1;
-    h[1] = at->t;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model integrated = {STIFFIT_MODEL_HEADER, .n_state = 1, .n_parameter = 2, .n_observable = 1,
-                                                .observe = line, .observe_parameter = line_slopes};
-static const struct stiffit_model closed = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1, .observe = line,
-                                            .observe_parameter = line_slopes};
-
 static bool tighten(struct fit_case *self, struct evaluation *evaluation)
 {
     (void)self;
@@ -62,9 +43,12 @@ static bool tighten(struct fit_case *self, struct evaluation *evaluation)
 /* Residuals at the optimum: e, at right angles to 1 and t = 0 ... 4; their squares add up to 14. */
 static const double e[ROWS] = {-1, 2, 0, -2, 1};
 
-static struct fit_case *make(const struct stiffit_model *model)
+/* a + b t: all that a certificate says is exact. One state makes it a model that is integrated. */
+static struct fit_case *make(uint32_t n_state)
 {
-    struct fit_case *self = case_new(model, ROWS);
+    struct stiffit_model model = *test_model("line");
+    model.n_state = n_state;
+    struct fit_case *self = case_new(&model, ROWS);
     for (int i = 0; i < ROWS; i++)
         self->value[i] = 10 + 3 * i - e[i];
     self->spoil = tighten;
@@ -75,7 +59,7 @@ static struct fit_case *make(const struct stiffit_model *model)
 static void test_numbers(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&integrated);
+    struct fit_case *self = make(1);
     double size = 1e-4;
     for (int i = 0; i < ROWS; i++)
         tight.shift[i] = size; /* a moves by as much */
@@ -104,7 +88,7 @@ static void test_goes_on(void **state)
 {
     (void)state;
     for (int known = 1; known >= 0; known--) {
-        struct fit_case *self = make(&integrated);
+        struct fit_case *self = make(1);
         for (int i = 0; i < ROWS; i++)
             self->sigma[i] = known ? 1 : NAN;
         const double sizes[] = {1e-4, 3e-4}, moves[] = {known ? 0.0085 : 0.012, known ? 0.0095 : 0.0135};
@@ -147,7 +131,7 @@ static void test_same_steps(void **state)
     const double sizes[] = {1e-4, 3e-4, 3e-4}, powers[] = {0.01, 0.01, ORDER_5};
     const bool finds[] = {false, true, false};
     for (int k = 0; k < 3; k++) {
-        struct fit_case *self = make(&integrated);
+        struct fit_case *self = make(1);
         self->spoil = share_error;
         for (int i = 0; i < ROWS; i++)
             tight.shift[i] = sizes[k] * e[i]; /* of which a tenth is seen at first */
@@ -164,7 +148,7 @@ static void test_same_steps(void **state)
 static void test_never_agrees(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&integrated);
+    struct fit_case *self = make(1);
     for (int i = 0; i < ROWS; i++)
         tight.shift[i] = 0.1;
     tight.is_wild = true;
@@ -178,7 +162,7 @@ static void test_never_agrees(void **state)
 static void test_bound(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&integrated);
+    struct fit_case *self = make(1);
     self->start[1] = self->lower[1] = 4;
     self->upper[1] = 9;
     for (int i = 0; i < ROWS; i++)
@@ -206,7 +190,7 @@ static bool improve(struct fit_case *self, struct evaluation *evaluation)
 static void test_landing(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&integrated);
+    struct fit_case *self = make(1);
     self->spoil = improve;
     self->options.accuracy = 1e-6;
     const double sizes[] = {1e-5, 1e-5, 1e-2}, powers[] = {0.2, 0.05, 0.2};
@@ -229,7 +213,7 @@ static void test_landing(void **state)
 static void test_failures(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&integrated);
+    struct fit_case *self = make(1);
     tight.fails = true;
     const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
@@ -262,7 +246,7 @@ static void test_failures(void **state)
 static void test_closed_form(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&closed);
+    struct fit_case *self = make(0);
     const struct fit_record *result = case_run(self);
     assert_int_equal(tight.n_tight, 0);
     assert_true(result->tight_change == 0 && result->tight_decrease >= 0 && result->tight_decrease < 1e-12);

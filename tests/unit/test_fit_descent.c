@@ -7,32 +7,6 @@
 
 enum { ROWS = 10, MANY = 30 };
 
-static int decay(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t);
-    return isfinite(h[0]) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
-}
-
-static int decay_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    return STIFFIT_OK;
-}
-
-static int rosenbrock(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->t > 0 ? 1 - at->p[0] : 10 * (at->p[1] - at->p[0] * at->p[0]);
-    return STIFFIT_OK;
-}
-
-static int rosenbrock_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->t > 0 ? -1 : -20 * at->p[0];
-    h[1] = at->t > 0 ? 0 : 10;
-    return STIFFIT_OK;
-}
-
 /* Row i is the parameter i itself, weighted: a separable sum of squares whose minimum in a box is the clipped one. */
 static int row_weight(double t) { return 1 + (int)t % 7; }
 
@@ -49,14 +23,8 @@ static int separate_slopes(const struct stiffit_point *at, double *h)
     return STIFFIT_OK;
 }
 
-/* Nothing depends on b1. */
-static int flat(const struct stiffit_point *at, double *h) { h[0] = at->p[0]; return STIFFIT_OK; }
-static int flat_slopes(const struct stiffit_point *at, double *h) { (void)at; h[0] = 1; h[1] = 0; return STIFFIT_OK; }
-
-#define MODEL(f, n) \
-    {STIFFIT_MODEL_HEADER, .n_parameter = n, .n_observable = 1, .observe = f, .observe_parameter = f##_slopes}
-static const struct stiffit_model decay_model = MODEL(decay, 2), rosenbrock_model = MODEL(rosenbrock, 2),
-                                  separate_model = MODEL(separate, MANY), flat_model = MODEL(flat, 2);
+static const struct stiffit_model separate_model = {STIFFIT_MODEL_HEADER, .n_parameter = MANY, .n_observable = 1,
+                                                    .observe = separate, .observe_parameter = separate_slopes};
 
 /* What an engine with adjoints does, from the derivatives of the predictions. */
 static bool go_backward(struct fit_case *self, struct evaluation *evaluation)
@@ -92,7 +60,7 @@ static struct fit_case *descend(const struct stiffit_model *model, size_t n_row,
 
 static struct fit_case *decay_case(double noise, enum gradient_method gradient)
 {
-    struct fit_case *self = descend(&decay_model, ROWS, gradient);
+    struct fit_case *self = descend(test_model("decay"), ROWS, gradient);
     for (uint64_t i = 0; i < ROWS; i++) {
         self->time[i] = 0.4 * (double)i;
         self->value[i] = 3 * exp(-0.7 * self->time[i]) + noise * random_normal(1, 1, i);
@@ -130,7 +98,7 @@ static void test_valley(void **state)
 {
     (void)state;
     for (int k = 0; k < 2; k++) {
-        struct fit_case *self = descend(&rosenbrock_model, 2, both[k]);
+        struct fit_case *self = descend(test_model("rosenbrock"), 2, both[k]);
         self->start[0] = -1.2;
         const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
@@ -219,7 +187,7 @@ static void test_flat(void **state)
 {
     (void)state;
     for (int k = 0; k < 2; k++) {
-        struct fit_case *self = descend(&flat_model, 3, both[k]);
+        struct fit_case *self = descend(test_model("one-of-two"), 3, both[k]);
         self->value[0] = 2;
         self->value[1] = 3;
         self->value[2] = 7;

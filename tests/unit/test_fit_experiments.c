@@ -11,80 +11,12 @@ enum { N_EXPERIMENT = 3, N = 7, N_ROW = N_EXPERIMENT * N, K = 0, A1, A2, C, N_FI
 static const double APART = 1000;
 static const double truth[N_FIT] = {0.7, 3, 1.5, 0.25};
 
-/* a exp(-k t) + b, with the parameters a, k, b; or with the fit's parameters, where thousands of time are the experiment. */
-static int decay(const struct stiffit_point *at, double *h)
+/* experiments.ode, whose noise is left out unless it is wanted. */
+static void joint_value(const struct stiffit_point *at, double *h)
 {
-    h[0] = at->p[0] * exp(-at->p[1] * at->t) + at->p[2];
-    return STIFFIT_OK;
+    const struct stiffit_model *joint = test_model("experiments");
+    assert_int_equal(case_value(joint, joint->observe, at, h), STIFFIT_OK);
 }
-
-static int decay_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    h[2] = 1;
-    return STIFFIT_OK;
-}
-
-static int joint(const struct stiffit_point *at, double *h)
-{
-    int e = (int)(at->t / APART);
-    double a = e == 0 ? at->p[A1] : e == 1 ? at->p[A2] : 2;
-    h[0] = a * exp(-at->p[K] * (at->t - APART * e)) + (e == 1 ? at->p[A2] : at->p[C]);
-    return STIFFIT_OK;
-}
-
-static int joint_slopes(const struct stiffit_point *at, double *h)
-{
-    int e = (int)(at->t / APART);
-    double a = e == 0 ? at->p[A1] : e == 1 ? at->p[A2] : 2, t = at->t - APART * e, decayed = exp(-at->p[K] * t);
-    h[K] = -t * a * decayed;
-    h[A1] = e == 0 ? decayed : 0;
-    h[A2] = e == 1 ? decayed + 1 : 0;
-    h[C] = e != 1;
-    return STIFFIT_OK;
-}
-
-static int tenth(const struct stiffit_point *at, double *h)
-{
-    joint(at, h);
-    h[0] = 0.1 * h[0];
-    return STIFFIT_OK;
-}
-
-static int tenth_slopes(const struct stiffit_point *at, double *h)
-{
-    joint_slopes(at, h);
-    for (int i = 0; i < N_FIT; i++)
-        h[i] *= 0.1;
-    return STIFFIT_OK;
-}
-
-static int decay_tenth(const struct stiffit_point *at, double *h)
-{
-    decay(at, h);
-    h[0] *= 0.1;
-    return STIFFIT_OK;
-}
-
-static int decay_tenth_slopes(const struct stiffit_point *at, double *h)
-{
-    decay_slopes(at, h);
-    for (int i = 0; i < 3; i++)
-        h[i] *= 0.1;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model decay_model = {STIFFIT_MODEL_HEADER, .n_parameter = 3, .n_observable = 1,
-                                                 .observe = decay, .observe_parameter = decay_slopes};
-static const struct stiffit_model joint_model = {STIFFIT_MODEL_HEADER, .n_parameter = N_FIT, .n_observable = 1,
-                                                 .observe = joint, .observe_parameter = joint_slopes};
-static const struct stiffit_model decay_noise = {
-    STIFFIT_MODEL_HEADER, .n_parameter = 3, .n_observable = 1, .observe = decay, .observe_parameter = decay_slopes,
-    .noise = decay_tenth, .noise_parameter = decay_tenth_slopes};
-static const struct stiffit_model joint_noise = {
-    STIFFIT_MODEL_HEADER, .n_parameter = N_FIT, .n_observable = 1, .observe = joint, .observe_parameter = joint_slopes,
-    .noise = tenth, .noise_parameter = tenth_slopes};
 
 /* The fit's parameters are k, A1, A2, c. Experiment 0: a = A1. 1: a = b = A2. 2: a = 2. */
 static const uint32_t to_model[N_FIT] = {1, FIT_NO_MODEL, FIT_NO_MODEL, 2};
@@ -104,7 +36,7 @@ static void fill(struct fit_case *self, bool is_joint)
 {
     for (size_t i = 0; i < N_ROW; i++) {
         const struct stiffit_point at = {.t = APART * (double)(i / N) + 0.5 * (double)(i % N), .p = truth};
-        joint(&at, &self->value[i]);
+        joint_value(&at, &self->value[i]);
         self->value[i] *= 1 + 0.1 * random_normal(1, 7, i);
         self->sigma[i] = 0.1 + 0.01 * (double)i;
         self->row_time[i] = (uint32_t)(is_joint ? i : i % N);
@@ -120,9 +52,12 @@ static void fill(struct fit_case *self, bool is_joint)
     self->options.statistics = true;
 }
 
-static struct pair pair_of(const struct stiffit_model *split, const struct stiffit_model *joint)
+static struct pair pair_of(bool with_noise)
 {
-    struct pair pair = {.joint = case_new(joint, N_ROW), .split = case_new(split, N_ROW)};
+    struct stiffit_model split = *test_model("experiment"), joint = *test_model("experiments");
+    if (!with_noise)
+        split.noise = joint.noise = NULL;
+    struct pair pair = {.joint = case_new(&joint, N_ROW), .split = case_new(&split, N_ROW)};
     struct fit_case *self = pair.split;
     fill(pair.joint, true);
     fill(self, false);
@@ -189,7 +124,7 @@ static void test_the_same_fit(void **state)
     static const enum gradient_method gradient[] = {GRADIENT_forward, GRADIENT_differences};
     static const enum optimizer optimizer[] = {OPTIMIZER_trf, OPTIMIZER_lbfgs};
     for (int k = 0; k < 8; k++) {
-        struct pair pair = k & 4 ? pair_of(&decay_noise, &joint_noise) : pair_of(&decay_model, &joint_model);
+        struct pair pair = pair_of(k & 4);
         set_tasks(&pair);
         pair.split->options.gradient = pair.joint->options.gradient = gradient[k & 1];
         pair.split->options.optimizer = pair.joint->options.optimizer = optimizer[k >> 1 & 1];
@@ -203,7 +138,7 @@ static void test_the_same_fit(void **state)
 static void test_a_prior_and_a_fixed_parameter(void **state)
 {
     (void)state;
-    struct pair pair = pair_of(&decay_model, &joint_model);
+    struct pair pair = pair_of(false);
     const struct fit_prior prior[N_FIT] = {[A2] = {.kind = PRIOR_NORMAL, .location = 1.2, .scale = 0.1}};
     set_tasks(&pair);
     pair.split->problem.prior = pair.joint->problem.prior = prior;
@@ -220,7 +155,7 @@ static void test_other_parameters(void **state)
     (void)state;
     static const double start[3] = {3, 0.7, 0.25};
     static const uint32_t no_model[] = {1, FIT_NO_MODEL};
-    struct pair pair = pair_of(&decay_model, &joint_model);
+    struct pair pair = pair_of(false);
     struct fit_case *self = pair.split;
     set_tasks(&pair);
     self->model.abi.parameter_start = start;
@@ -255,7 +190,7 @@ static bool spoil(struct fit_case *self, struct evaluation *evaluation)
 static void test_one_fails(void **state)
 {
     (void)state;
-    struct pair pair = pair_of(&decay_model, &joint_model);
+    struct pair pair = pair_of(false);
     set_tasks(&pair);
     pair.split->spoil = spoil;
     spoilt = 1;
@@ -270,7 +205,7 @@ static void test_one_fails(void **state)
 static void test_budgets(void **state)
 {
     (void)state;
-    struct pair pair = pair_of(&decay_model, &joint_model);
+    struct pair pair = pair_of(false);
     set_tasks(&pair);
     pair.split->steps_each = 10;
     pair.split->options.max_evaluations = 3;
@@ -289,7 +224,7 @@ static void test_budgets(void **state)
 static void test_profiles(void **state)
 {
     (void)state;
-    struct pair pair = pair_of(&decay_model, &joint_model);
+    struct pair pair = pair_of(false);
     double value[2];
     set_tasks(&pair);
     for (int k = 0; k < 2; k++) {
@@ -313,7 +248,7 @@ static void test_profiles(void **state)
 static void test_bootstrap(void **state)
 {
     (void)state;
-    struct pair pair = pair_of(&decay_model, &joint_model);
+    struct pair pair = pair_of(false);
     struct fit_case *self = pair.split;
     double value[N_ROW], mean[N_EXPERIMENT] = {0}, largest[N_EXPERIMENT] = {0};
     size_t n_far = 0;
@@ -321,7 +256,7 @@ static void test_bootstrap(void **state)
     memcpy(self->start, truth, sizeof truth);
     for (size_t i = 0; i < N_ROW; i++) { /* residuals of about 1, 10 and 100 */
         const struct stiffit_point at = {.t = APART * (double)(i / N) + self->time[i], .p = truth};
-        joint(&at, &self->value[i]);
+        joint_value(&at, &self->value[i]);
         self->value[i] += pow(10, (double)(i / N)) * (1 + 0.1 * (double)(i % 3)) * (i % 2 ? 1 : -1);
         self->sigma[i] = 1;
     }
@@ -334,7 +269,7 @@ static void test_bootstrap(void **state)
         for (size_t i = 0; i < N_ROW; i++) {
             const struct stiffit_point at = {.t = APART * (double)(i / N) + self->time[i], .p = truth};
             double h, size = pow(10, (double)(i / N));
-            joint(&at, &h);
+            joint_value(&at, &h);
             mean[i / N] += (value[i] - h) / size / (200 * N);
             largest[i / N] = fmax(largest[i / N], fabs(value[i] - h) / size);
             n_far += fabs(value[i] - h) < 0.5 * size;

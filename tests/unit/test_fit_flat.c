@@ -6,32 +6,9 @@
 
 enum { ROWS = 12, N = 8 };
 
-/* The product of the first three is known, and that of 3 and 4, and 5; 6 has no influence, 7 next to none. Times in hours, so
- * that parameters weigh differently. */
-static int curve(const struct stiffit_point *at, double *h)
-{
-    const double *p = at->p;
-    h[0] = p[0] * p[1] * p[2] * exp(-p[3] * p[4] * at->t) + p[5] + 1e-9 * p[7] * at->t * at->t;
-    return STIFFIT_OK;
-}
-
-static int curve_slopes(const struct stiffit_point *at, double *h)
-{
-    const double *p = at->p;
-    double e = exp(-p[3] * p[4] * at->t), product = p[0] * p[1] * p[2];
-    h[0] = p[1] * p[2] * e;
-    h[1] = p[0] * p[2] * e;
-    h[2] = p[0] * p[1] * e;
-    h[3] = -p[4] * at->t * product * e;
-    h[4] = -p[3] * at->t * product * e;
-    h[5] = 1;
-    h[6] = 0;
-    h[7] = 1e-9 * at->t * at->t;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = N, .n_observable = 1, .observe = curve,
-                                           .observe_parameter = curve_slopes};
+/* flat-directions: the product of the first three is known, and that of 3 and 4, and 5; 6 has no influence, 7 next to none.
+ * Times are in hours, so that parameters weigh differently. */
+static const struct stiffit_model *curve(void) { return test_model("flat-directions"); }
 
 struct flat_case {
     struct fit_case *fit;
@@ -41,11 +18,11 @@ static void make(struct flat_case *self, enum parameter_scale scale)
 {
     static const double start[N] = {2, 30, 0.05, 0.5, 0.8, 1, 4, 1};
     memset(self, 0, sizeof *self);
-    struct fit_case *fit = self->fit = case_new(&model, ROWS);
+    struct fit_case *fit = self->fit = case_new(curve(), ROWS);
     memcpy(fit->start, start, sizeof start);
     for (int i = 0; i < ROWS; i++) {
         struct stiffit_point at = {.t = fit->time[i] = 0.4 * i, .p = start};
-        curve(&at, &fit->value[i]);
+        case_value(curve(), curve()->observe, &at, &fit->value[i]);
         fit->value[i] += 0.02 * sin(5.0 * i);
         fit->sigma[i] = 0.02;
     }
@@ -67,7 +44,7 @@ static void expect_groups(const struct flat_case *self, const int8_t *expected)
 static double change_along(const struct flat_case *self, int8_t group, double t)
 {
     double slopes[N], sum = 0, largest = 0;
-    curve_slopes(&(struct stiffit_point){.t = t, .p = self->fit->parameter}, slopes);
+    case_value(curve(), curve()->observe_parameter, &(struct stiffit_point){.t = t, .p = self->fit->parameter}, slopes);
     for (int j = 0; j < N; j++) {
         if (self->fit->result.flat_group[j] != group)
             continue;
@@ -122,7 +99,8 @@ static void test_wide_open_beside_flat(void **state)
     self.fit->lower[7] = -100;
     self.fit->upper[7] = 100;
     for (int i = 0; i < ROWS; i++) /* without errors, which would drive it to a bound */
-        curve(&(struct stiffit_point){.t = self.fit->time[i], .p = self.fit->start}, &self.fit->value[i]);
+        case_value(curve(), curve()->observe, &(struct stiffit_point){.t = self.fit->time[i], .p = self.fit->start},
+                   &self.fit->value[i]);
     self.fit->fixed[1] = self.fit->fixed[2] = self.fit->fixed[3] = 1;
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
     expect_groups(&self, (const int8_t[]){0, 0, 0, 0, 0, 0, 1, 2});

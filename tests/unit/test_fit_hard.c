@@ -7,40 +7,6 @@
 
 enum { ROWS = 12 };
 
-/* b0 (1 - exp(-b1 t)) */
-static int rise(const struct stiffit_point *at, double *h)
-{
-    h[0] = -at->p[0] * expm1(-at->p[1] * at->t);
-    return STIFFIT_OK;
-}
-
-static int rise_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = -expm1(-at->p[1] * at->t);
-    h[1] = at->p[1] * at->t > 700 ? 0 : at->p[0] * at->t * exp(-at->p[1] * at->t);
-    return STIFFIT_OK;
-}
-
-/* b0 b1 exp(-b2 t): the data know the product alone */
-static int product(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * at->p[1] * exp(-at->p[2] * at->t);
-    return isfinite(h[0]) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
-}
-
-static int product_slopes(const struct stiffit_point *at, double *h)
-{
-    double decay = exp(-at->p[2] * at->t);
-    h[0] = at->p[1] * decay;
-    h[1] = at->p[0] * decay;
-    h[2] = -at->t * at->p[0] * at->p[1] * decay;
-    return STIFFIT_OK;
-}
-
-#define MODEL(f, n) \
-    {STIFFIT_MODEL_HEADER, .n_parameter = n, .n_observable = 1, .observe = f, .observe_parameter = f##_slopes}
-static const struct stiffit_model rise_model = MODEL(rise, 2), product_model = MODEL(product, 3);
-
 static double noise(uint64_t i)
 {
     return 0.05 * random_normal(3, 1, i);
@@ -64,7 +30,7 @@ static void test_runaway_upward(void **state)
     (void)state;
     static const enum optimizer optimizers[] = {OPTIMIZER_trf, OPTIMIZER_lbfgs};
     for (int k = 0; k < 2; k++) {
-        struct fit_case *self = make(&rise_model, SCALE_LOG);
+        struct fit_case *self = make(test_model("rise"), SCALE_LOG);
         self->options.optimizer = optimizers[k];
         self->options.statistics = true;
         for (uint64_t i = 0; i < ROWS; i++)
@@ -83,7 +49,7 @@ static void test_runaway_upward(void **state)
 static void test_runaway_downward(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&rise_model, SCALE_LOG10);
+    struct fit_case *self = make(test_model("rise"), SCALE_LOG10);
     for (uint64_t i = 0; i < ROWS; i++)
         self->value[i] = 0.3 * self->time[i] + 0.002 * self->time[i] * self->time[i] + 0.01 * noise(i);
     const struct fit_record *result = case_run(self);
@@ -98,7 +64,7 @@ static void test_product(void **state)
     (void)state;
     double f[3], p[3];
     for (int k = 0; k < 3; k++) {
-        struct fit_case *self = make(&product_model, k == 2 ? SCALE_LIN : SCALE_LOG);
+        struct fit_case *self = make(test_model("decay-of-product"), k == 2 ? SCALE_LIN : SCALE_LOG);
         self->start[0] = k == 1 ? 1e5 : 1;
         self->start[1] = k == 1 ? 1e-5 : 1;
         for (uint64_t i = 0; i < ROWS; i++)
@@ -124,7 +90,7 @@ static void test_units(void **state)
     double f[2];
     int64_t n[2];
     for (int k = 0; k < 2; k++) {
-        struct fit_case *self = make(&product_model, SCALE_LIN);
+        struct fit_case *self = make(test_model("decay-of-product"), SCALE_LIN);
         double unit = k ? 1e-9 : 1, time = k ? 1e-6 : 1;
         self->fixed[1] = 1;
         self->start[0] = unit;
@@ -148,7 +114,7 @@ static void test_units(void **state)
 static void test_plateau(void **state)
 {
     (void)state;
-    struct fit_case *self = make(&rise_model, SCALE_LOG);
+    struct fit_case *self = make(test_model("rise"), SCALE_LOG);
     self->start[1] = 1e4;
     self->options.statistics = true;
     for (uint64_t i = 0; i < ROWS; i++)

@@ -12,45 +12,6 @@ static const double value[ROWS] = {2.24,   1.9002, 2.3488, 1.8895,  1.4547,  1.4
                                    0.567,  0.8325, 1.0543, 1.0597,  0.8007,  0.3312,  -0.1874, -0.4801,
                                    -0.3274, -0.0343, -0.1942, -0.1859, 0.1312, -0.6034, -0.5746, -1.3671};
 
-static bool is_exponential; /* the model predicts exp(a + b t) */
-
-/* a + b t with a standard deviation of s + c t */
-static int line(const struct stiffit_point *at, double *h)
-{
-    double y = at->p[0] + at->p[1] * at->t;
-    h[0] = is_exponential ? exp(y) : y;
-    return STIFFIT_OK;
-}
-
-static int line_slopes(const struct stiffit_point *at, double *h)
-{
-    double factor = is_exponential ? exp(at->p[0] + at->p[1] * at->t) : 1;
-    h[0] = factor;
-    h[1] = factor * at->t;
-    h[2] = h[3] = 0;
-    return STIFFIT_OK;
-}
-
-static int noise(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[2] + at->p[3] * at->t;
-    return STIFFIT_OK;
-}
-
-static int noise_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = h[1] = 0;
-    h[2] = 1;
-    h[3] = at->t;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model modelled = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1, .observe = line,
-                                              .observe_parameter = line_slopes, .noise = noise,
-                                              .noise_parameter = noise_slopes};
-static const struct stiffit_model plain = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1, .observe = line,
-                                           .observe_parameter = line_slopes};
-
 struct information_case {
     struct fit_case *fit;
     int8_t censored[ROWS];
@@ -102,8 +63,11 @@ static const struct reference references[] = {
 static void make(struct information_case *self, const struct reference *reference)
 {
     memset(self, 0, sizeof *self);
-    struct fit_case *fit = self->fit = case_new(reference->sigma > 0 ? &plain : &modelled, ROWS);
-    is_exponential = reference->error == ERROR_LOG_NORMAL;
+    bool is_exponential = reference->error == ERROR_LOG_NORMAL; /* the model predicts exp(a + b t) */
+    struct stiffit_model model = *test_model(is_exponential ? "exponential-with-noise" : "line-with-noise");
+    if (reference->sigma > 0)
+        model.noise = NULL;
+    struct fit_case *fit = self->fit = case_new(&model, ROWS);
     for (int i = 0; i < ROWS; i++) {
         double y = value[i] + (reference->shifted && i == 4 ? 3 : reference->shifted && i == 16 ? -2.5 : 0);
         self->censored[i] = (int8_t)(y < reference->low ? 1 : y > reference->high ? -1 : 0);

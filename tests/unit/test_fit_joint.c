@@ -28,41 +28,26 @@ static const struct joint_levels hard_levels[] = {
     {.level = own_rates}};
 enum { N_LEVELS = sizeof all_levels / sizeof *all_levels, N_HARD = sizeof hard_levels / sizeof *hard_levels };
 
-static int line(const struct stiffit_point *at, double *h)
+static const struct stiffit_model *line, *decay;
+static int load(void **state)
 {
-    h[0] = at->p[0] * sin(at->t) + at->p[1] + at->p[2] * at->t * at->t / 10 + at->p[3] * at->t;
-    return STIFFIT_OK;
+    (void)state;
+    line = test_model("linear");
+    decay = test_model("decay-and-wave");
+    return 0;
 }
 
-static int line_slopes(const struct stiffit_point *at, double *h)
+static void line_slopes(double t, const double *p, double *slopes)
 {
-    h[0] = sin(at->t);
-    h[1] = 1;
-    h[2] = at->t * at->t / 10;
-    h[3] = at->t;
-    return STIFFIT_OK;
+    assert_int_equal(case_value(line, line->observe_parameter, &(struct stiffit_point){.t = t, .p = p}, slopes), STIFFIT_OK);
 }
 
-/* A e^(-k t) + b + shared c sin(t): k is shared. */
-static int decay(const struct stiffit_point *at, double *h)
+/* A decay whose level is not to be computed below -40. */
+static int decay_above(const struct stiffit_point *at, double *h)
 {
-    h[0] = at->p[1] * exp(-at->p[0] * at->t) + at->p[2] * sin(at->t) + at->p[3];
-    return at->p[3] < -40 ? STIFFIT_RECOVERABLE : STIFFIT_OK;
+    int code = decay->observe(at, h);
+    return at->p[3] < -40 ? STIFFIT_RECOVERABLE : code;
 }
-
-static int decay_slopes(const struct stiffit_point *at, double *h)
-{
-    h[1] = exp(-at->p[0] * at->t);
-    h[0] = -at->t * at->p[1] * h[1];
-    h[2] = sin(at->t);
-    h[3] = 1;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model line_model = {STIFFIT_MODEL_HEADER, .n_parameter = P, .n_observable = 1, .observe = line,
-                                                .observe_parameter = line_slopes};
-static const struct stiffit_model decay_model = {STIFFIT_MODEL_HEADER, .n_parameter = P, .n_observable = 1, .observe = decay,
-                                                 .observe_parameter = decay_slopes};
 
 struct many {
     struct fit_case *block[N_BLOCK];
@@ -157,8 +142,7 @@ static void dense(const struct many *many, double inverse[MOST][MOST], double so
     for (size_t i = 0; i < N_BLOCK; i++)
         for (size_t r = 0; r < N_ROW; r++) {
             double d[P], zero[P] = {0};
-            struct stiffit_point at = {.t = many->block[i]->time[r], .p = zero};
-            line_slopes(&at, d);
+            line_slopes(many->block[i]->time[r], zero, d);
             for (size_t k = 0; k < P; k++) {
                 right[column_of(many, i, k)] += 100 * d[k] * many->block[i]->value[r];
                 for (size_t l = 0; l < P; l++)
@@ -204,8 +188,7 @@ static void check_mode(struct many *many, size_t i)
     assert_int_equal(mode.n, n);
     for (size_t r = 0; r < N_ROW; r++) {
         double d[P];
-        struct stiffit_point at = {.t = block->time[r], .p = block->result.parameter};
-        line_slopes(&at, d);
+        line_slopes(block->time[r], block->result.parameter, d);
         for (size_t k = 0; k < n; k++)
             for (size_t l = 0; l < n; l++)
                 h[k][l] += d[own[k]] * d[own[l]] / (0.1 * 0.1);
@@ -230,7 +213,7 @@ static void test_linear(void **state)
     (void)state;
     for (size_t l = 0; l < N_LEVELS; l++) {
         struct many all, *many = &all;
-        make(many, &line_model, (const double[]){2, -1, 0.5, 3}, 1);
+        make(many, line, (const double[]){2, -1, 0.5, 3}, 1);
         many->levels = &all_levels[l];
         begin(many);
         assert_true(run(many));
@@ -267,8 +250,8 @@ static double gradient_of(const struct many *many, size_t block, size_t k)
         for (size_t r = 0; r < N_ROW; r++) {
             double d[P], h;
             struct stiffit_point at = {.t = many->block[i]->time[r], .p = many->block[i]->result.parameter};
-            line(&at, &h);
-            line_slopes(&at, d);
+            line->observe(&at, &h);
+            line_slopes(at.t, at.p, d);
             sum += 100 * d[k] * (h - many->block[i]->value[r]);
         }
     return sum;
@@ -281,7 +264,7 @@ static void test_bounds(void **state)
     for (uint64_t seed = 2; seed < 12; seed++) {
         struct many many;
         size_t n_held = 0;
-        make(&many, &line_model, (const double[]){2, -1, 0.5, 3}, seed);
+        make(&many, line, (const double[]){2, -1, 0.5, 3}, seed);
         for (size_t i = 0; i < N_BLOCK; i++) {
             many.block[i]->upper[3] = 1.4;
             many.block[i]->lower[1] = -0.9;
@@ -314,7 +297,7 @@ static void test_flat_blocks(void **state)
 {
     struct many many;
     (void)state;
-    make(&many, &line_model, (const double[]){2, -1, 0.5, 3}, 20);
+    make(&many, line, (const double[]){2, -1, 0.5, 3}, 20);
     for (size_t r = 0; r < N_ROW; r++)
         many.block[4]->time[r] = 0; /* h = p1 */
     begin(&many);
@@ -359,7 +342,9 @@ static bool ask_in_course(void *context, struct evaluation *const *evaluations, 
 /* Starts from which steps are rejected, shortened and stopped by bounds, and cannot be evaluated. */
 static void make_hard(struct many *many, bool is_near)
 {
-    make(many, &decay_model, (const double[]){0.7, 5, 0.3, 1}, 30);
+    struct stiffit_model model = *decay;
+    model.observe = decay_above;
+    make(many, &model, (const double[]){0.7, 5, 0.3, 1}, 30);
     for (size_t i = 0; i < N_BLOCK; i++) {
         many->block[i]->lower[0] = 1e-3;
         many->block[i]->upper[0] = 1e3;
@@ -430,5 +415,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_bounds),
                                        cmocka_unit_test(test_flat_blocks), cmocka_unit_test(test_resumed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -14,23 +14,6 @@ static struct {
     double loose_offset;                   /* of loose predictions: a model that says something else */
 } seen;
 
-static int observe(const struct stiffit_point *at, double *out)
-{
-    out[0] = at->p[1] * exp(-at->p[0] * at->t);
-    return 0;
-}
-
-static int observe_parameter(const struct stiffit_point *at, double *out)
-{
-    out[0] = -at->t * at->p[1] * exp(-at->p[0] * at->t);
-    out[1] = exp(-at->p[0] * at->t);
-    return 0;
-}
-
-/* A state that nobody looks at: without one there would be nothing to integrate, and no tolerance. */
-static const struct stiffit_model model = {.n_state = 1, .n_parameter = 2, .n_observable = 1, .observe = observe,
-                                           .observe_parameter = observe_parameter};
-
 /* Of evaluation and row, between -1 and 1. */
 static double noise(double p, size_t i) { return sin(1e4 * p + 2.3 * (double)i); }
 
@@ -57,6 +40,8 @@ static bool integrate(struct fit_case *self, struct evaluation *evaluation)
 
 static struct fit_case *decay(void)
 {
+    struct stiffit_model model = *test_model("decay-by-rate");
+    model.n_state = 1; /* that nobody looks at: else there would be nothing to integrate, and no tolerance */
     struct fit_case *self = case_new(&model, N_ROW);
     memset(&seen, 0, sizeof seen);
     seen.loose_fail_from = MOST;

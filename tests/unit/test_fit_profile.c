@@ -7,22 +7,6 @@
 
 enum { N = 10 };
 
-static int line(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] + at->p[1] * at->t;
-    return STIFFIT_OK;
-}
-
-static int line_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = 1;
-    h[1] = at->t;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1, .observe = line,
-                                           .observe_parameter = line_slopes};
-
 struct profiled {
     struct fit_case *self;
     struct arena arena, scratch;
@@ -35,7 +19,7 @@ static struct profiled *profiled_new(double sigma)
 {
     static const double noise[N] = {0.3, -0.5, 0.1, 0.7, -0.2, -0.4, 0.6, 0.0, -0.9, 0.2};
     struct profiled *made = calloc(1, sizeof *made);
-    struct fit_case *self = made->self = case_new(&model, N);
+    struct fit_case *self = made->self = case_new(test_model("line"), N);
     double t = 0, tt = 0, y = 0, ty = 0, squares = 0;
     for (size_t i = 0; i < N; i++) {
         self->value[i] = 3 + 2 * self->time[i] + noise[i];

@@ -8,34 +8,8 @@
 
 enum { ROWS = 8 };
 
-/* A exp(-k t) + c sin(d t): b3 enters in a way that no quotient is exact for. */
-static int curve(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t) + at->p[2] * sin(at->p[3] * at->t);
-    return isfinite(h[0]) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
-}
-
-static int curve_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    h[2] = sin(at->p[3] * at->t);
-    h[3] = at->p[2] * at->t * cos(at->p[3] * at->t);
-    return STIFFIT_OK;
-}
-
-static int noise(const struct stiffit_point *at, double *h)
-{
-    h[0] = 0.1 + 0.05 * at->p[0] * at->p[0];
-    return STIFFIT_OK;
-}
-
-static int noise_slopes(const struct stiffit_point *at, double *h)
-{
-    memset(h, 0, 4 * sizeof *h);
-    h[0] = 0.1 * at->p[0];
-    return STIFFIT_OK;
-}
+/* decay-and-fitted-wave: b3 enters in a way that no quotient is exact for. */
+static const struct stiffit_model *curve(void) { return test_model("decay-and-fitted-wave"); }
 
 /* What the host saw. */
 static size_t n_list, longest, n_with_sens;
@@ -61,17 +35,14 @@ static bool ask_and_see(void *context, struct evaluation *const *evaluations, si
 
 static struct fit_case *new_case(enum optimizer optimizer, bool with_noise)
 {
-    struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1, .observe = curve,
-                                  .observe_parameter = curve_slopes};
-    if (with_noise) {
-        model.noise = noise;
-        model.noise_parameter = noise_slopes;
-    }
+    struct stiffit_model model = *curve();
+    if (!with_noise)
+        model.noise = NULL;
     struct fit_case *self = case_new(&model, ROWS);
     static const double truth[] = {3, 0.5, 0.7, 1.3}, start[] = {2, 0.8, 0.5, 1.2};
     for (size_t i = 0; i < ROWS; i++) {
         struct stiffit_point at = {.t = self->time[i] = 0.7 * (double)i, .p = truth};
-        curve(&at, &self->value[i]);
+        case_value(curve(), curve()->observe, &at, &self->value[i]);
         self->value[i] += 0.05 * random_normal(3, 0, i);
         self->sigma[i] = with_noise ? NAN : 0.05;
     }
@@ -117,7 +88,7 @@ static double worst(const struct fit_point *point, stiffit_function *slopes, con
         double size = 0, apart = 0;
         for (size_t i = 0; i < ROWS; i++) {
             double exact[4];
-            slopes(&(struct stiffit_point){.t = self->time[i], .p = point->p}, exact);
+            case_value(curve(), slopes, &(struct stiffit_point){.t = self->time[i], .p = point->p}, exact);
             size = fmax(size, fabs(exact[j]));
             apart = fmax(apart, fabs(exact[j] - matrix[i + j * ROWS]));
         }
@@ -136,8 +107,8 @@ static void test_closed_form(void **state)
     struct fit_point point;
     assert_int_equal(evaluate(self, &asker, &point, somewhere), ASKED_OK);
     /* central quotients of numbers good to 10 epsilon: h^2/6 f''' + error/h, each some 1e-10 (d t is up to 5: f''' some 100) */
-    assert_true(worst(&point, curve_slopes, point.d_prediction, self) < 1e-9);
-    assert_true(worst(&point, noise_slopes, point.d_noise, self) < 1e-9);
+    assert_true(worst(&point, curve()->observe_parameter, point.d_prediction, self) < 1e-9);
+    assert_true(worst(&point, curve()->noise_parameter, point.d_noise, self) < 1e-9);
     assert_int_equal(n_list, 2);
     assert_int_equal(longest, 8); /* all quotients in one list */
     assert_int_equal(n_with_sens, 0);
@@ -163,7 +134,7 @@ static void test_bounds(void **state)
             }
             assert_int_equal(evaluate(self, &asker, &point, somewhere), ASKED_OK);
             /* one-sided: errors are a few times as large */
-            assert_true(worst(&point, curve_slopes, point.d_prediction, self) < 1e-8);
+            assert_true(worst(&point, curve()->observe_parameter, point.d_prediction, self) < 1e-8);
             case_free(self);
         }
 }
@@ -179,8 +150,8 @@ static void test_places_that_fail(void **state)
         fail_high = !low;
         assert_int_equal(evaluate(self, &asker, &point, somewhere), ASKED_OK);
         /* a straight line: h/2 f'' with h = 1.3e-5 and f'' up to some ten times f' */
-        assert_true(worst(&point, curve_slopes, point.d_prediction, self) < 3e-4);
-        assert_true(worst(&point, curve_slopes, point.d_prediction, self) > 1e-8);
+        assert_true(worst(&point, curve()->observe_parameter, point.d_prediction, self) < 3e-4);
+        assert_true(worst(&point, curve()->observe_parameter, point.d_prediction, self) > 1e-8);
     }
     fail_both_at_once = true;
     assert_int_equal(evaluate(self, &asker, &point, somewhere), ASKED_FAILED);
@@ -257,7 +228,7 @@ static void test_tighter(void **state)
     struct fit_point point;
     assert_int_equal(evaluate(self, &asker, &point, somewhere), ASKED_OK);
     /* steps for errors of 1e-6: 0.01, and h^2/6 f''' of these curves is up to 25/6 h^2 f' */
-    double apart = worst(&point, curve_slopes, point.d_prediction, self);
+    double apart = worst(&point, curve()->observe_parameter, point.d_prediction, self);
     assert_true(apart < 2e-3 && apart > 1e-6);
     assert_true(fit_asker_accuracy(&asker, asker.accuracy) > 1e-5 && fit_asker_accuracy(&asker, asker.accuracy) < 1e-3);
     case_free(self);

@@ -4,41 +4,13 @@
 
 #include "base/random.h"
 
-/* b0 exp(-b1 t) */
-static int decay(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t);
-    return isfinite(h[0]) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
-}
-
-static int decay_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    return STIFFIT_OK;
-}
-
 static int wrong_slopes(const struct stiffit_point *at, double *h)
 {
-    decay_slopes(at, h);
+    int code = test_model("decay")->observe_parameter(at, h);
     h[0] = -h[0];
     h[1] = -h[1];
-    return STIFFIT_OK;
+    return code;
 }
-
-static const struct stiffit_model decay_model = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1,
-                                                 .observe = decay, .observe_parameter = decay_slopes};
-static const struct stiffit_model wrong_model = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1,
-                                                 .observe = decay, .observe_parameter = wrong_slopes};
-
-/* mean b0, standard deviation b1 */
-static int mean(const struct stiffit_point *at, double *h) { h[0] = at->p[0]; return STIFFIT_OK; }
-static int mean_slopes(const struct stiffit_point *at, double *h) { (void)at; h[0] = 1; h[1] = 0; return STIFFIT_OK; }
-static int spread(const struct stiffit_point *at, double *h) { h[0] = at->p[1]; return STIFFIT_OK; }
-static int spread_slopes(const struct stiffit_point *at, double *h) { (void)at; h[0] = 0; h[1] = 1; return STIFFIT_OK; }
-
-static const struct stiffit_model normal_model = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1,
-    .observe = mean, .observe_parameter = mean_slopes, .noise = spread, .noise_parameter = spread_slopes};
 
 enum { ROWS = 10 };
 
@@ -57,7 +29,7 @@ static struct fit_case *decay_case(const struct stiffit_model *model, double noi
 static void test_perfect_data(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0);
+    struct fit_case *self = decay_case(test_model("decay"), 0);
     const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
     /* a sum of squares of rounding errors */
@@ -80,7 +52,7 @@ static void test_perfect_data(void **state)
 static void test_nothing_free(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     self->fixed[0] = self->fixed[1] = 1;
     const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
@@ -96,7 +68,7 @@ static void test_nothing_free(void **state)
 static void test_fewer_rows_than_parameters(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0);
+    struct fit_case *self = decay_case(test_model("decay"), 0);
     self->task.n_row = 1;
     self->row_time[0] = 2;
     self->value[0] = 0.25;
@@ -108,7 +80,7 @@ static void test_fewer_rows_than_parameters(void **state)
 static void test_notes_and_sigma(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     self->problem.notes = NOTE_missing_values;
     self->sigma[3] = NAN;
     self->lower[0] = 2;
@@ -126,7 +98,7 @@ static void test_notes_and_sigma(void **state)
 static void test_units(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     case_run(self);
     double b0 = self->parameter[0], b1 = self->parameter[1], f = self->result.objective;
     for (int power = -12; power <= 12; power += 4) {
@@ -149,7 +121,7 @@ static void test_bound(void **state)
 {
     (void)state;
     for (int scale = SCALE_LIN; scale <= SCALE_LOG10; scale++) {
-        struct fit_case *self = decay_case(&decay_model, 0.1);
+        struct fit_case *self = decay_case(test_model("decay"), 0.1);
         self->scale[0] = self->scale[1] = (enum parameter_scale)scale;
         self->lower[1] = 0.1;
         self->upper[1] = 0.3;
@@ -177,7 +149,7 @@ static void test_bound(void **state)
 static void test_likelihood(void **state)
 {
     (void)state;
-    struct fit_case *self = case_new(&normal_model, ROWS);
+    struct fit_case *self = case_new(test_model("normal"), ROWS);
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < ROWS; i++) {
         self->value[i] = 5 + 0.2 * random_normal(2, 2, i);
@@ -204,7 +176,7 @@ static void test_likelihood(void **state)
 static void test_budgets(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     self->options.max_evaluations = 3;
     assert_int_equal(case_run(self)->outcome, OUTCOME_budget);
     assert_int_equal(self->result.n_evaluation, 3);
@@ -235,7 +207,7 @@ static bool late(struct fit_case *self, struct evaluation *evaluation)
 static void test_timeout(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     self->spoil = late;
     self->options.max_seconds = 3600;
     assert_int_equal(case_run(self)->outcome, OUTCOME_converged);
@@ -260,7 +232,7 @@ static bool cancel(struct fit_case *self, struct evaluation *evaluation)
 static void test_cancel(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     int64_t n = case_run(self)->n_evaluation;
     self->spoil = cancel;
     for (cancel_at = 1; cancel_at <= n; cancel_at++) {
@@ -287,7 +259,7 @@ static void test_failed_start(void **state)
     const enum outcome expected[] = {[EVALUATION_ODE_FAILED] = OUTCOME_ode_failed,
         [EVALUATION_MODEL_FAILED] = OUTCOME_model_failed, [EVALUATION_BUDGET] = OUTCOME_ode_failed,
         [EVALUATION_NO_MEMORY] = OUTCOME_out_of_memory};
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     self->spoil = fail_first;
     for (first_outcome = EVALUATION_ODE_FAILED; first_outcome <= EVALUATION_NO_MEMORY; first_outcome++) {
         if (first_outcome == EVALUATION_TIMEOUT)
@@ -319,7 +291,7 @@ static bool fail_some(struct fit_case *self, struct evaluation *evaluation)
 static void test_failed_trials(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     case_run(self);
     double f = self->result.objective;
     self->spoil = fail_some;
@@ -349,7 +321,7 @@ static bool fail_by_engine(struct fit_case *self, struct evaluation *evaluation)
 static void test_back_to_lanes(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     case_run(self);
     double f = self->result.objective;
     self->spoil = fail_by_engine;
@@ -365,7 +337,9 @@ static void test_back_to_lanes(void **state)
 static void test_wrong_derivatives(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&wrong_model, 0.1);
+    struct stiffit_model wrong = *test_model("decay");
+    wrong.observe_parameter = wrong_slopes;
+    struct fit_case *self = decay_case(&wrong, 0.1);
     assert_int_equal(case_run(self)->outcome, OUTCOME_stalled);
     assert_true(strstr(self->result.reason, "predicts"));
     case_free(self);
@@ -374,7 +348,7 @@ static void test_wrong_derivatives(void **state)
 static void test_repeatable(void **state)
 {
     (void)state;
-    struct fit_case *self = decay_case(&decay_model, 0.1);
+    struct fit_case *self = decay_case(test_model("decay"), 0.1);
     self->problem.n_start = 20;
     for (uint32_t start = 0; start < 20; start++) {
         double parameter[2], f;

@@ -4,51 +4,7 @@
 
 enum { ROWS = 12 };
 
-static int decay(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t) + at->p[2];
-    return STIFFIT_OK;
-}
-
-static int decay_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    h[2] = 1;
-    return STIFFIT_OK;
-}
-
-static int two(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t) + at->p[2] * exp(-at->p[3] * at->t);
-    return STIFFIT_OK;
-}
-
-static int two_slopes(const struct stiffit_point *at, double *h)
-{
-    for (int k = 0; k < 4; k += 2) {
-        h[k] = exp(-at->p[k + 1] * at->t);
-        h[k + 1] = -at->t * at->p[k] * h[k];
-    }
-    return STIFFIT_OK;
-}
-
-static int rosenbrock(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->t > 0 ? 1 - at->p[0] : 10 * (at->p[1] - at->p[0] * at->p[0]);
-    return STIFFIT_OK;
-}
-
-static int rosenbrock_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->t > 0 ? -1 : -20 * at->p[0];
-    h[1] = at->t > 0 ? 0 : 10;
-    return STIFFIT_OK;
-}
-
-#define MODEL(f, n) \
-    {STIFFIT_MODEL_HEADER, .n_parameter = n, .n_observable = 1, .observe = f, .observe_parameter = f##_slopes}
-static const struct stiffit_model models[] = {MODEL(decay, 3), MODEL(two, 4), MODEL(rosenbrock, 2)};
+static const char *const models[] = {"decay-above", "two-decays", "rosenbrock"};
 
 static const struct {
     int model;
@@ -71,14 +27,14 @@ static const struct {
 
 static struct fit_case *make(size_t k)
 {
-    struct fit_case *self = case_new(&models[problems[k].model], problems[k].model == 2 ? 2 : ROWS);
+    struct fit_case *self = case_new(test_model(models[problems[k].model]), problems[k].model == 2 ? 2 : ROWS);
     for (size_t i = 0; i < self->task.n_row; i++) {
         double t = self->time[i] = 0.5 * (double)i, wave = sin(5 * (double)i);
         self->value[i] = problems[k].model == 0   ? 3 * exp(-0.7 * t) + 0.2 + 0.1 * wave
                          : problems[k].model == 1 ? 2 * exp(-2 * t) + exp(-0.3 * t) + 0.05 * wave
                                                   : 0;
     }
-    for (size_t j = 0; j < models[problems[k].model].n_parameter; j++) {
+    for (size_t j = 0; j < self->problem.n_parameter; j++) {
         self->start[j] = problems[k].start[j];
         self->lower[j] = problems[k].lower[j];
         self->upper[j] = problems[k].upper[j];

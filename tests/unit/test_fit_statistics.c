@@ -18,98 +18,6 @@ struct statistics_case {
     const struct fit_record *s; /* what the fit filled */
 };
 
-/* A exp(-k t) + b */
-static int plain(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t) + at->p[2];
-    return STIFFIT_OK;
-}
-
-static int plain_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    h[2] = 1;
-    return STIFFIT_OK;
-}
-
-/* B C exp(-k t) + D 0: only the product of the first two is known, and D is not at all. */
-static int product(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * at->p[1] * exp(-at->p[2] * at->t);
-    return STIFFIT_OK;
-}
-
-static int product_slopes(const struct stiffit_point *at, double *h)
-{
-    double e = exp(-at->p[2] * at->t);
-    h[0] = at->p[1] * e;
-    h[1] = at->p[0] * e;
-    h[2] = -at->t * at->p[0] * at->p[1] * e;
-    h[3] = 0;
-    return STIFFIT_OK;
-}
-
-/* A exp(-k t) with a standard deviation s */
-static int decay(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[0] * exp(-at->p[1] * at->t);
-    return STIFFIT_OK;
-}
-
-static int decay_slopes(const struct stiffit_point *at, double *h)
-{
-    h[0] = exp(-at->p[1] * at->t);
-    h[1] = -at->t * at->p[0] * h[0];
-    h[2] = 0;
-    return STIFFIT_OK;
-}
-
-static int decay_noise(const struct stiffit_point *at, double *h)
-{
-    h[0] = at->p[2];
-    return STIFFIT_OK;
-}
-
-static int decay_noise_slopes(const struct stiffit_point *at, double *h)
-{
-    (void)at;
-    h[0] = h[1] = 0;
-    h[2] = 1;
-    return STIFFIT_OK;
-}
-
-/* A exp(-k t), b + exp(-k t); derivatives: observable + 2 parameter */
-static int both(const struct stiffit_point *at, double *h)
-{
-    double e = exp(-at->p[1] * at->t);
-    h[0] = at->p[0] * e;
-    h[1] = at->p[2] + e;
-    return STIFFIT_OK;
-}
-
-static int both_slopes(const struct stiffit_point *at, double *h)
-{
-    double e = exp(-at->p[1] * at->t);
-    h[0] = e;
-    h[1] = 0;
-    h[2] = -at->t * at->p[0] * e;
-    h[3] = -at->t * e;
-    h[4] = 0;
-    h[5] = 1;
-    return STIFFIT_OK;
-}
-
-static const struct stiffit_model plain_model = {STIFFIT_MODEL_HEADER, .n_parameter = 3, .n_observable = 1, .observe = plain,
-                                                 .observe_parameter = plain_slopes};
-static const struct stiffit_model product_model = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1,
-                                                   .observe = product, .observe_parameter = product_slopes};
-static const struct stiffit_model noise_model = {STIFFIT_MODEL_HEADER, .n_parameter = 3, .n_observable = 1, .observe = decay,
-                                                 .observe_parameter = decay_slopes, .noise = decay_noise,
-                                                 .noise_parameter = decay_noise_slopes};
-static const struct stiffit_model both_model = {STIFFIT_MODEL_HEADER, .n_parameter = 3, .n_observable = 2, .observe = both,
-                                                .observe_parameter = both_slopes};
-
 /* n rows of the data, sigma unknown, near the optimum. */
 static struct statistics_case *make(const struct stiffit_model *model, size_t n)
 {
@@ -175,7 +83,7 @@ static void expect_lack(const struct statistics_case *self, size_t n, const uint
 static void test_unknown_sigma(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-above"), ROWS);
     run(self);
     const struct fit_record *s = self->s;
     all_near(self->fit->parameter, 3, (const double[]){2.97440270632, 0.681689852, 0.180448207487});
@@ -207,7 +115,7 @@ static void test_log_scales(void **state)
     (void)state;
     const double ln10 = log(10);
     for (int decades = 0; decades < 2; decades++) {
-        struct statistics_case *self = make(&plain_model, ROWS);
+        struct statistics_case *self = make(test_model("decay-above"), ROWS);
         for (int j = 0; j < 3; j++)
             self->fit->scale[j] = decades ? SCALE_LOG10 : SCALE_LOG;
         run(self);
@@ -225,7 +133,7 @@ static void test_log_scales(void **state)
 static void test_known_sigma(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-above"), ROWS);
     for (int i = 0; i < ROWS; i++)
         self->fit->sigma[i] = 0.05 + 0.02 * (i % 3);
     run(self);
@@ -254,7 +162,7 @@ static void test_held_parameters(void **state)
 {
     (void)state;
     for (int bound = 0; bound < 2; bound++) {
-        struct statistics_case *self = make(&plain_model, ROWS);
+        struct statistics_case *self = make(test_model("decay-above"), ROWS);
         self->fit->start[2] = 0.3;
         if (bound)
             self->fit->lower[2] = 0.3;
@@ -279,7 +187,7 @@ static void test_held_parameters(void **state)
 static void test_all_fixed(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-above"), ROWS);
     memset(self->fit->fixed, 1, 3);
     run(self);
     expect_lack(self, 3, (const uint8_t[]){LACK_fixed, LACK_fixed, LACK_fixed});
@@ -294,7 +202,7 @@ static void test_rank_deficient(void **state)
 {
     (void)state;
     for (int log_scale = 0; log_scale < 2; log_scale++) {
-        struct statistics_case *self = make(&product_model, ROWS);
+        struct statistics_case *self = make(test_model("decay-of-product-and-idle"), ROWS);
         const double start[4] = {1.5, 2, 0.6, 1};
         memcpy(self->fit->start, start, sizeof start);
         for (int j = 0; j < 4 && log_scale; j++)
@@ -329,7 +237,7 @@ static void test_rank_deficient(void **state)
 static void test_wide_open(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-above"), ROWS);
     for (int i = 0; i < ROWS; i++)
         self->fit->sigma[i] = 1e3;
     run(self); /* b = 0.18 +- 717 on a linear scale without bounds: that is what it is */
@@ -358,7 +266,7 @@ static void test_wide_open(void **state)
 static void test_no_freedom(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, 3);
+    struct statistics_case *self = make(test_model("decay-above"), 3);
     run(self);
     expect_lack(self, 3, (const uint8_t[]){LACK_freedom, LACK_freedom, LACK_freedom});
     assert_int_equal(self->s->n_freedom, 0);
@@ -376,7 +284,7 @@ static void test_no_freedom(void **state)
     near(self->s->standard_error[1], 0.1 * sqrt(by_k[0] * by_k[0] + by_k[1] * by_k[1] + by_k[2] * by_k[2]));
     free_case(self);
     /* Fewer than parameters: one direction is flat on top. */
-    self = make(&plain_model, 2);
+    self = make(test_model("decay-above"), 2);
     run(self);
     assert_int_equal(self->s->n_flat, 1);
     assert_int_equal(self->s->n_freedom, -1);
@@ -390,7 +298,7 @@ static void test_no_freedom(void **state)
 static void test_modelled_noise(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&noise_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-with-noise"), ROWS);
     run(self);
     all_near(self->fit->parameter, 3, (const double[]){3.081635319, 0.567959498732, 0.0939501099407});
     all_near(self->s->standard_error, 3, (const double[]){0.0779288866347, 0.023747821221, 0.0191774858861});
@@ -406,7 +314,7 @@ static void test_modelled_noise(void **state)
 static void test_two_observables(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&both_model, 2 * ROWS);
+    struct statistics_case *self = make(test_model("decay-observed-twice"), 2 * ROWS);
     self->fit->start[2] = 1.5;
     run(self);
     all_near(self->fit->parameter, 3, (const double[]){3.09056176939, 0.572460506493, 1.4561571508});
@@ -421,7 +329,7 @@ static void test_two_observables(void **state)
 static void test_permutation(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-above"), ROWS);
     const uint32_t to_model[3] = {2, 0, 1};
     const double start[3] = {0.2, 3, 0.7};
     memcpy(self->fit->to_model, to_model, sizeof to_model);
@@ -445,7 +353,7 @@ static bool spoil(struct fit_case *self, struct evaluation *evaluation)
 static void test_no_best_point(void **state)
 {
     (void)state;
-    struct statistics_case *self = make(&plain_model, ROWS);
+    struct statistics_case *self = make(test_model("decay-above"), ROWS);
     self->fit->spoil = spoil;
     assert_int_equal(case_run(self->fit)->outcome, OUTCOME_model_failed);
     expect_lack(self, 3, (const uint8_t[]){LACK_not_run, LACK_not_run, LACK_not_run});

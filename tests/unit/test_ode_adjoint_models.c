@@ -2,13 +2,11 @@
  * reaction networks with some hundred parameters, and with every linear solver. Separate from test_ode_adjoint.c, which
  * has what can be known in closed form, and the engine's promises.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 #include "../level.h"
 #include "../../scripts/bench/bench_ode_network.h"
-
-#include <libgen.h>
-#include <unistd.h>
 
 enum { MAX_TIME = 200, MAX_PARAMETER = 32 };
 
@@ -128,16 +126,7 @@ static void test_models(void **state)
         {"medical-akzo-nobel", 1e-4, WITHIN}};
     (void)state;
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-        char self[4096], path[8192];
-        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-        assert_true(length > 0);
-        self[length] = '\0';
-        snprintf(path, sizeof path, "%s/../../models/%s.so", dirname(self), models[m].name);
-        struct error error = {0};
-        void *handle = shared_object_open(path, &error);
-        if (!handle)
-            fail_msg("%s", error.message);
-        const struct stiffit_model *model = shared_object_symbol(handle, "stiffit_model");
+        const struct stiffit_model *model = example_model(models[m].name);
         struct setting s = setting_of(models[m].name, model);
         for (size_t i = 0; i < n_tolerance(); i++) {
             if (models[m].within * tolerances[i] > 0.1) /* that would say nothing */
@@ -148,7 +137,6 @@ static void test_models(void **state)
             compare_ways(&c, models[m].within * tolerances[i], models[m].name);
             ode_case_fini(&c);
         }
-        shared_object_close(handle);
     }
 }
 

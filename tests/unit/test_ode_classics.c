@@ -115,15 +115,9 @@ static void run_classics(const struct engine_table *table, double rtol, double e
 {
     static struct reference r;
     for (size_t m = 0; m < N_CLASSIC; m++) {
-        char path[CASE_PATH];
-        struct error error = {0};
-        void *handle = shared_object_open(case_model_path(path, classics[m].name), &error);
-        if (!handle)
-            fail_msg("%s", error.message);
-        const struct stiffit_model *model = shared_object_symbol(handle, "stiffit_model");
+        const struct stiffit_model *model = example_model(classics[m].name);
         if (table == &engine_lanes && (model->struct_size < sizeof *model || engine_lanes.refusal(model))) {
             print_message("%-20s not taken\n", classics[m].name);
-            shared_object_close(handle);
             continue;
         }
         read_reference(&r, classics[m].name, classics[m].end);
@@ -133,7 +127,6 @@ static void run_classics(const struct engine_table *table, double rtol, double e
         ode_case_run(&c);
         compare(&classics[m], easier, model, &c, &r);
         ode_case_fini(&c);
-        shared_object_close(handle);
     }
 }
 

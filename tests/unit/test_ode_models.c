@@ -1,43 +1,12 @@
 /* Every model in models/: its evaluations against the reference trajectories (made by an independent integrator),
  * against CVODES' own forward sensitivities and against central differences of the engine's own predictions.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
 
 #include "../../scripts/bench/bench_ode_stock.h"
 
-#include <libgen.h>
-#include <unistd.h>
-
 enum { MAX_TIME = 200, MAX_COLUMN = 64, MAX_PARAMETER = 16, MAX_STATE = 16 };
-
-static void *handles[64]; /* closed at the end */
-static size_t n_handle;
-
-static int close_models(void **state)
-{
-    (void)state;
-    while (n_handle > 0)
-        shared_object_close(handles[--n_handle]);
-    return 0;
-}
-
-/* The models are built beside the tests: build/tests/unit/X and build/models/. */
-static const struct stiffit_model *load(const char *name)
-{
-    char self[4096], path[8192];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    snprintf(path, sizeof path, "%s/../../models/%s.so", dirname(self), name);
-    struct error error = {0};
-    void *handle = shared_object_open(path, &error);
-    if (!handle)
-        fail_msg("%s", error.message);
-    handles[n_handle++] = handle;
-    const struct stiffit_model *model = shared_object_symbol(handle, "stiffit_model");
-    assert_non_null(model);
-    return model;
-}
 
 struct reference {
     double p[MAX_PARAMETER], covariate[4], t0;
@@ -142,7 +111,7 @@ static void test_reference(void **state)
     static struct reference r;
     (void)state;
     for (size_t m = 0; m < N_MODEL; m++) {
-        const struct stiffit_model *model = load(all_models[m]);
+        const struct stiffit_model *model = example_model(all_models[m]);
         struct stiffit_model direct = observed_directly(model);
         read_reference(&r, all_models[m], model);
         struct ode_case c;
@@ -177,7 +146,7 @@ static void test_stock(void **state)
     static double out[MAX_TIME * MAX_STATE * (1 + MAX_PARAMETER)];
     (void)state;
     for (size_t m = 0; m < N_MODEL; m++) {
-        const struct stiffit_model *model = load(all_models[m]);
+        const struct stiffit_model *model = example_model(all_models[m]);
         struct stiffit_model direct = observed_directly(model);
         read_reference(&r, all_models[m], model);
         struct ode_case c;
@@ -208,7 +177,7 @@ static void test_differences(void **state)
     static struct reference r;
     (void)state;
     for (size_t m = 0; m < N_MODEL; m++) {
-        const struct stiffit_model *model = load(all_models[m]);
+        const struct stiffit_model *model = example_model(all_models[m]);
         read_reference(&r, all_models[m], model);
         struct ode_case c;
         ode_case_init(&c, model, &tight, 1, r.p, r.covariate, r.t0, r.n_time, r.time);
@@ -243,5 +212,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_stock),
                                        cmocka_unit_test(test_differences)};
-    return cmocka_run_group_tests(tests, NULL, close_models);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

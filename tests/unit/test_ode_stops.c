@@ -83,8 +83,8 @@ static void test_dose_at_start(void **state)
     ode_case_fini(&c);
 }
 
-/* dripping, with overlapping infusions: p = k, lag, F. The second begins while the first runs, and a third repeats itself faster
- * than it ends. */
+/* dripping, with overlapping infusions: p = k, lag, F. The second begins while the first runs, and a third repeats itself
+ * faster than it ends. */
 static const struct dose drip_doses[] = {{.time = 0, .amount = 10, .duration = 2, .count = 1},
                                          {.time = 1, .amount = 6, .duration = 3, .count = 1},
                                          {.time = 6, .amount = 4, .duration = 1.5, .interval = 1, .count = 3}};

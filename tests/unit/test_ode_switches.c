@@ -16,7 +16,8 @@ static void test_switches(void **state)
 {
     (void)state;
     const double p[] = {2, 0.4, 3, -1}, time[] = {0, 0.4, 0.7, 1.5, 2.2, 3, 4.5, 7, 11};
-    struct story s = {.model = test_model("pulse-by-clock"), .p = p, .closed = pulse_closed, .n_time = 9, .time = time, .tolerance = 1e-7};
+    struct story s = {.model = test_model("pulse-by-clock"), .p = p, .closed = pulse_closed, .n_time = 9, .time = time,
+                      .tolerance = 1e-7};
     tell(&s);
 }
 

@@ -51,7 +51,8 @@ static void test_small_state(void **state)
     ode_case_fini(&c);
 }
 
-/* log-of-decay: a state that decays by 20 decades, and its logarithm: -k t; sensitivity by k: -t. One of the two is measured. */
+/* log-of-decay: a state that decays by 20 decades, and its logarithm: -k t; sensitivity by k: -t. One of the two is
+ * measured. */
 static void begin_decay(struct ode_case *c, uint32_t observable, size_t n_time, const double *times)
 {
     static const double p[] = {1};
