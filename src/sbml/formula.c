@@ -1,9 +1,10 @@
 /* Formulas of an SBML file as expressions of model text, with as few parentheses as the grammar
- * needs.
+ * needs; and the definitions of what they name: functions, initial values, rates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
 #include "base/words.h"
+#include "model/text/token.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,8 +75,6 @@ static void write_call(const struct writer *writer, const char *name, const stru
     }
     fputs(")", writer->out);
 }
-
-static bool is_time_test(const struct document *document, const struct math *math);
 
 /* a == b as a >= b and a <= b; a != b as a > b or a < b. */
 static void write_equality(const struct writer *writer, const struct math *math)
@@ -217,6 +216,35 @@ static void write_avogadro(const struct writer *writer)
     fputs(translation->avogadro, writer->out);
 }
 
+/* The definition of a function, once a pass. */
+static void want_function(struct translation *translation, struct item *item)
+{
+    struct line line;
+    if (item->pass == translation->pass)
+        return;
+    item->pass = translation->pass;
+    item->is_wanted = true;
+    for (size_t k = 0; k < item->n_inner; k++) {
+        /* arguments may hide names, but not reserved words */
+        struct item *argument = item->inner[k];
+        bool is_reserved =
+            token_reserved(argument->id, strlen(argument->id)) || !strcmp(argument->id, "avogadro");
+        if (!argument->name)
+            argument->name = is_reserved ? new_name(translation, argument->id) : argument->id;
+    }
+    if (translation->document->failed)
+        return;
+    struct writer writer = begin_line(translation, &line, item);
+    writer.scope = item;
+    fputs(item->n_inner ? "function " : "", writer.out);
+    fputs(item->name, writer.out);
+    for (size_t k = 0; k < item->n_inner; k++)
+        fprintf(writer.out, k ? ", %s" : "(%s", item->inner[k]->name);
+    fputs(item->n_inner ? ") = " : " = ", writer.out);
+    write_math(&writer, item->rule, LEVEL_ANY);
+    end_line(translation, &line, SECTION_FUNCTIONS, comment_of(translation, item));
+}
+
 static void write_user_call(const struct writer *writer, const struct math *math)
 {
     struct item *function = document_find(writer->translation->document, math->text);
@@ -237,7 +265,8 @@ static void write_user_call(const struct writer *writer, const struct math *math
         fputs(function->name, writer->out);
 }
 
-static void write_rate(const struct writer *writer, const struct math *math, enum level outer)
+static void write_rate_symbol(const struct writer *writer, const struct math *math,
+                              enum level outer)
 {
     const struct math *of = math->operand[0];
     struct document *document = writer->translation->document;
@@ -302,7 +331,7 @@ void write_math(const struct writer *writer, const struct math *math, enum level
     case MATH_TIME: fputs("t", out); break;
     case MATH_AVOGADRO: write_avogadro(writer); break;
     case MATH_CALL: write_user_call(writer, math); break;
-    case MATH_RATE_OF: write_rate(writer, math, level); break;
+    case MATH_RATE_OF: write_rate_symbol(writer, math, level); break;
     case MATH_DELAY: break; /* is none any more (expand.c) */
     case MATH_COMPARE: write_comparison(writer, math, level); break;
     case MATH_HELPER: write_helper(writer, math, level); break;
@@ -379,162 +408,162 @@ void write_math(const struct writer *writer, const struct math *math, enum level
     }
 }
 
-/* Whether a formula does not vary or, `jumps`, changes only by events. */
-static bool is_fixed(const struct document *document, const struct math *math, bool jumps)
+static struct writer initially(const struct writer *writer)
 {
-    const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
-    bool is_flag = item && jumps && item->form == FORM_STATE && !item->is_rate_rule
-                   && (item->n_effect == 0 || item->is_boundary);
-    bool fixed = math->kind != MATH_TIME && math->kind != MATH_RATE_OF && math->kind != MATH_CALL
-                 && (math->kind != MATH_NAME || is_flag
-                     || (item && item->kind <= ITEM_REFERENCE && item->form <= FORM_FIXED));
-    for (uint32_t k = 0; k < math->n && fixed; k++)
-        fixed = is_fixed(document, math->operand[k], jumps);
-    return fixed;
+    struct writer changed = *writer;
+    changed.is_initial = true;
+    return changed;
 }
 
-/* How a formula depends on time: its slope's sign if it is linear in time and does not vary
- * otherwise; NAN: in another way. */
-static double sign_in_time(const struct document *document, const struct math *math);
-
-/* Of an assignment rule, once: rules of rules would cost a power of two. */
-static double sign_of_rule(const struct document *document, struct item *item)
+/* The file's own initial value of a quantity, in the unit of its id. */
+static void write_file_initial(const struct writer *writer, const struct item *item,
+                               enum level level)
 {
-    enum { UNKNOWN, OTHER, NONE = 10 }; /* NONE + sign */
-    if (item->time_sign == UNKNOWN) {
-        double sign = sign_in_time(document, item->rule);
-        item->time_sign = isnan(sign) ? OTHER : (uint8_t)(NONE + sign);
+    struct writer initial = initially(writer);
+    if (item->initial || !converts_initial(item) || item->value == 0) {
+        if (item->initial)
+            write_math(&initial, item->initial, level);
+        else
+            write_number(writer->out, item->value, level);
+        return;
     }
-    return item->time_sign == OTHER ? NAN : item->time_sign - NONE;
+    fputs(level > LEVEL_PRODUCT ? "(" : "", writer->out);
+    write_number(writer->out, item->value, LEVEL_PRODUCT);
+    fprintf(writer->out, "%c%s", item->is_amount ? '*' : '/',
+            initial_text(writer->translation, item->compartment));
+    fputs(level > LEVEL_PRODUCT ? ")" : "", writer->out);
 }
 
-static double sign_in_time(const struct document *document, const struct math *math)
+void write_initial(const struct writer *writer, const struct item *item, enum level level)
 {
-    struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
-    if (math->kind == MATH_TIME)
-        return 1;
-    if (is_fixed(document, math, false))
-        return 0;
-    if (item && item->form == FORM_RULE && item->rule)
-        return sign_of_rule(document, item);
-    double sum = 0, factor = 1;
-    bool varies = math->n == 0 || math->kind == MATH_RATE_OF || math->kind == MATH_CALL;
-    for (uint32_t k = 0; k < math->n; k++) {
-        const struct math *at = math->operand[k];
-        double part = sign_in_time(document, at);
-        bool is_number = at->kind == MATH_NUMBER,
-             is_less = math->kind == MATH_MINUS && (k > 0 || math->n == 1);
-        varies = varies || part != 0;
-        part = is_less ? -part : part;
-        sum = sum * part < 0 ? NAN : sum + part;
-        factor = math->kind == MATH_DIVIDE && k == 1 && !is_number
-                     ? NAN
-                     : factor * (is_number ? copysign(1, at->value) : part);
-    }
-    if (!varies) /* of rules that do not */
-        return 0;
-    if (math->kind == MATH_SUM || math->kind == MATH_MINUS)
-        return sum > 0 ? 1 : sum < 0 ? -1 : sum;
-    bool is_product = math->kind == MATH_PRODUCT || math->kind == MATH_DIVIDE;
-    return is_product && factor != 0 ? factor : NAN;
-}
-
-/* The sign in time of the difference of two sides, NAN if it is no test of time. */
-static double sign_of_sides(const struct document *document, const struct math *math, uint32_t k)
-{
-    double a = sign_in_time(document, math->operand[k]),
-           b = sign_in_time(document, math->operand[k + 1]);
-    return a * b > 0 || a == b ? NAN : a - b;
-}
-
-/* `time == X` with an X that does not vary, or something like it: the integrator stops there. */
-static bool is_time_test(const struct document *document, const struct math *math)
-{
-    return math->kind == MATH_COMPARE && math->n == 2 && !isnan(sign_of_sides(document, math, 0));
-}
-
-/* Whether the formula needs equality to be seen of what moves: the integrator steps over it. */
-static bool has_equality(const struct document *document, const struct math *math)
-{
-    bool found = math->kind == MATH_COMPARE && (math->text[0] == '=' || math->text[0] == '!')
-                 && !is_fixed(document, math, true) && !is_time_test(document, math);
-    for (uint32_t k = 0; k < math->n && !found; k++)
-        found = has_equality(document, math->operand[k]);
-    return found;
-}
-
-/* How comparisons can make a trigger true: where both sides are equal, or only beyond; those of
- * time, and others. */
-enum { AT_TIME = 1, BEYOND_TIME = 2, AT_VALUE = 4, BEYOND_VALUE = 8 };
-
-static unsigned ways_of(const struct document *document, const struct math *math, bool rises);
-
-static unsigned ways_of_comparison(const struct document *document, const struct math *math,
-                                   bool rises)
-{
-    bool is_equality = math->text[0] == '=' || math->text[0] == '!';
-    bool holds_at = is_equality ? math->text[0] == '=' : math->text[1] == '=';
-    unsigned ways = 0;
-    for (uint32_t k = 0; k + 1 < math->n; k++) {
-        double sign = sign_of_sides(document, math, k);
-        /* the difference grows as this happens */
-        bool wants_more = (math->text[0] == '>') == rises;
-        if (!isnan(sign) && !is_equality && (sign > 0) != wants_more)
-            continue;
-        ways |= holds_at == rises ? (isnan(sign) ? AT_VALUE : AT_TIME)
-                                  : (isnan(sign) ? BEYOND_VALUE : BEYOND_TIME);
-    }
-    return ways;
-}
-
-static unsigned ways_of(const struct document *document, const struct math *math, bool rises)
-{
-    const struct item *function =
-        math->kind == MATH_CALL ? document_find(document, math->text) : NULL;
-    unsigned ways = 0;
-    switch (math->kind) {
-    case MATH_COMPARE: return ways_of_comparison(document, math, rises);
-    case MATH_NOT: return ways_of(document, math->operand[0], !rises);
-    case MATH_CALL:
-        return function && function->rule ? ways_of(document, function->rule, rises) : 0;
-    case MATH_IMPLIES:
-        return ways_of(document, math->operand[0], !rises) |
-               ways_of(document, math->operand[1], rises);
-    case MATH_AND: case MATH_OR: case MATH_PIECEWISE: case MATH_HELPER:
-        for (uint32_t k = 0; k < math->n; k++) {
-            ways |= ways_of(document, math->operand[k], rises);
-            if (math->kind == MATH_HELPER) /* xor */
-                ways |= ways_of(document, math->operand[k], !rises);
-        }
-        return ways;
-    default: return 0;
-    }
-}
-
-bool is_strict(const struct writer *writer, const struct item *event)
-{
-    unsigned ways = ways_of(writer->translation->document, event->rule, true);
-    unsigned decisive = ways & (AT_TIME | BEYOND_TIME) ? ways & (AT_TIME | BEYOND_TIME) : ways;
-    return decisive && !(decisive & (AT_TIME | AT_VALUE));
-}
-
-void write_trigger(const struct writer *writer, const struct item *event)
-{
-    const struct math *math = event->rule;
-    struct writer trigger = *writer;
-    trigger.is_trigger = true;
-    if (math->kind == MATH_NUMBER) { /* true at the initial time, and only then new; or never */
-        fputs(math->value != 0 ? "t > -1e300" : "0", writer->out);
-    } else if (math->kind == MATH_NAME) { /* a number that is not 0 is true */
-        write_math(writer, math, LEVEL_SUM);
-        fputs(" > 0 or ", writer->out);
-        write_math(writer, math, LEVEL_SUM);
-        fputs(" < 0", writer->out);
-    } else if (has_equality(writer->translation->document, math)) {
-        fault(writer, "its trigger tests for equality, which holds at single points; write a "
-                      "comparison with < or > (only times"
-                      " that do not vary can be met, as in time == 1)");
+    struct writer initial = initially(writer);
+    if (item->form == FORM_RULE || item->kind == ITEM_REACTION) {
+        initial.scope = item->kind == ITEM_REACTION ? item : NULL;
+        write_math(&initial, item->rule, level);
+    } else if (item->is_given_name) {
+        fprintf(writer->out, "if(%s, %s, ", item->is_given_name, item->given_name);
+        write_file_initial(writer, item, LEVEL_ANY);
+        fputs(")", writer->out);
+    } else if (item->given_name) {
+        fputs(item->given_name, writer->out);
     } else {
-        write_math(&trigger, math, LEVEL_ANY);
+        write_file_initial(writer, item, level);
+    }
+}
+
+const char *initial_text(struct translation *translation, const struct item *which)
+{
+    struct item *item = (struct item *)which;
+    bool is_own = item->given_name && !item->is_given_name; /* a parameter or covariate */
+    if (item->kind != ITEM_REACTION && item->form < FORM_RULE)
+        return item->name;
+    if (!item->initial_name)
+        item->initial_name =
+            new_name(translation, document_format(translation->document, "%s_0", item->name));
+    if (item->initial_pass != translation->pass && !is_own && item->initial_name) {
+        struct line line;
+        item->initial_pass = translation->pass;
+        struct writer writer = begin_line(translation, &line, item);
+        fprintf(writer.out, "%s = ", item->initial_name);
+        write_initial(&writer, item, LEVEL_ANY);
+        end_line(translation, &line, SECTION_INITIALS, "");
+    }
+    return item->initial_name ? item->initial_name : "";
+}
+
+/* A name, at the initial time if the writer is about that. */
+static const char *text_of(const struct writer *writer, const struct item *item)
+{
+    return writer->is_initial ? initial_text(writer->translation, item) : item->name;
+}
+
+/* One reaction's share of a species' rate: - factor*stoichiometry*rate. */
+static void write_effect(const struct writer *writer, const struct item *species,
+                         const struct effect *effect, bool is_first)
+{
+    struct document *document = writer->translation->document;
+    struct item *reference = effect->reference;
+    const char *factor =
+        species->conversion_factor[0] ? species->conversion_factor : document->conversion_factor;
+    bool is_number = reference->form == FORM_NUMBER && !reference->given_name;
+    bool is_negative = (effect->sign < 0) != (is_number && reference->value < 0);
+    double value = is_number ? fabs(reference->value) : NAN;
+    fputs(is_negative ? (is_first ? "-" : " - ") : is_first ? "" : " + ", writer->out);
+    if (factor[0]) {
+        const struct math name = {.kind = MATH_NAME, .text = factor};
+        write_math(writer, &name, LEVEL_PRODUCT);
+        fputs("*", writer->out);
+    }
+    if (is_number && value != 1) {
+        write_number(writer->out, value, LEVEL_PRODUCT);
+        fputs("*", writer->out);
+    } else if (!is_number && !reference->id[0]) { /* stoichiometryMath, which has no name */
+        struct writer inner = *writer;
+        if (reference->form == FORM_RULE)
+            write_math(&inner, reference->rule, LEVEL_SIGN);
+        fputs("*", writer->out);
+    } else if (!is_number) {
+        reference->is_wanted = true;
+        fprintf(writer->out, "%s*", text_of(writer, reference));
+    }
+    fputs(text_of(writer, effect->reaction), writer->out);
+}
+
+void write_rate(const struct writer *writer, struct item *item)
+{
+    const struct item *compartment =
+        item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;
+    bool is_species = item->kind == ITEM_SPECIES && !item->is_boundary && !item->is_constant;
+    if (item->is_rate_rule && item->form == FORM_STATE) {
+        write_math(writer, item->rule, LEVEL_ANY);
+    } else if (item->is_rate_rule) { /* d(concentration*size)/dt */
+        write_math(writer, item->rule, LEVEL_PRODUCT);
+        fprintf(writer->out, "*%s", text_of(writer, compartment));
+        if (compartment->is_rate_rule) {
+            fprintf(writer->out, " + %s*", text_of(writer, item));
+            write_rate_of(writer, item->compartment);
+        }
+    } else if (is_species && item->n_effect) {
+        bool is_divided = compartment && item->form == FORM_STATE,
+             is_long = is_divided && item->n_effect > 1;
+        fputs(is_long ? "(" : "", writer->out);
+        for (size_t k = 0; k < item->n_effect; k++)
+            write_effect(writer, item, &item->effect[k], k == 0);
+        fputs(is_long ? ")" : "", writer->out);
+        if (is_divided)
+            fprintf(writer->out, "/%s", text_of(writer, compartment));
+    } else {
+        fputs("0", writer->out);
+    }
+}
+
+void write_rate_of(const struct writer *writer, struct item *item)
+{
+    struct translation *translation = writer->translation;
+    if (item->form < FORM_STATE) {
+        fputs("0", writer->out);
+        return;
+    }
+    bool is_amount = item->form == FORM_AMOUNT;
+    fputs(is_amount || writer->is_initial ? "(" : "", writer->out);
+    if (writer->is_initial) {
+        write_rate(writer, item);
+    } else {
+        if (!item->rate_name)
+            item->rate_name = new_name(translation, document_format(translation->document,
+                                                                    "%s_rate", item->state));
+        fputs(item->rate_name ? item->rate_name : "", writer->out);
+    }
+    if (is_amount) {
+        if (item->compartment->is_rate_rule) {
+            fprintf(writer->out, " - %s*", text_of(writer, item));
+            write_rate_of(writer, item->compartment);
+        } else if (item->compartment->form == FORM_RULE)
+            document_fault(translation->document, item->line, "species", item->id,
+                           "its rateOf is used, but an assignment rule determines the size of its "
+                           "compartment");
+        fprintf(writer->out, ")/%s", text_of(writer, item->compartment));
+    } else if (writer->is_initial) {
+        fputs(")", writer->out);
     }
 }

@@ -83,15 +83,27 @@ const struct item *find_in_scope(const struct document *document, const struct i
 /* formula.c: a formula, in parentheses if it binds less than `level`. */
 void write_math(const struct writer *writer, const struct math *math, enum level level);
 void write_number(FILE *out, double value, enum level level);
-/* The condition of an event, and whether it is false at the very time at which it becomes true,
- * as `time > 1` is. */
-void write_trigger(const struct writer *writer, const struct item *event);
-bool is_strict(const struct writer *writer, const struct item *event);
-
-/* write.c */
-enum status write_text(struct translation *translation, char **text);
-/* What a formula writes for an item's value at the initial time. */
+/* An item's value at the initial time, and what a formula writes for it. */
+void write_initial(const struct writer *writer, const struct item *item, enum level level);
 const char *initial_text(struct translation *translation, const struct item *item);
+/* The rate of change of an item: what the equation of a state has, and what a formula writes. */
+void write_rate(const struct writer *writer, struct item *item);
+void write_rate_of(const struct writer *writer, struct item *item);
+
+/* trigger.c */
+/* Whether an event's condition is false at the very time at which it becomes true, as `time > 1`
+ * is. */
+bool is_strict(const struct document *document, const struct item *event);
+/* `time == X` with an X that does not vary, or something like it: the integrator stops there. */
+bool is_time_test(const struct document *document, const struct math *math);
+/* Whether the formula tests moving values for equality, over which the integrator steps. */
+bool has_equality(const struct document *document, const struct math *math);
+
+/* write.c, write_event.c */
+enum status write_text(struct translation *translation, char **text);
+void write_event(struct translation *translation, const struct item *event);
+
+/* line.c */
 /* A statement: its text goes to the stream that begin_line returns, and with end_line to a
  * section, with a comment. */
 struct line { FILE *out; char *text; size_t size; };
@@ -101,8 +113,6 @@ void end_line(struct translation *translation, struct line *line, enum section s
               const char *comment);
 /* What the file calls an item, where the text does not say it. */
 const char *comment_of(struct translation *translation, const struct item *item);
-void write_event(struct translation *translation, const struct item *event);
-/* The definition of a function, once a pass. */
-void want_function(struct translation *translation, struct item *item);
-/* The rate of change of an item's value. */
-void write_rate_of(const struct writer *writer, struct item *item);
+/* What authors call something, as a comment or a label can hold it: at most `most` bytes of
+ * characters that can be printed, with `quote` for double quotes. */
+void put_label(FILE *out, const char *text, size_t most, char quote);

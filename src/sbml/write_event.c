@@ -86,6 +86,30 @@ static bool takes_early_values(const struct translation *translation, const stru
     return event->event.early_values && (event->event.delay || !is_resized || !is_free);
 }
 
+/* The condition of an event. */
+static void write_trigger(const struct writer *writer, const struct item *event)
+{
+    const struct math *math = event->rule;
+    struct writer trigger = *writer;
+    trigger.is_trigger = true;
+    if (math->kind == MATH_NUMBER) { /* true at the initial time, and only then new; or never */
+        fputs(math->value != 0 ? "t > -1e300" : "0", writer->out);
+    } else if (math->kind == MATH_NAME) { /* a number that is not 0 is true */
+        write_math(writer, math, LEVEL_SUM);
+        fputs(" > 0 or ", writer->out);
+        write_math(writer, math, LEVEL_SUM);
+        fputs(" < 0", writer->out);
+    } else if (has_equality(writer->translation->document, math)) {
+        document_fault(writer->translation->document, event->line, item_words[event->kind],
+                       event->id,
+                       "its trigger tests for equality, which holds at single points; write a "
+                       "comparison with < or > (only times that do not vary can be met, as in "
+                       "time == 1)");
+    } else {
+        write_math(&trigger, math, LEVEL_ANY);
+    }
+}
+
 void write_event(struct translation *translation, const struct item *event)
 {
     struct line line;
@@ -111,7 +135,7 @@ void write_event(struct translation *translation, const struct item *event)
     fputs(event->event.initially_false ? " initially false" : "", writer.out);
     fputs(event->event.can_lapse ? " can lapse" : "", writer.out);
     fputs(takes_early_values(translation, event) ? " early values" : "", writer.out);
-    fputs(is_strict(&writer, event) ? " after measurements" : "", writer.out);
+    fputs(is_strict(translation->document, event) ? " after measurements" : "", writer.out);
     for (size_t k = 0; k < event->event.n_assignment; k++) {
         const struct assignment *to = &event->event.assignment[k];
         const struct item *target = to->target;

@@ -45,7 +45,7 @@ static void routine_close(struct routine *r, const struct graph *graph)
     size_t n_node = graph_n_node(graph);
     uint8_t *mark = calloc(n_node, 1);
     r->needed = malloc(n_node * sizeof *r->needed);
-    changes_mark(graph, r->result, r->n_result, mark, n_node);
+    graph_mark(graph, r->result, r->n_result, mark, n_node);
     for (size_t i = 0; i < n_node; i++)
         if (mark[i] && graph_node(graph, (node)i)->op != GRAPH_CONSTANT)
             r->needed[r->n_needed++] = (node)i;

@@ -33,19 +33,6 @@ struct survey {
 /* How a value depends on time, if it depends on time alone. */
 enum course { CONSTANT, PROPORTIONAL, LINEAR, CURVED };
 
-void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed,
-                  size_t n_node)
-{
-    memset(needed, 0, n_node);
-    for (size_t i = 0; i < n_root; i++)
-        needed[root[i]] = 1;
-    for (size_t i = n_node; i-- > 0;) {
-        const struct graph_node *it = graph_node(graph, (node)i);
-        for (int k = 0; needed[i] && k < graph_n_argument(it->op); k++)
-            needed[it->arg[k]] = 1;
-    }
-}
-
 static bool survey_init(struct survey *survey, struct graph *graph, const node *root, size_t n_root,
                         struct node_list *list)
 {
@@ -57,7 +44,7 @@ static bool survey_init(struct survey *survey, struct graph *graph, const node *
     survey->course = arena_calloc(&survey->arena, n, 1);
     if (!survey->needed || !survey->depends || !survey->course)
         return false;
-    changes_mark(graph, root, n_root, survey->needed, n);
+    graph_mark(graph, root, n_root, survey->needed, n);
     graph_dependence(graph, 0, survey->depends);
     return true;
 }
@@ -323,7 +310,7 @@ static bool look_at_conditions(struct survey *survey, const node *condition, siz
 {
     uint8_t *needed = malloc(survey->n_node);
     if (needed)
-        changes_mark(survey->graph, condition, n_condition, needed, survey->n_node);
+        graph_mark(survey->graph, condition, n_condition, needed, survey->n_node);
     bool good = needed;
     for (size_t i = 0; good && i < survey->n_node; i++) {
         const struct graph_node *it = graph_node(survey->graph, (node)i);

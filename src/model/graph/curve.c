@@ -64,7 +64,7 @@ bool lane_functions_suit(const struct graph *graph, const struct graph_matrix *r
     uint8_t *needed = malloc(2 * n_node), *depends = needed + n_node;
     if (!needed)
         return false;
-    changes_mark(graph, rates->entry, rates->n_entry, needed, n_node);
+    graph_mark(graph, rates->entry, rates->n_entry, needed, n_node);
     graph_dependence(graph, 0, depends);
     *suit = true;
     for (size_t i = 0; *suit && i < n_node; i++) {

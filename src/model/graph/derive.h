@@ -75,10 +75,6 @@ bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time);
  * kind, as for a == b unless it holds at one known time. May add nodes. False: out of memory. */
 bool timing_triggers(struct graph *graph, const node *condition, size_t n_condition, node *trigger);
 
-/* Marks root and all below; needed: one entry per node, filled. */
-void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed,
-                  size_t n_node);
-
 /* Whether values stay continuous where a condition changes: a proof, or nothing. */
 struct continuity;
 

@@ -77,7 +77,7 @@ static bool mark_parameters(const struct graph *graph, const node *root, size_t 
 {
     size_t n_node = graph_n_node(graph);
     bool has_state = false;
-    changes_mark(graph, root, n_root, needed, n_node);
+    graph_mark(graph, root, n_root, needed, n_node);
     for (size_t i = 0; i < n_node; i++) {
         const struct graph_node *it = graph_node(graph, (node)i);
         has_state = has_state || (needed[i] && it->op == GRAPH_STATE);

@@ -322,3 +322,16 @@ void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends)
             depends[i] |= depends[it->arg[k]];
     }
 }
+
+void graph_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed,
+                  size_t n_node)
+{
+    memset(needed, 0, n_node);
+    for (size_t i = 0; i < n_root; i++)
+        needed[root[i]] = 1;
+    for (size_t i = n_node; i-- > 0;) {
+        const struct graph_node *it = graph_node(graph, (node)i);
+        for (int k = 0; needed[i] && k < graph_n_argument(it->op); k++)
+            needed[it->arg[k]] = 1;
+    }
+}

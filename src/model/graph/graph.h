@@ -141,6 +141,9 @@ struct graph_table graph_table_of(const struct graph *graph, size_t i_table);
 /* What a node depends on: a bit 1 << leaf for each kind of leaf below it but TABLE, which never
  * changes. depends: one entry per node, filled from `first` on. */
 void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends);
+/* Marks the roots and all below them; needed: n_node entries, filled. */
+void graph_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed,
+                size_t n_node);
 
 /* One operation on numbers, of which a table is its index in the graph (NULL: it has none). */
 double graph_apply(const struct graph *graph, enum graph_op op, const double *argument);

@@ -59,7 +59,7 @@ bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time)
     bool good = needed && depends && line;
     if (good) {
         graph_dependence(graph, 0, depends);
-        changes_mark(graph, g, n_g, needed, n);
+        graph_mark(graph, g, n_g, needed, n);
     }
     for (size_t i = 0; good && i < n; i++)
         line[i] = !needed[i] || depends[i] & ON_MOVING ? (struct line){NODE_NONE, NODE_NONE}
@@ -179,7 +179,7 @@ bool timing_triggers(struct graph *graph, const node *condition, size_t n_condit
     bool good = needed && depends && of && time;
     if (good) {
         graph_dependence(graph, 0, depends);
-        changes_mark(graph, condition, n_condition, needed, n);
+        graph_mark(graph, condition, n_condition, needed, n);
         good = solve_points(graph, needed, n, &arena, time);
     }
     for (size_t i = 0; good && i < n; i++) {

@@ -182,6 +182,45 @@ void parser_unexpected(struct parser *parser, const char *expected)
                   hint || !expected ? "" : ", found ", found, hint ? ": " : "", hint ? hint : "");
 }
 
+void parser_end(struct parser *parser, const char *expected)
+{
+    enum token_kind kind = parser_peek(parser, 0)->kind;
+    if (kind == TOKEN_BREAK || kind == TOKEN_END)
+        return;
+    parser_unexpected(parser, expected);
+    parser_skip(parser, false);
+}
+
+bool parser_equal(struct parser *parser)
+{
+    struct source *source = &parser->reading->source;
+    struct token token = *parser_peek(parser, 0), next = *parser_peek(parser, 1);
+    bool arrow = token.kind == TOKEN_LESS && next.kind == TOKEN_MINUS && !next.after_blank;
+    if (token.kind == TOKEN_EQUAL) {
+        parser_take(parser);
+        return true;
+    }
+    if (arrow || token.kind == TOKEN_COLON_EQUAL || token.kind == TOKEN_EQUAL_EQUAL) {
+        message_fault(source, (struct span){token.offset, 2}, "write `=` to define something");
+        parser_take(parser);
+        if (arrow)
+            parser_take(parser);
+        return true;
+    }
+    parser_unexpected(parser, "`=`");
+    return false;
+}
+
+struct token parser_name(struct parser *parser, const char *what)
+{
+    struct token token = *parser_peek(parser, 0);
+    if (token.kind == TOKEN_NAME)
+        return parser_take(parser);
+    parser_unexpected(parser, what);
+    token.length = 0;
+    return token;
+}
+
 #define EVENT_HINT "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when " \
     "CONDITION: STATE = EXPR, ...`"
 
