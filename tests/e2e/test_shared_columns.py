@@ -15,6 +15,7 @@ import helpers as h
 WORK = {"seconds", "evaluations", "steps", "iterations", "stopping_test", "gradient_norm", "tight_decrease",
         "tight_objective_change"}
 EXPECTED = 16  # the bit of the note expected_information
+NOISE_FLOOR = 9  # likewise noise_floor
 NO_INFLUENCE = np.uint32(1 << 10)  # the note of that name
 T = np.linspace(0.3, 6, 14)
 RNG = np.random.default_rng(4)
@@ -27,6 +28,7 @@ CASES = {
     "integrated": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, []),
     "unknown sigma": (P + DECAY, np.nan, []),
     "prior": (P.replace("b = 0.3", "b = 0.3 prior normal(0.5, 0.1)") + DECAY, 0.05, []),
+    "prior with a kink": (P.replace("b = 0.3", "b = 0.3 prior laplace(0.5, 0.1)") + DECAY, 0.05, []),
     "estimated sigma": (P + "parameter s = 0.1 in [0.001, 10] scale log\n" + DECAY + " sd s", np.nan, []),
     "held by a bound": (P.replace("b = 0.3", "b = 0.3 in [-1, 0.35]") + DECAY, 0.05, []),
     "all held": ("parameter b = 0.3 in [0, 0.3]\nparameter a = 1.5 in [0.1, 1.6]\nobserve y = a*exp(-t/2) + b", 0.05,
@@ -147,6 +149,52 @@ def test_censored(tmp):
     for what, text in (("near", P + DECAY), ("far", P + "parameter c = 3\n" + DECAY + " - if(t < 1, c, 0)")):
         censored = np.where(T < 1 if what == "far" else T > 4, -1 if what == "far" else 1, 0)
         check(tmp, what, text, 0.05, [], censored=censored)
+
+
+def test_exact_data(tmp):
+    """Data of the model itself, without sigmas: errors are the integrator's, of one dataset and of many, and a note says so.
+    The shared rate is known better by the root of the number of datasets."""
+    n = 9
+    text = P.replace("0.001, 50] scale log10", "0.1, 5]") + "x(0) = a\nx' = -k*x\nobserve y = x + b"
+    rows = [(d, t, 0, 2 * np.exp(-0.5 * t) + 0.4, np.nan) for d in range(n) for t in T]
+    model, _ = write(tmp / "p.h5", text, rows)
+    found = []
+    for words in ([], ["--share", "a,k,b@plate"], ["--share", "k"]):
+        h.stiffit("run", tmp / "p.h5", "--model", model, "--ftol", "1e-13", "--overwrite", *words)
+        found.append(read(h.result_path(tmp / "p.h5")))
+        np.testing.assert_allclose(found[-1]["parameters"], [[0.4, 2, 0.5]] * n, rtol=1e-6)
+        assert np.all(found[-1]["notes"] >> NOISE_FLOOR & 1 == 1), (words, found[-1]["notes"])
+    single, all_shared, shared = (each["standard_error"] for each in found)
+    # every dataset has the same integration error e: that of the sum is 3 e, and a third of it is left for a shared parameter;
+    # where it is measured differs, so that it is the same only up to a factor
+    assert np.all((all_shared < 2 * single) & (single < 2 * all_shared)), (single, all_shared)
+    assert np.all((shared < 6 * single) & (single < 2 * shared)), (single, shared)
+
+
+def test_little_influence(tmp):
+    """A model without states is exact: nothing is eliminated where all parameters are shared, and what moves a curve by a
+    millionth of another parameter's influence is known."""
+    text = P + "parameter c = 1\nparameter d = 1\n" + DECAY + " + c + d + 1e-6*d*t"
+    model, _ = write(tmp / "p.h5", text, [(0, t, 0, y, 0.05) for t, y in zip(T, Y)])
+    found = []
+    for words in ([], ["--share", "all"]):
+        h.stiffit("run", tmp / "p.h5", "--model", model, "--ftol", "1e-13", "--overwrite", *words)
+        found.append(read(h.result_path(tmp / "p.h5")))
+    assert found[0]["flat_directions"] == 1 and np.isfinite(found[0]["standard_error"][0, -1]), found[0]
+    same(*found, "little influence", 1e-3)  # searches end where a millionth of an influence promises nothing more
+
+
+def test_without_measurements(tmp):
+    """Whether a dataset without measurements is fitted by itself or would share parameters, its row says the same."""
+    rows = [(d, t, 0, np.nan if d == 1 else y, 0.05) for d in range(2) for t, y in zip(T, Y)]
+    model, _ = write(tmp / "p.h5", P + DECAY, rows)
+    with h5py.File(tmp / "p.h5", "a") as f:
+        f["datasets/covariates"][:, 0] = [0, 1]
+    found = []
+    for words in ([], ["--share", "a@plate"]):
+        h.stiffit("run", tmp / "p.h5", "--model", model, "--ftol", "1e-13", "--overwrite", *words, code=1)
+        found.append({name: column[1:] for name, column in read(h.result_path(tmp / "p.h5")).items()})
+    same(*found, "without measurements", 0, {"seconds"})
 
 
 def hessian(f, x, step=1e-3):

@@ -299,6 +299,7 @@ static void criteria_of(const void *context, const struct joint_block *block, do
     (void)context;
     number[0] = block->findings.criteria.chi_square;
     number[1] = block->findings.criteria.distances;
+    number[2] = block->findings.prediction_error * block->findings.prediction_error;
 }
 
 /* The largest entry of the projected gradient of the parameters of this process's blocks and of
@@ -326,8 +327,8 @@ static bool count(struct joint *joint)
 {
     struct joint_errors *errors = joint->errors;
     struct fit_whole *whole = &errors->whole;
-    double criteria[2], n_row = 0, n_fitted = 0, n_noise = 0;
-    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
+    double criteria[3], n_row = 0, n_fitted = 0, n_noise = 0;
+    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8, ELIMINATES = 16 };
     struct joint_facts facts = {.any = 0, .single = gradient_norm_of(joint)};
     for (size_t g = 0; joint->above.group && g < joint->levels.n_group[0]; g++) {
         struct joint_group *group = &joint->above.group[g];
@@ -338,6 +339,7 @@ static bool count(struct joint *joint)
                        && is_noise(&errors->sum[joint->above.s + g * joint->above.n_group + k]);
         }
         n_fitted += group->n > 0 ? (double)group->n_loose : 0;
+        facts.any |= group->n_loose > 0 ? ELIMINATES : 0;
     }
     for (size_t a = 0; a < joint->part.n_active; a++) {
         const struct joint_block *block = joint_active(joint, a);
@@ -350,6 +352,7 @@ static bool count(struct joint *joint)
             n_noise += weight * (arrays.moves[errors->loose[c]] == MOVES_NOISE);
         n_fitted += weight * (double)n_loose;
         n_row += (double)block->n_row;
+        facts.any |= n_loose > 0 ? ELIMINATES : 0;
         facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1   ? NORMAL
                                                                   : scaling == 2 ? KINKS
                                                                                  : NEITHER);
@@ -360,19 +363,20 @@ static bool count(struct joint *joint)
         (struct fit_whole){.options = joint->options,
                            .n_row = joint_count_up(joint, n_row),
                            .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
-                           .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
+                           .n_noise = joint_count_up(joint, n_noise),
                            .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
     errors->has_excess = facts.any & EXCESS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
         whole->n_noise += errors->index[k] != NOT_KEPT && is_noise(&errors->sum[k]);
-    if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
+    if (!joint_totals(joint, 3, criteria_of, NULL, criteria))
         return false;
     bool is_normal = !(facts.any & (KINKS | NEITHER)),
          are_kinks = !(facts.any & (NORMAL | NEITHER));
     whole->criteria = (struct fit_criteria){.chi_square = criteria[0], .distances = criteria[1],
                                             .scaling = are_kinks ? 2 : is_normal};
-    errors->accuracy = fmax(facts.most, ACCURACY);
+    whole->prediction_error = sqrt(criteria[2]);
+    errors->accuracy = fmax(facts.most, facts.any & ELIMINATES ? ACCURACY : 0);
     return true;
 }
 
@@ -771,7 +775,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     bool is_kept = block->kept.is_there && !block->is_out,
          is_evaluation = joint->options->evaluates;
     struct fit_found found = {.stop = joint->end.stop,
-                              .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
+                              .optimizer = !block->is_made    ? OPTIMIZER_none
+                                           : joint->descends ? OPTIMIZER_lbfgs
+                                                             : OPTIMIZER_trf,
                               .gradient = block->is_made ? block->gradient : GRADIENT_none,
                               .n_iteration = joint->search.n_iteration, .used = block->used,
                               .reason = reason,

@@ -7,6 +7,7 @@
 #include "fit/objective/matrix.h"
 #include "fit/statistics/statistics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,17 @@ static bool take_censored(struct joint_work *work, const struct joint_arrays *ar
     return true;
 }
 
+/* What the certificate's evaluation, which work->at is, changes of the predictions. */
+static double prediction_error(const struct joint_work *work)
+{
+    const struct joint *joint = work->joint;
+    const double *before = work->block->best.at;
+    if (joint->pass != JOINT_CHECK || !joint->options->certify || !before)
+        return NAN;
+    double weight = joint_weight(joint, (size_t)(work->block - joint->block));
+    return sqrt(weight) * fit_certificate_distance(work->asker, before, &work->at);
+}
+
 bool joint_findings_take(struct joint_work *work, struct arena *arena)
 {
     const struct fit_asker *asker = work->asker;
@@ -114,12 +126,14 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
         fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable);
     findings->has_excess = fit_objective_has_excess(objective);
     /* the triangle is of the information then */
-    findings->has_information = !objective->is_plain || block->trial.is_curved;
+    findings->has_information =
+        !objective->is_plain || fit_objective_has_kinks(objective) || block->trial.is_curved;
     findings->n_censored = objective->measured.censored ? objective->n_row : 0;
     findings->can_test = fit_statistics_can_test(asker);
     findings->log_prior = fit_statistics_log_prior(asker, &work->at);
     findings->size = fit_point_size(asker, &work->at);
     findings->accuracy = fit_asker_accuracy(asker, asker->accuracy);
+    findings->prediction_error = prediction_error(work);
     if (!moves || !joint_findings_room(block, work->s))
         return false;
     joint_findings_arrays(block, work->s, &arrays);

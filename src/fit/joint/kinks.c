@@ -59,6 +59,8 @@ void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduc
     size_t n_row = objective->n_row, n_slope = n_row * (work->n + work->s);
     double *to = reduced->at;
     memcpy(to, work->at.prediction, n_row * sizeof *to);
+    if (work->block->memory.n_at == n_row)
+        return;
     memcpy(to + n_row, work->at.d_prediction, n_slope * sizeof *to);
     if (!objective->has_noise)
         return;

@@ -491,7 +491,7 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
  * budget that ended it. */
 static void keep(struct joint *joint, enum outcome outcome)
 {
-    bool describes = outcome == OUTCOME_budget && joint->options->statistics && !joint->descends;
+    bool describes = outcome == OUTCOME_budget && joint->options->statistics;
     struct joint_facts facts = {.any = 0};
     if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
         !describes)

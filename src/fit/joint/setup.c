@@ -22,6 +22,7 @@ void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool 
                       const char *reason)
 {
     joint->block[i].has_crashed = has_crashed;
+    joint->block[i].n_no_sigma = joint->block[i].is_made ? joint->block[i].n_no_sigma : -1;
     joint_block_end(&joint->block[i], outcome, reason);
 }
 
@@ -184,7 +185,9 @@ static bool make_block(struct joint_work *work)
     assert(!block->memory.saved || block->n == n);
     block->n = n;
     block->s = work->s;
-    block->memory.n_at = block->has_kinks && !work->joint->descends ? joint_kinks_n_at(work) : 0;
+    block->memory.n_at = block->is_sigma_known ? 0 : work->asker->objective.n_row;
+    if (block->has_kinks && !work->joint->descends)
+        block->memory.n_at = joint_kinks_n_at(work);
     if (!joint_block_room(work->joint, block))
         return false;
     for (size_t k = 0; work->joint->descends && k < 2 * n; k++)
@@ -246,7 +249,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct fit_record record = {.dataset = problem->dataset};
+    struct fit_record record = {.dataset = problem->dataset, .n_no_sigma = -1};
     bool is_known = block->is_made || block->memory.saved;
     const struct fit_problem given = *problem;
     block->findings.has_prior = false;
@@ -271,6 +274,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     if (is_known)
         options->gradient = block->gradient;
     struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
+    block->n_no_sigma = record.n_no_sigma;
     if (!asker) {
         joint_block_end(block, record.outcome, record.reason);
         return false;
@@ -279,7 +283,6 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for a start");
         return false;
     }
-    block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
     asker->accuracy.tighter =
         joint->asker.accuracy.tighter *

@@ -22,7 +22,8 @@ struct joint_reduced {
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
     bool is_curved;           /* triangle: with the second derivatives beyond Gauss-Newton's */
-    /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
+    /* with kinks: predictions, their derivatives, noises, and theirs; without a sigma:
+     * predictions; otherwise NULL */
     double *at;
 };
 
@@ -70,6 +71,7 @@ struct joint_findings {
     struct fit_criteria criteria;
     double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
     double accuracy;          /* fit_asker_accuracy */
+    double prediction_error;  /* as in struct fit_asker, of the certificate; NaN: not measured */
     /* fit_statistics_can_test; some parameter has a prior, maybe in another block */
     bool can_test, has_prior;
     bool has_information, has_excess;
@@ -123,7 +125,7 @@ enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 struct joint_memory {
     double *numbers;      /* n */
     size_t n, n_copied;   /* other processes have copies of the first n_copied numbers */
-    size_t n_at;          /* with kinks: numbers at the best point, and as many at the trial, which
+    size_t n_at;          /* of joint_reduced.at at the best point, and as many at the trial, which
                            * have no copies */
     bool is_swapped;      /* the trial's arrays come first */
     /* until the block is made: where its arrays, and what the level above keeps, begin in

@@ -46,12 +46,12 @@ static void take_derivatives(const struct fit_asker *asker, const struct fit_poi
     fit_objective_gradient(&asker->objective, &answer, point->gradient);
 }
 
-static double error_of(const struct fit_asker *asker, const struct fit_point *best,
-                       const struct fit_point *tight)
+double fit_certificate_distance(const struct fit_asker *asker, const double *prediction,
+                                const struct fit_point *point)
 {
     double sum = 0;
     for (size_t i = 0; i < asker->objective.n_row; i++) {
-        double error = (tight->prediction[i] - best->prediction[i]) * best->weight[i];
+        double error = (prediction[i] - point->prediction[i]) * point->weight[i];
         sum += error * error;
     }
     return sqrt(sum);
@@ -259,7 +259,7 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
         asker->prediction_error = NAN;
         if (asked != ASKED_OK)
             return asked;
-        asker->prediction_error = error_of(asker, best, &point);
+        asker->prediction_error = fit_certificate_distance(asker, point.prediction, best);
         if (!with_slopes)
             take_derivatives(asker, best, &point);
     }
@@ -304,7 +304,7 @@ enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end 
     point.f = fit_objective_value(&asker->objective, &answer);
     if (!isfinite(point.f))
         return ASKED_FAILED;
-    asker->prediction_error = error_of(asker, best, &point);
+    asker->prediction_error = fit_certificate_distance(asker, point.prediction, best);
     take_derivatives(asker, best, &point);
     judge(asker, asker->accuracy, best, &point, point.f - best->f, spectrum, certificate);
     if (!certificate->is_certified || certificate->is_below) {

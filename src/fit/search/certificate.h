@@ -59,6 +59,9 @@ bool fit_certificate_may_tighten(const struct fit_certificate *certificate,
  * that has stopped in noise where a decrease is left has stalled. */
 void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker,
                               double f, enum outcome *outcome, enum stop_test *stop);
+/* The norm of the distance of these predictions from those of a point, in its weights. */
+double fit_certificate_distance(const struct fit_asker *asker, const double *prediction,
+                                const struct fit_point *point);
 /* As fit_point_variance, but if no sigma is known, not below a negligible part of the data's
  * spread and size. */
 double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best);
