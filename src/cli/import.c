@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/contain.h"
 #include "cli/model_text.h"
+#include "import/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,10 @@
 #define OF_EXPERIMENT "columns 'dataset' (and 'experiment')"
 #define COLUMN(field, name, type, presence, none, least, most, set, meaning) ", '" name \
     "' (" meaning ")"
+
+#define FORMAT_FLAG(word, text) \
+    {.name = #word, .kind = OPTION_FLAG, .offset = FIELD(is_format[IMPORT_FORMAT_##word]), \
+     .help = text},
 
 static const struct option table[] = {
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL",
@@ -76,8 +81,7 @@ static const struct option table[] = {
      "repeated"},
     {.name = "units-row", .kind = OPTION_FLAG, .offset = FIELD(units_row),
      .help = "the table of measurements has a row of units below its header, which is left out"},
-    {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
-     .help = "the table is in NONMEM's style: rows of doses and measurements by ID and TIME"},
+    IMPORT_FORMATS(FORMAT_FLAG)
     {.name = "cmt", .kind = OPTION_LIST, .metavar = "NUMBER=STATE", .offset = FIELD(cmt),
      .default_text = "the order of states",
      .help = "with --nonmem: the state that CMT means by a number; may be repeated"},
@@ -191,11 +195,26 @@ static const char *table_given(const struct import_options *options)
                                   : NULL;
 }
 
-/* The first option for NONMEM-style tables; NULL: there is none. */
-static const char *nonmem_given(const struct import_options *options)
+static bool is_given(const struct option_words *words, const char *name)
 {
-    return options->locf ? "locf" : options->cmt.n ? "cmt" : options->observables.n ? "observables"
-           : options->ignore.n ? "ignore" : NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (words->given >> i & 1 && !strcmp(table[i].name, name))
+            return true;
+    return false;
+}
+
+/* The first given option of a format that is not chosen, and the format; NULL: there is none. */
+static const char *strange_option(const struct import_options *options,
+                                  const struct option_words *words,
+                                  const struct import_format **format)
+{
+    for (size_t i = 0; i < N_IMPORT_FORMAT; i++) {
+        *format = import_formats[i];
+        for (const char *const *name = (*format)->option; *name && !options->is_format[i]; name++)
+            if (is_given(words, *name))
+                return *name;
+    }
+    return NULL;
 }
 
 /* The first word of --ignore that is not one character; NULL: there is none. */
@@ -228,6 +247,7 @@ static int run(const struct command *self, int argc, char **argv)
     if (code < 0) {
         bool is_sbml = import_is_sbml(words.positional[0]),
              is_petab = import_is_petab(words.positional[0]);
+        const struct import_format *format = import_format_of(&options), *other;
         options.measurements = words.positional[0];
         options.petab.yaml = words.positional;
         options.petab.n = words.n_positional;
@@ -238,27 +258,27 @@ static int run(const struct command *self, int argc, char **argv)
                       options.outside ? "outside" : "dataset-column");
         else if (!options.model && !is_sbml && !is_petab)
             error_set(&error, STATUS_USAGE, "no model: give one with --model");
-        else if (options.nonmem && table_given(&options))
-            error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s",
-                      table_given(&options));
-        else if (!options.nonmem && nonmem_given(&options))
-            error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", nonmem_given(&options));
+        else if (format && table_given(&options))
+            error_set(&error, STATUS_USAGE, "--%s: the one table has it all; leave out --%s",
+                      format->name, table_given(&options));
+        else if ((name = strange_option(&options, &words, &other)))
+            error_set(&error, STATUS_USAGE, "--%s: is for --%s", name, other->name);
         else if ((marks = bad_mark(&options)))
             error_set(&error, STATUS_USAGE,
                       "--ignore: '%.40s' is not one character; conditions are given with --where",
                       marks);
-        else if (options.id && options.nonmem)
+        else if (options.id && format)
             error_set(&error, STATUS_USAGE,
-                      "--id: with --nonmem it is the column ID; say --column ID=%.100s",
-                      options.id);
+                      "--id: with --%s it is the column %s; say --column %s=%.100s",
+                      format->name, format->id, format->id, options.id);
         else if ((name = bad_name(&options)))
             error_set(&error, STATUS_USAGE, "--column: '%.100s' is not NAME=COLUMN", name);
         else if ((options.column.n || options.where) && (is_sbml || is_petab))
             error_set(&error, STATUS_USAGE, "--%s: is for tables of measurements",
                       options.column.n ? "column" : "where");
-        else if (options.datasets_in_columns && (options.nonmem || options.experiments))
+        else if (options.datasets_in_columns && (format || options.experiments))
             error_set(&error, STATUS_USAGE, "--datasets-in-columns: leave out --%s",
-                      options.nonmem ? "nonmem" : "experiments");
+                      format ? format->name : "experiments");
         else if (words.n_positional > 1 && !is_petab)
             error_set(&error, STATUS_USAGE,
                       "'%s': only one table of measurements is expected; several files are for "

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/contain.h"
 #include "cli/model_text.h"
+#include "import/format.h"
 #include "petab/import.h"
 
 #include <stdlib.h>
@@ -87,10 +88,11 @@ static int work(void *context)
 int import_petab(struct import_options *options)
 {
     struct error error = {.status = STATUS_OK};
+    const struct import_format *format = import_format_of(options);
     const struct { bool is_given; const char *name;
     } others[] = {{options->datasets, "datasets"},     {options->experiments, "experiments"},
                   {options->doses, "doses"},           {options->inputs, "inputs"},
-                  {options->parameters, "parameters"}, {options->nonmem, "nonmem"},
+                  {options->parameters, "parameters"}, {format, format ? format->name : ""},
                   {options->embed, "embed"},           {options->start.n, "start"},
                   {options->lower.n, "lower"},         {options->upper.n, "upper"},
                   {options->scale.n, "scale"},         {options->fix.n, "fix"},

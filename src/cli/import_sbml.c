@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/contain.h"
 #include "cli/model_text.h"
+#include "import/format.h"
 #include "sbml/sbml.h"
 
 #include <stdlib.h>
@@ -96,6 +97,7 @@ static int work(void *context)
 int import_sbml(struct import_options *options)
 {
     struct error error = {.status = STATUS_OK};
+    const struct import_format *format = import_format_of(options);
     const struct { bool is_given; const char *name;
     } others[] = {{options->model, "model"},
                   {options->datasets, "datasets"},
@@ -103,7 +105,7 @@ int import_sbml(struct import_options *options)
                   {options->doses, "doses"},
                   {options->inputs, "inputs"},
                   {options->parameters, "parameters"},
-                  {options->nonmem, "nonmem"},
+                  {format, format ? format->name : ""},
                   {options->embed, "embed"},
                   {options->start.n, "start"},
                   {options->lower.n, "lower"},

@@ -61,9 +61,3 @@ struct import_widened {
  * out. */
 enum status import_widen(struct import_widened *into, const struct import_happenings *happenings,
                          const struct model *model, size_t n_experiment, struct error *error);
-
-/* A NONMEM-style table fills all of it; rows are not sorted yet. */
-enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects,
-                          struct import_happenings *happenings,
-                          const struct import_options *options, const struct model *model,
-                          struct error *error);

@@ -10,6 +10,14 @@
 #include "base/terminal.h"
 #include "model/plugin.h"
 
+/* Formats of one table that has all of it: measurements, doses, inputs and covariates. A format is
+ * a file of this folder with its struct import_format (format.h), and a row here: a word, which is
+ * also its flag, and the flag's help. */
+#define IMPORT_FORMATS(FORMAT) \
+    FORMAT(nonmem, "the table is in NONMEM's style: rows of doses and measurements by ID and TIME")
+#define IMPORT_FORMAT_ENUM(word, help) IMPORT_FORMAT_##word,
+enum { IMPORT_FORMATS(IMPORT_FORMAT_ENUM) N_IMPORT_FORMAT };
+
 /* PEtab problems, of which the first one is the options' `measurements`. */
 struct petab_words {
     const char *const *yaml;
@@ -28,7 +36,7 @@ struct import_options {
         *parameters, *model, *output;
     const char *dataset_column, *id;
     struct petab_words petab;
-    bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
+    bool embed, overwrite, quiet, locf, units_row, outside, datasets_in_columns;
     /* 1 + column.n flags, set if a table has the columns `id`, or that of an item of `column`; or
      * NULL */
     bool *found;
@@ -38,6 +46,8 @@ struct import_options {
     struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, missing,
         estimate, column;
     enum when color;
+    bool is_format[N_IMPORT_FORMAT];
+    const struct import_format *const *formats; /* all, set by import_tables */
 };
 
 /* Reads the tables and writes the problem file `path`; what a run would complain about is a

@@ -1,6 +1,7 @@
 /* Reads the table of measurements of `stiffit import`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
+#include "import/format.h"
 #include "import/observable.h"
 #include "import/table.h"
 #include "import/tables.h"
@@ -101,19 +102,21 @@ static struct cells *add_cells(struct reading *reading, const struct cells *like
     return &reading->cells[reading->n++];
 }
 
-/* A table of NONMEM's style must be called that. */
-static enum status refuse_nonmem(const struct import_table *table, struct error *error)
+/* A table of another format must be called that. */
+static enum status refuse_formats(const struct import_table *table, struct error *error)
 {
-    static const char *const typical[] = {"DV", "AMT", "EVID", "MDV", "CMT", "ADDL"};
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof typical / sizeof *typical; i++)
-        n += has_column(table, typical[i]);
-    if (n < 2 || has_column(table, "value"))
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_PROBLEM,
-                     "%s: there is no column 'value'; with its other columns the table looks like "
-                     "one in NONMEM's style: say --nonmem",
-                     table->path);
+    const struct import_format *const *formats = table->options->formats;
+    for (size_t i = 0; i < N_IMPORT_FORMAT && !has_column(table, "value"); i++) {
+        size_t n = 0;
+        for (const char *const *name = formats[i]->column; *name; name++)
+            n += has_column(table, *name);
+        if (n >= 2)
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "%s: there is no column 'value'; with its other columns the table "
+                             "looks like one in %s: say --%s",
+                             table->path, formats[i]->style, formats[i]->name);
+    }
+    return STATUS_OK;
 }
 
 /* In the wide form a row has all observables, so that a column 'observable' is a mistake. */
@@ -187,7 +190,7 @@ static enum status list_columns(struct import_table *table, struct error *error)
     struct reading *reading = table->context;
     struct cells cells = no_cells();
     const bool wide = is_wide(table, &reading->model->abi);
-    enum status status = refuse_nonmem(table, error);
+    enum status status = refuse_formats(table, error);
     for (int c = 0; c < MEASUREMENT_line && !status; c++)
         if (!wide || (c != MEASUREMENT_value && c != MEASUREMENT_observable))
             status = list_as(table, NULL, NULL, c, &cells.of[c], error);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "import/clock.h"
-#include "import/happenings.h"
+#include "import/format.h"
 #include "import/observable.h"
 #include "import/open.h"
 #include "import/where.h"
@@ -632,14 +632,15 @@ static void say_records(const struct nonmem *nonmem)
                                  (unsigned long long)notes[i].lines->first);
 }
 
-enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects,
-                          struct import_happenings *happenings,
-                          const struct import_options *options, const struct model *model,
-                          struct error *error)
+static enum status read_table(struct import_rows *rows, struct import_subjects *subjects,
+                              struct import_happenings *happenings,
+                              const struct import_options *options, const struct model *model,
+                              struct error *error)
 {
     struct nonmem nonmem = {.path = options->measurements,
                             .model = model, .options = options, .rows = rows, .subjects = subjects,
-                            .happenings = happenings, .time = NAN};
+                            .happenings = happenings, .time = NAN,
+                            .where = {.missing_is_0 = true}};
     bool more = true, wanted;
     subjects->has_t0 = true;
     subjects->n_covariate = model->abi.n_covariate;
@@ -694,3 +695,10 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     id_table_fini(&nonmem.seen);
     return status;
 }
+
+static const char *const typical[] = {"DV", "AMT", "EVID", "MDV", "CMT", "ADDL", NULL};
+static const char *const options[] = {"locf", "cmt", "observables", "ignore", NULL};
+const struct import_format import_format_nonmem = {.name = "nonmem", .style = "NONMEM's style",
+                                                   .id = "ID",
+                                                   .column = typical, .option = options,
+                                                   .read = read_table};

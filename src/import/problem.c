@@ -5,6 +5,7 @@
 
 #include "base/values.h"
 #include "base/words.h"
+#include "import/format.h"
 #include "import/plugin_reference.h"
 #include "io/problem/problem.h"
 #include "io/problem/write.h"
@@ -218,7 +219,7 @@ static void say_unused(const struct import_options *options, uint64_t n, const c
                      (unsigned long long)n, what, plural(n), path);
 }
 
-/* Reads the tables, or the one of NONMEM's style, and sorts what they hold; chooses the parameters
+/* Reads the tables, or the one that has all of it, and sorts what they hold; chooses the parameters
  * on the way. */
 static enum status read_contents(struct contents *contents, const struct import_options *options,
                                  const struct model *model, struct import_parameters *parameters,
@@ -229,8 +230,9 @@ static enum status read_contents(struct contents *contents, const struct import_
     const struct model *wide = &contents->widened.model;
     const struct import_owners *owners = &rows->owners;
     enum status status = STATUS_OK;
-    if (options->nonmem)
-        status = import_nonmem(rows, &contents->subjects, happenings, options, model, error);
+    const struct import_format *format = import_format_of(options);
+    if (format)
+        status = format->read(rows, &contents->subjects, happenings, options, model, error);
     else if (options->measurements)
         status = import_measurements(rows, options, model, error);
     else
@@ -249,7 +251,7 @@ static enum status read_contents(struct contents *contents, const struct import_
     /* the model's own priors know its names only */
     parameters->has_prior = parameters->has_prior ||
                             (happenings->of[RECORD_SUBSTITUTE].n && wide->abi.parameter_prior);
-    if (!status && !options->nonmem)
+    if (!status && !format)
         status = import_subjects_read(&contents->subjects, options, &rows->owners, wide,
                                       parameters->is.start, parameters->is.fixed, error);
     const double *t0 = contents->subjects.t0;
@@ -290,6 +292,7 @@ enum status import_tables(const struct import_options *asked, const struct model
 {
     struct import_options with = *asked, *options = &with;
     bool *found = with.found = calloc(asked->column.n + 1, sizeof *found);
+    with.formats = import_formats;
     struct import_parameters parameters = {.block = NULL};
     struct contents contents = {.widened = {.place = NULL}};
     const char **error_words = NULL;

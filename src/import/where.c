@@ -62,7 +62,6 @@ enum status import_where_begin(struct import_where *where, const struct import_o
     for (bool more = text != NULL; more && !status;)
         if (!(status = condition_next(&text, &read, &more, error)))
             status = add(where, reader, path, &read, error);
-    where->missing_is_0 = options->nonmem;
     return status;
 }
 
