@@ -9,13 +9,13 @@ enum { LINE_LENGTH = 200 };
 static const double redraw_every_s = 0.1, plain_every_s = 30;
 
 void progress_init(struct progress *progress, FILE *file, const char *unit, uint64_t total,
-                   uint64_t before, enum when when, enum when color, bool quiet, double now_s)
+                   uint64_t before, struct progress_wish wish, double now_s)
 {
     *progress = (struct progress){.file = file,
                                   .unit = unit, .total = total, .before = before, .done = before};
-    progress->shown = !quiet && when != WHEN_NEVER;
-    progress->redraw = terminal_redraw(file, when);
-    progress->color = terminal_color(file, color);
+    progress->shown = !wish.is_quiet && wish.when != WHEN_NEVER;
+    progress->redraw = terminal_redraw(file, wish.when);
+    progress->color = terminal_color(file, wish.color);
     progress->width = terminal_width(file);
     progress->begun_s = progress->now_s = now_s;
     progress->told_s = progress->redraw ? now_s - redraw_every_s : now_s;

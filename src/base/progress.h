@@ -20,9 +20,13 @@ struct progress {
     char where[120];
 };
 
-/* quiet or WHEN_NEVER: nothing is ever written. */
+/* What the user asks for; is_quiet or WHEN_NEVER: nothing is ever written. */
+struct progress_wish {
+    enum when when, color;
+    bool is_quiet;
+};
 void progress_init(struct progress *progress, FILE *file, const char *unit, uint64_t total,
-                   uint64_t before, enum when when, enum when color, bool quiet, double now_s);
+                   uint64_t before, struct progress_wish wish, double now_s);
 /* `done` includes the earlier ones. Writes at most ten times a second on a terminal, elsewhere
  * every 30 s. `where`: how far those have come that are not done, in place of a forecast, as
  * these may differ by any factor; NULL: they are alike. */

@@ -121,7 +121,8 @@ static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, in
     struct teller *teller = context;
     const struct run_shown *shown = teller->shown;
     progress_init(&teller->progress, stderr, *teller->n_start > 1 ? "starts" : "fits", n_total,
-                  n_done_before, shown->progress, shown->color, shown->quiet,
+                  n_done_before,
+                  (struct progress_wish){shown->progress, shown->color, shown->quiet},
                   1e-9 * (double)begun_ns);
     teller->begun = true;
 }

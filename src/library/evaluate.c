@@ -174,9 +174,15 @@ static void give(const struct simulated *simulated, const struct evaluation *eva
     }
 }
 
-static enum status evaluate(struct stiffit_problem *problem, size_t dataset, size_t experiment,
-                            size_t n_time, const double *time, const double *parameter,
-                            double *prediction, double *sensitivity, struct error *error)
+/* Where a dataset is evaluated: times of an experiment, and a point. */
+struct place {
+    size_t experiment, n_time;
+    const double *time, *parameter;
+};
+
+static enum status evaluate(struct stiffit_problem *problem, size_t dataset,
+                            const struct place *at, double *prediction, double *sensitivity,
+                            struct error *error)
 {
     struct simulated simulated;
     struct fit_problem of;
@@ -190,15 +196,16 @@ static enum status evaluate(struct stiffit_problem *problem, size_t dataset, siz
         return status;
     if (fault)
         return error_set(error, STATUS_BAD_PROBLEM, "dataset %zu: %s", dataset, fault);
-    if (experiment >= of.n_experiment)
+    if (at->experiment >= of.n_experiment)
         return error_set(error, STATUS_USAGE, "dataset %zu has no experiment %zu with "
-                         "measurements: it has %zu, from 0", dataset, experiment, of.n_experiment);
-    if (!pick_experiments(&simulated, &of, experiment, &problem->arena))
+                         "measurements: it has %zu, from 0", dataset, at->experiment,
+                         of.n_experiment);
+    if (!pick_experiments(&simulated, &of, at->experiment, &problem->arena))
         return no_memory(error);
-    if ((status = put_rows(&simulated, n_time, time, &problem->arena, error))
-        || (status = map_parameters(&simulated, parameter, &problem->arena, error)))
+    if ((status = put_rows(&simulated, at->n_time, at->time, &problem->arena, error))
+        || (status = map_parameters(&simulated, at->parameter, &problem->arena, error)))
         return status;
-    if (n_time == 0)
+    if (at->n_time == 0)
         return STATUS_OK;
     size_t n = simulated.problem.n_experiment;
     if (!fill(problem, &simulated, sensitivity != NULL, evaluation, &problem->arena)
@@ -217,10 +224,10 @@ int stiffit_evaluate(struct stiffit_problem *problem, size_t dataset, size_t exp
     struct error e = {.status = STATUS_OK};
     if (library_is_null(problem, "stiffit_evaluate", "problem", &e))
         return library_give(e.status, &e, error);
+    const struct place at = {experiment, n_time, time, parameter};
     enum status status =
         n_time > 0 && (!time || !prediction)
             ? error_set(&e, STATUS_USAGE, "%zu times: time or prediction is NULL", n_time)
-            : evaluate(problem, dataset, experiment, n_time, time, parameter, prediction,
-                       sensitivity, &e);
+            : evaluate(problem, dataset, &at, prediction, sensitivity, &e);
     return library_give(status, &e, error);
 }

@@ -202,8 +202,11 @@ static void watch_values(struct check *check)
         return;
     for (size_t i = 0; i < abi->n_observable; i++)
         if (check->matrix[i] <= 0)
-            check_add(check->report, abi, CHECK_INVALID, CHECK_NOISE, (int64_t)i, CHECK_NO_INDEX,
-                      check->caller.t, check->matrix[i], NAN, 0);
+            check_add(check->report, abi,
+                      &(struct check_finding){.kind = CHECK_INVALID, .function = CHECK_NOISE,
+                                              .t = check->caller.t, .got = check->matrix[i],
+                                              .expected = NAN},
+                      (int64_t)i, CHECK_NO_INDEX);
 }
 
 static double variable_value(const struct check *check, enum check_axis axis, size_t j)
@@ -299,8 +302,11 @@ static void compare_column(struct check *check, enum check_function function, si
             continue;
         }
         if (off > allowed) {
-            check_add(report, check->abi, is_there ? CHECK_DERIVATIVE : CHECK_PATTERN, function,
-                      (int64_t)i, (int64_t)j, check->caller.t, got, expected, allowed);
+            check_add(report, check->abi,
+                      &(struct check_finding){.kind = is_there ? CHECK_DERIVATIVE : CHECK_PATTERN,
+                                              .function = function, .t = check->caller.t,
+                                              .got = got, .expected = expected, .error = allowed},
+                      (int64_t)i, (int64_t)j);
         } else if (allowed > 1e-2 * largest && allowed > 1e-6 * terms / scale) {
             report->n_inconclusive[function]++;
             continue;
@@ -345,8 +351,11 @@ static void compare_values(struct check *check, enum check_function function)
         double got = check->scratch[i], expected = check->rate[i],
                allowed = 1e-11 * (check->sum[i] + fabs(expected));
         if (!(fabs(got - expected) <= allowed))
-            check_add(check->report, check->abi, CHECK_LANES, function, (int64_t)i, CHECK_NO_INDEX,
-                      check->caller.t, got, expected, allowed);
+            check_add(check->report, check->abi,
+                      &(struct check_finding){.kind = CHECK_LANES, .function = function,
+                                              .t = check->caller.t, .got = got,
+                                              .expected = expected, .error = allowed},
+                      (int64_t)i, CHECK_NO_INDEX);
     }
     check->report->n_compared[function] += n;
 }
@@ -419,8 +428,10 @@ static void check_mask(struct check *check, enum check_function function, unsign
             double before = check->scratch[i], after = check->matrix[i];
             if (fabs(after - before) >
                 (check->options->only_certain ? 1e-3 : 1e-12) * fmax(fabs(after), fabs(before)))
-                check_add(check->report, abi, CHECK_MASK, function, CHECK_NO_INDEX, (int64_t)j,
-                          caller->t, after, before, 0);
+                check_add(check->report, abi,
+                          &(struct check_finding){.kind = CHECK_MASK, .function = function,
+                                                  .t = caller->t, .got = after, .expected = before},
+                          CHECK_NO_INDEX, (int64_t)j);
         }
     }
     caller->p[j] = p;

@@ -111,8 +111,10 @@ static int call(struct caller *caller, enum check_function function, double *out
         caller_add(caller, CHECK_OVERRUN, function, NAN, NAN);
     if (!floating_is_default()) {
         floating_reset();
-        check_add(caller->report, abi, CHECK_ENVIRONMENT, function, CHECK_NO_INDEX, CHECK_NO_INDEX,
-                  at.t, NAN, NAN, 0);
+        check_add(caller->report, abi,
+                  &(struct check_finding){.kind = CHECK_ENVIRONMENT, .function = function,
+                                          .t = at.t, .got = NAN, .expected = NAN},
+                  CHECK_NO_INDEX, CHECK_NO_INDEX);
     }
     return code;
 }
@@ -219,16 +221,21 @@ static void compare_twins(struct caller *caller, enum check_function function, c
             continue;
         int64_t row, column;
         entry_of(caller->abi, function, k, &row, &column);
-        check_add(caller->report, caller->abi, kind, function, row, column, caller->t,
-                  caller->out[k], kind == CHECK_IMPURE ? first[k] : NAN, 0);
+        check_add(caller->report, caller->abi,
+                  &(struct check_finding){.kind = kind, .function = function, .t = caller->t,
+                                          .got = caller->out[k],
+                                          .expected = kind == CHECK_IMPURE ? first[k] : NAN},
+                  row, column);
     }
 }
 
 void caller_add(struct caller *caller, enum check_kind kind, enum check_function function,
                 double got, double expected)
 {
-    check_add(caller->report, caller->abi, kind, function, CHECK_NO_INDEX, CHECK_NO_INDEX,
-              caller->t, got, expected, 0);
+    check_add(caller->report, caller->abi,
+              &(struct check_finding){.kind = kind, .function = function, .t = caller->t,
+                                      .got = got, .expected = expected},
+              CHECK_NO_INDEX, CHECK_NO_INDEX);
 }
 
 int caller_watch(struct caller *caller, enum check_function function, double *result)

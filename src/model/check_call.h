@@ -42,11 +42,10 @@ stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_func
 bool check_may_be_infinite(enum check_function function);
 
 enum { CHECK_NO_INDEX = -1 };
-/* Adds a finding, or counts it towards an equal one. Indices of row and column, or
- * CHECK_NO_INDEX. */
-void check_add(struct check_report *report, const struct stiffit_model *abi, enum check_kind kind,
-               enum check_function function, int64_t row, int64_t column, double t, double got,
-               double expected, double error);
+/* Adds a finding, or counts it towards an equal one. Its names of row and column are made from
+ * their indices, or CHECK_NO_INDEX. */
+void check_add(struct check_report *report, const struct stiffit_model *abi,
+               const struct check_finding *found, int64_t row, int64_t column);
 
 /* The point at which the model is called, and the buffers around it. y, p, covariate and work
  * may be written freely between calls; after a change of p, caller_prepare. Lives as long as its

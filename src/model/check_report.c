@@ -174,19 +174,18 @@ static void write_text(struct check_finding *finding)
     }
 }
 
-void check_add(struct check_report *report, const struct stiffit_model *abi, enum check_kind kind,
-               enum check_function function, int64_t row, int64_t column, double t, double got,
-               double expected, double error)
+void check_add(struct check_report *report, const struct stiffit_model *abi,
+               const struct check_finding *found, int64_t row, int64_t column)
 {
-    const struct check_shape *shape = &shapes[function];
-    struct check_finding finding = {.kind = kind,
-                                    .function = function, .t = t, .got = got, .expected = expected,
-                                    .error = error, .row = axis_name(abi, shape->row, row)};
-    finding.column = axis_name(abi, kind == CHECK_MASK ? AXIS_PARAMETER : shape->column, column);
+    const struct check_shape *shape = &shapes[found->function];
+    struct check_finding finding = *found;
+    finding.row = axis_name(abi, shape->row, row);
+    finding.column =
+        axis_name(abi, found->kind == CHECK_MASK ? AXIS_PARAMETER : shape->column, column);
     for (size_t i = 0; i < report->n_finding; i++) {
         struct check_finding *old = &report->finding[i];
-        if (old->kind == kind && old->function == function && old->row == finding.row &&
-            old->column == finding.column) {
+        if (old->kind == found->kind && old->function == found->function &&
+            old->row == finding.row && old->column == finding.column) {
             old->n_more++;
             return;
         }
@@ -203,8 +202,10 @@ static void add_thread_finding(struct check_report *report, enum check_function 
 {
     static const struct stiffit_model no_names = {0};
     size_t before = report->n_finding;
-    check_add(report, &no_names, CHECK_IMPURE, function, CHECK_NO_INDEX, CHECK_NO_INDEX, NAN, NAN,
-              NAN, 0);
+    check_add(report, &no_names,
+              &(struct check_finding){.kind = CHECK_IMPURE, .function = function, .t = NAN,
+                                      .got = NAN, .expected = NAN},
+              CHECK_NO_INDEX, CHECK_NO_INDEX);
     if (report->n_finding > before)
         snprintf(report->finding[before].text, sizeof report->finding[before].text,
                  "%s: several threads at once got different bits than one thread; a function must "

@@ -437,29 +437,38 @@ bool observation_answer_until(struct simulation *sim, double t, int side, const 
     return sim->begins_anew || outcome_set(sim, EVALUATION_OK);
 }
 
-/* Adds the same rows' share of the gradient. */
-static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last, double t,
-                  const double *y, const double *weights, double *by_state, double *gradient)
+/* The rows [first, last) of time t, and their weights in the gradient. */
+struct weighing {
+    bool noise; /* of the noise, otherwise of the predictions */
+    size_t first, last;
+    double t;
+    const double *weights;
+};
+
+/* Adds the share of these rows to the gradient. */
+static bool weigh(struct simulation *sim, const struct weighing *rows, const double *y,
+                  double *by_state, double *gradient)
 {
+    const bool noise = rows->noise;
     const struct evaluation *evaluation = sim->evaluation;
     size_t n = sim->n_state, n_observable = sim->abi->n_observable;
     double *weight = sim->rows.h; /* by observable */
     bool any = false;
     memset(weight, 0, n_observable * sizeof(double));
-    for (size_t i = first; i < last; i++) {
+    for (size_t i = rows->first; i < rows->last; i++) {
         if (noise && has_sigma(evaluation->task, i))
             continue;
-        weight[evaluation->task->row_observable[i]] += weights[i];
-        any = any || weights[i] != 0;
+        weight[evaluation->task->row_observable[i]] += rows->weights[i];
+        any = any || rows->weights[i] != 0;
     }
     if (!any)
         return true;
-    choose_wanted(sim, noise, first, last);
+    choose_wanted(sim, noise, rows->first, rows->last);
     const struct derivatives *d = &sim->model;
-    if (derivatives_by_parameter(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y,
-                                 sim->rows.h_parameter) != STIFFIT_OK ||
-        (by_state && derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y,
-                                          sim->rows.h_state) != STIFFIT_OK))
+    if (derivatives_by_parameter(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, rows->t,
+                                 y, sim->rows.h_parameter) != STIFFIT_OK ||
+        (by_state && derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, rows->t,
+                                          y, sim->rows.h_state) != STIFFIT_OK))
         return false;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
@@ -486,9 +495,12 @@ bool observation_weigh(struct simulation *sim, size_t i_time, const double *y, d
     sim->rows.i_row = first;
     if (first == last || evaluation->n_sens == 0)
         return true;
-    double t = time_of(sim, i_time);
-    return weigh(sim, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state,
-                 gradient) &&
+    const struct weighing predictions = {.first = first, .last = last, .t = time_of(sim, i_time),
+                                         .weights = evaluation->adjoint->by_prediction};
+    struct weighing noise = predictions;
+    noise.noise = true;
+    noise.weights = evaluation->adjoint->by_noise;
+    return weigh(sim, &predictions, y, by_state, gradient) &&
            (!evaluation->noise || !sim->abi->noise ||
-            weigh(sim, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));
+            weigh(sim, &noise, y, by_state, gradient));
 }

@@ -38,7 +38,8 @@ static void a_redrawn_line_at_most_ten_times_a_second(void **state)
     (void)state;
     FILE *file = tmpfile();
     struct progress progress;
-    progress_init(&progress, file, "fits", 2000, 0, WHEN_ALWAYS, WHEN_NEVER, false, 100);
+    progress_init(&progress, file, "fits", 2000, 0,
+                  (struct progress_wish){WHEN_ALWAYS, WHEN_NEVER, false}, 100);
     for (int ms = 1; ms <= 1000; ms++)
         progress_update(&progress, (uint64_t)ms, 3, NULL, 100 + 1e-3 * ms);
     const char *out = written(file);
@@ -61,7 +62,8 @@ static void sparse_lines_elsewhere(void **state)
     (void)state;
     FILE *file = tmpfile();
     struct progress progress;
-    progress_init(&progress, file, "fits", 1000, 0, WHEN_AUTO, WHEN_AUTO, false, 0); /* a file is no terminal */
+    progress_init(&progress, file, "fits", 1000, 0,
+                  (struct progress_wish){WHEN_AUTO, WHEN_AUTO, false}, 0); /* a file is no terminal */
     for (int s = 1; s <= 100; s++)
         progress_update(&progress, (uint64_t)(5 * s), 0, NULL, s);
     assert_string_equal(written(file), " 15 %  150/1000 fits  5/s  2:50 left\n"
@@ -77,7 +79,8 @@ static void what_an_earlier_run_did_is_no_speed(void **state)
     (void)state;
     FILE *file = tmpfile();
     struct progress progress;
-    progress_init(&progress, file, "fits", 1000, 900, WHEN_AUTO, WHEN_NEVER, false, 0);
+    progress_init(&progress, file, "fits", 1000, 900,
+                  (struct progress_wish){WHEN_AUTO, WHEN_NEVER, false}, 0);
     progress_update(&progress, 930, 0, NULL, 30);
     assert_string_equal(written(file), " 93 %  930/1000 fits  1/s  1:10 left\n");
     fclose(file);
@@ -89,7 +92,8 @@ static void silence(void **state)
     for (int i = 0; i < 2; i++) {
         FILE *file = tmpfile();
         struct progress progress;
-        progress_init(&progress, file, "fits", 10, 0, i ? WHEN_NEVER : WHEN_ALWAYS, WHEN_NEVER, i == 0, 0);
+        progress_init(&progress, file, "fits", 10, 0,
+                      (struct progress_wish){i ? WHEN_NEVER : WHEN_ALWAYS, WHEN_NEVER, i == 0}, 0);
         progress_update(&progress, 5, 0, NULL, 60);
         progress_clear(&progress);
         progress_end(&progress);
@@ -104,7 +108,8 @@ static void colour_only_where_wanted(void **state)
     for (int i = 0; i < 2; i++) {
         FILE *file = tmpfile();
         struct progress progress;
-        progress_init(&progress, file, "fits", 10, 0, WHEN_ALWAYS, i ? WHEN_ALWAYS : WHEN_NEVER, false, 0);
+        progress_init(&progress, file, "fits", 10, 0,
+                      (struct progress_wish){WHEN_ALWAYS, i ? WHEN_ALWAYS : WHEN_NEVER, false}, 0);
         progress_update(&progress, 5, 2, NULL, 1);
         assert_int_equal(strstr(written(file), "\033[31m2 failed\033[0m") != NULL, i == 1);
         fclose(file);
@@ -116,12 +121,14 @@ static void odd_numbers(void **state)
     (void)state;
     FILE *file = tmpfile();
     struct progress progress;
-    progress_init(&progress, file, "fits", 0, 0, WHEN_ALWAYS, WHEN_NEVER, false, 5);
+    progress_init(&progress, file, "fits", 0, 0,
+                  (struct progress_wish){WHEN_ALWAYS, WHEN_NEVER, false}, 5);
     progress_update(&progress, 7, 0, NULL, 5); /* no fits at all, no time at all */
     progress_clear(&progress);
     progress_end(&progress);
     assert_non_null(strstr(written(file), "100 %  0/0 fits  in 0.0 s\n"));
-    progress_init(&progress, file, "fits", UINT64_MAX, 0, WHEN_ALWAYS, WHEN_NEVER, false, 0);
+    progress_init(&progress, file, "fits", UINT64_MAX, 0,
+                  (struct progress_wish){WHEN_ALWAYS, WHEN_NEVER, false}, 0);
     progress_update(&progress, 1, 0, NULL, 1e6);
     assert_non_null(strstr(written(file), "? left"));
     fclose(file);

@@ -244,21 +244,27 @@ size_t fit_objective_n_row_of(const struct fit_objective *objective, size_t firs
            (last == objective->n_row ? objective->n_prior : 0);
 }
 
-/* Adds the noise to the rows of n measurements from `first` on: to those of the predictions, a
- * and b, and `above` rows before them. */
+/* Rows of the predictions, with their right-hand sides; rows of the noise are `above` before
+ * them. */
+struct rows_place {
+    size_t above, stride;
+    double *a, *b;
+};
+
+/* Adds the noise to the rows of n measurements from `first` on. */
 static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer,
-                      size_t first, size_t n, const struct row *row, size_t above, size_t stride,
-                      double *a, double *b)
+                      size_t first, size_t n, const struct row *row, struct rows_place place)
 {
+    const ptrdiff_t above = (ptrdiff_t)place.above;
     for (size_t j = 0; j < answer->n; j++)
         for (size_t i = 0; i < n; i++) {
             double ds = answer->d_noise[first + i + j * objective->n_row] * answer->chain[j],
-                   *at = a + i + j * stride;
+                   *at = place.a + i + j * place.stride;
             *at += row[i].cross * ds;
-            at[-(ptrdiff_t)above] = row[i].noise_weight * ds;
+            at[-above] = row[i].noise_weight * ds;
         }
     for (size_t i = 0; i < n; i++)
-        b[(ptrdiff_t)i - (ptrdiff_t)above] = row[i].noise_residual;
+        place.b[(ptrdiff_t)i - above] = row[i].noise_residual;
 }
 
 /* In the last of `stride` rows. */
@@ -313,8 +319,8 @@ void fit_objective_rows_of(const struct fit_objective *objective, const struct f
             b[done + i] = row[i].residual;
         }
         if (objective->has_noise)
-            add_noise(objective, answer, first + done, count, row, above, stride, a + done,
-                      b + done);
+            add_noise(objective, answer, first + done, count, row,
+                      (struct rows_place){above, stride, a + done, b + done});
     }
 }
 

@@ -39,22 +39,22 @@ static void set_shape(struct result_column *column, enum fit_kind kind, size_t w
 }
 
 enum status result_column_create(struct result_column *column, struct hdf5_file *file,
-                                 const char *path, enum fit_kind kind, size_t width,
-                                 const char *description, uint64_t rows_expected, bool compress,
-                                 size_t max_row, struct error *error)
+                                 const struct result_column_plan *plan, size_t max_row,
+                                 struct error *error)
 {
-    hid_t type = type_of(kind, true);
-    set_shape(column, kind, width);
-    column->memory_type = type_of(kind, false);
+    const char *path = plan->path;
+    hid_t type = type_of(plan->kind, true);
+    set_shape(column, plan->kind, plan->width);
+    column->memory_type = type_of(plan->kind, false);
     enum status status = STATUS_OK;
     if (type <= 0 || column->memory_type <= 0)
         status = hdf5_error(file, error, STATUS_INTERNAL, "%s: no type for it", path);
     if (!status)
-        status = hdf5_column_create(&column->file, file, path, type, width, rows_expected, compress,
-                                    error);
+        status = hdf5_column_create(&column->file, file, path, type, plan->width,
+                                    plan->rows_expected, plan->is_compressed, error);
     hdf5_release(&type);
     if (!status)
-        status = hdf5_put_text(file, path, "description", description, error);
+        status = hdf5_put_text(file, path, "description", plan->description, error);
     column->cells = malloc(max_row * column->cell_size);
     return !status && !column->cells
                ? error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", path)

@@ -17,11 +17,18 @@ struct result_column {
     char *cells;             /* memory for some rows, or NULL */
 };
 
-/* Makes a column for writing, with memory for max_row rows. width 0: one number per row. */
+/* A column to be made. width 0: one number per row. */
+struct result_column_plan {
+    const char *path, *description;
+    enum fit_kind kind;
+    bool is_compressed;
+    size_t width;
+    uint64_t rows_expected;
+};
+/* Makes a column for writing, with memory for max_row rows. */
 enum status result_column_create(struct result_column *column, struct hdf5_file *file,
-                                 const char *path, enum fit_kind kind, size_t width,
-                                 const char *description, uint64_t rows_expected, bool compress,
-                                 size_t max_row, struct error *error);
+                                 const struct result_column_plan *plan, size_t max_row,
+                                 struct error *error);
 /* Appends the first n rows of the cells. */
 static inline enum status result_column_append(struct result_column *column, size_t n,
                                                struct error *error)

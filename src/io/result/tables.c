@@ -38,8 +38,10 @@ enum status result_table_open(struct result_table **table, struct result_writer 
         const struct result_table_column *column = &shape->column[i];
         char path[64];
         snprintf(path, sizeof path, "%s/%s", shape->group, column->name);
-        status = result_column_create(&made->column[i], file, path, column->kind, column->width,
-                                      column->description, 0, true, made->max_row, error);
+        const struct result_column_plan plan = {.path = path, .description = column->description,
+                                                .kind = column->kind, .is_compressed = true,
+                                                .width = column->width};
+        status = result_column_create(&made->column[i], file, &plan, made->max_row, error);
     }
     return status;
 }

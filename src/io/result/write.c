@@ -191,11 +191,12 @@ static enum status make_column(struct result_writer *writer, enum fit_column i, 
     if (width == 0)
         return STATUS_OK;
     /* Zlib would shorten real numbers by a sixth, at most of the cost of writing a result. */
-    bool compress = n_row >= COMPRESS_FROM && info->kind != FIT_DOUBLE;
+    const struct result_column_plan plan = {
+        .path = info->path, .description = info->description, .kind = info->kind,
+        .is_compressed = n_row >= COMPRESS_FROM && info->kind != FIT_DOUBLE,
+        .width = info->shape == PER_FIT ? 0 : width, .rows_expected = n_row};
     enum status status =
-        result_column_create(&writer->column[i], &writer->file, info->path, info->kind,
-                             info->shape == PER_FIT ? 0 : width, info->description, n_row, compress,
-                             writer->max_row, error);
+        result_column_create(&writer->column[i], &writer->file, &plan, writer->max_row, error);
     return !status && info->unit
                ? hdf5_put_text(&writer->file, info->path, "unit", info->unit, error)
                : status;

@@ -85,7 +85,8 @@ static bool is_worth_it(const struct equations *equations)
 
 /* Adds df/du du/dt for the linear inputs u to df/dt, the only column of by_time. */
 static enum status add_inputs(const struct equations *equations, const struct graph_matrix *rhs,
-                              struct graph_matrix *by_time, bool *done, struct error *error)
+                              struct graph_matrix *by_time, struct graph_effort *effort,
+                              struct error *error)
 {
     struct graph *graph = equations->graph;
     struct graph_matrix by_input;
@@ -93,12 +94,12 @@ static enum status add_inputs(const struct equations *equations, const struct gr
     node *sum = calloc(n, sizeof *sum), *entry = malloc(n * sizeof *entry);
     uint32_t *row = malloc(n * sizeof *row);
     enum status status =
-        graph_jacobian_within(graph, rhs->entry, n, GRAPH_INPUT, equations->n_input, MAX_WORK,
-                              &by_input, done, error);
+        graph_jacobian_within(graph, rhs->entry, n, GRAPH_INPUT, equations->n_input, effort,
+                              &by_input, error);
     bool good = sum && entry && row;
     for (size_t k = 0; good && k < by_time->n_entry; k++)
         sum[by_time->row[k]] = by_time->entry[k];
-    for (uint32_t j = 0; good && *done && j < equations->n_input; j++)
+    for (uint32_t j = 0; good && effort->is_done && j < equations->n_input; j++)
         for (size_t k = by_input.column_start[j];
              k < by_input.column_start[j + 1] && equations->input[j].is_linear; k++) {
             node slope = graph_leaf(graph, GRAPH_INPUT_SLOPE, j), *to = &sum[by_input.row[k]];
@@ -106,7 +107,7 @@ static enum status add_inputs(const struct equations *equations, const struct gr
                                graph_binary(graph, GRAPH_MULTIPLY, by_input.entry[k], slope));
         }
     graph_matrix_fini(&by_input);
-    if (good && *done) {
+    if (good && effort->is_done) {
         free(by_time->row);
         free(by_time->entry);
         by_time->n_entry = 0;
@@ -152,26 +153,27 @@ static enum status derive(const struct equations *equations, const struct functi
     struct graph *graph = equations->graph;
     struct graph_matrix by_time;
     size_t before = graph_n_node(graph);
-    bool done;
+    struct graph_effort effort = {MAX_WORK, false};
     enum status status = graph_jacobian_within(graph, rhs->entry, rhs->n_row, GRAPH_TIME, 1,
-                                               MAX_WORK, &by_time, &done, error);
-    if (status == STATUS_OK && done && equations->n_input)
-        status = add_inputs(equations, rhs, &by_time, &done, error);
-    if (status == STATUS_OK && done &&
+                                               &effort, &by_time, error);
+    if (status == STATUS_OK && effort.is_done && equations->n_input)
+        status = add_inputs(equations, rhs, &by_time, &effort, error);
+    if (status == STATUS_OK && effort.is_done &&
         !graph_matrix_append(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
         status = error_set(error, STATUS_NO_MEMORY,
                            "out of memory while deriving the model's functions");
     graph_matrix_fini(&by_time);
-    if (status != STATUS_OK || !done)
+    if (status != STATUS_OK || !effort.is_done)
         return status;
     fill_directional(graph, &lanes->by_state, g);
     const struct { enum graph_op leaf; size_t n_leaf; struct graph_matrix *matrix; } part[] = {
         {GRAPH_STATE, equations->n_state, &lanes->curve_state},
         {GRAPH_PARAMETER, equations->n_parameter, &lanes->curve_parameter}};
-    for (size_t i = 0; i < 2 && status == STATUS_OK && done; i++)
-        status = graph_jacobian_within(graph, g, rhs->n_row, part[i].leaf, part[i].n_leaf, MAX_WORK,
-                                       part[i].matrix, &done, error);
-    lanes->are_there = status == STATUS_OK && done && graph_n_node(graph) - before <= MAX_NODE &&
+    for (size_t i = 0; i < 2 && status == STATUS_OK && effort.is_done; i++)
+        status = graph_jacobian_within(graph, g, rhs->n_row, part[i].leaf, part[i].n_leaf, &effort,
+                                       part[i].matrix, error);
+    lanes->are_there = status == STATUS_OK && effort.is_done &&
+                       graph_n_node(graph) - before <= MAX_NODE &&
                        is_within(&lanes->curve_parameter, &functions->of[FUNCTION_rhs_parameter]);
     return status;
 }

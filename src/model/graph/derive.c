@@ -265,8 +265,8 @@ static bool append_column(struct graph_matrix *matrix, size_t *room, struct swee
 }
 
 enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root,
-                                  enum graph_op leaf, size_t n_leaf, uint64_t max_work,
-                                  struct graph_matrix *matrix, bool *done, struct error *error)
+                                  enum graph_op leaf, size_t n_leaf, struct graph_effort *effort,
+                                  struct graph_matrix *matrix, struct error *error)
 {
     *matrix = (struct graph_matrix){.n_row = n_root, .n_column = n_leaf};
     struct sweep sweep = {0};
@@ -276,7 +276,7 @@ enum status graph_jacobian_within(struct graph *graph, const node *root, size_t 
         goto done;
     matrix->column_start = calloc(n_leaf + 1, sizeof *matrix->column_start);
     if (!matrix->column_start ||
-        sweep_init(&sweep, graph, root, n_root, leaf, max_work) != STATUS_OK)
+        sweep_init(&sweep, graph, root, n_root, leaf, effort->most) != STATUS_OK)
         graph_fail(graph, STATUS_NO_MEMORY);
     node one = graph_constant(graph, 1);
     for (size_t j = 0; j < n_leaf && !sweep.gave_up && graph_status(graph, NULL) == STATUS_OK;
@@ -291,8 +291,8 @@ enum status graph_jacobian_within(struct graph *graph, const node *root, size_t 
     status = graph_status(graph, error);
 done:
     arena_fini(&sweep.arena);
-    *done = status == STATUS_OK && !sweep.gave_up;
-    if (!*done)
+    effort->is_done = status == STATUS_OK && !sweep.gave_up;
+    if (!effort->is_done)
         graph_matrix_fini(matrix);
     return status;
 }
@@ -300,11 +300,10 @@ done:
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
                            size_t n_leaf, struct graph_matrix *matrix, struct error *error)
 {
-    bool done;
+    struct graph_effort effort = {(uint64_t)WORK_PER_NODE * graph_limit(graph), false};
     enum status status =
-        graph_jacobian_within(graph, root, n_root, leaf, n_leaf,
-                              (uint64_t)WORK_PER_NODE * graph_limit(graph), matrix, &done, error);
-    if (status != STATUS_OK || done)
+        graph_jacobian_within(graph, root, n_root, leaf, n_leaf, &effort, matrix, error);
+    if (status != STATUS_OK || effort.is_done)
         return status;
     graph_fail(graph, STATUS_BAD_MODEL);
     return graph_status(graph, error);

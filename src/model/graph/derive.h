@@ -28,11 +28,15 @@ bool graph_matrix_append(const struct graph_matrix *a, const struct graph_matrix
  * absolute precision of the values. Fails as graph_status does; *matrix is then empty. */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
                            size_t n_leaf, struct graph_matrix *matrix, struct error *error);
-/* The same with an effort of at most `max_work` steps (a step makes a few nodes at most). If
- * that does not suffice, *done is false and *matrix empty. */
+/* graph_jacobian with an effort of at most `most` steps (a step makes a few nodes at most). If
+ * that does not suffice, is_done is false and *matrix empty. */
+struct graph_effort {
+    uint64_t most;
+    bool is_done;
+};
 enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root,
-                                  enum graph_op leaf, size_t n_leaf, uint64_t max_work,
-                                  struct graph_matrix *matrix, bool *done, struct error *error);
+                                  enum graph_op leaf, size_t n_leaf, struct graph_effort *effort,
+                                  struct graph_matrix *matrix, struct error *error);
 
 /* What the functions of lanes compute beside values and rhs_parameter (struct stiffit_lanes). */
 struct lane_functions {

@@ -395,9 +395,9 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset,
     fit_record_clear(best, refits->n_parameter); /* columns that this run does not fill */
     fit_record_clear(other, refits->n_parameter);
     best->point = other->point = NULL; /* starts have none */
-    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset,
-                                        fit->chosen, best, other, tally, see_start,
-                                        refits, error);
+    const struct starts_reading reading = {refits->source.journal, refits->identity, fit->chosen,
+                                           see_start, refits};
+    enum status status = best_of_starts(&reading, dataset, best, other, tally, error);
     *work = tally->work;
     if (!tally->any) {
         best->dataset = dataset;

@@ -8,35 +8,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity,
-                           uint64_t dataset, uint32_t chosen, struct fit_record *best,
-                           struct fit_record *other, struct starts_tally *tally, visit_start *visit,
-                           void *context, struct error *error)
+enum status best_of_starts(const struct starts_reading *reading, uint64_t dataset,
+                           struct fit_record *best, struct fit_record *other,
+                           struct starts_tally *tally, struct error *error)
 {
+    const bool by_objective = reading->chosen == BY_OBJECTIVE;
     double lowest_success = INFINITY;
     *tally = (struct starts_tally){.any = false};
-    for (uint32_t start = 0; start < identity->n_start; start++) {
-        if (!journal_get_task(journal, dataset, start, other, error)) {
+    for (uint32_t start = 0; start < reading->identity->n_start; start++) {
+        if (!journal_get_task(reading->journal, dataset, start, other, error)) {
             if (error->status)
                 return error->status;
             continue;
         }
         fit_record_add_work(&tally->work, other);
         tally->n_start++;
-        enum status status = visit ? visit(context, other, error) : STATUS_OK;
+        enum status status =
+            reading->visit ? reading->visit(reading->context, other, error) : STATUS_OK;
         if (status)
             return status;
         if (outcome_is_success((enum outcome)other->outcome))
             lowest_success = fmin(lowest_success, other->objective);
         if (!tally->any ||
-            (chosen == BY_OBJECTIVE ? fit_start_beats(other, best) : start == chosen)) {
+            (by_objective ? fit_start_beats(other, best) : start == reading->chosen)) {
             struct fit_record swap = *best;
             *best = *other;
             *other = swap;
         }
         tally->any = true;
     }
-    if (tally->any && chosen == BY_OBJECTIVE)
+    if (tally->any && by_objective)
         fit_start_note(best, lowest_success);
     return STATUS_OK;
 }
@@ -111,8 +112,10 @@ enum status refit_starts_find(struct refit_starts *starts, uint64_t dataset, boo
 {
     struct starts_tally tally;
     *is_fitted = false;
-    enum status status = best_of_starts(starts->journal, starts->identity, dataset, starts->chosen,
-                                        &starts->best, &starts->other, &tally, NULL, NULL, error);
+    const struct starts_reading reading = {starts->journal, starts->identity, starts->chosen,
+                                           NULL, NULL};
+    enum status status =
+        best_of_starts(&reading, dataset, &starts->best, &starts->other, &tally, error);
     if (status)
         return status;
     if (tally.n_start < starts->identity->n_start) {

@@ -17,12 +17,19 @@ struct starts_tally {
 typedef enum status visit_start(void *context, const struct fit_record *record,
                                 struct error *error);
 
-/* The best start as in fit/objective/start.h, with its note; but if `chosen` is not BY_OBJECTIVE,
- * that start wins. `best` and `other` have arrays, which may be exchanged. visit may be NULL. */
-enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity,
-                           uint64_t dataset, uint32_t chosen, struct fit_record *best,
-                           struct fit_record *other, struct starts_tally *tally, visit_start *visit,
-                           void *context, struct error *error);
+/* How to read a dataset's starts. */
+struct starts_reading {
+    struct journal_reader *journal;
+    const struct run_identity *identity;
+    uint32_t chosen;    /* the start that wins, whatever its objective; or BY_OBJECTIVE */
+    visit_start *visit; /* or NULL */
+    void *context;
+};
+/* The best start as in fit/objective/start.h, with its note. `best` and `other` have arrays, which
+ * may be exchanged. */
+enum status best_of_starts(const struct starts_reading *reading, uint64_t dataset,
+                           struct fit_record *best, struct fit_record *other,
+                           struct starts_tally *tally, struct error *error);
 /* The start of a fit over n_dataset datasets, with one record for each of them. Successes precede
  * failures, and starts that left out fewer datasets precede others, because sums of fewer terms
  * cannot be compared with theirs. objective[k] is the sum of start k, NaN if another start precedes
