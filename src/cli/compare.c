@@ -2,18 +2,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "base/json.h"
 #include "cli/compare_population.h"
 #include "cli/contain.h"
-#include "cli/show.h"
+#include "use/show_view.h"
 #include "use/fitted.h"
 #include "use/row_filter.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TEXT_N_MOVED = 40 };
 
 struct compare_options {
     const struct option_words *words;
@@ -45,212 +42,160 @@ static const struct option table[] = {
 static unsigned long long count(uint64_t n) { return n; }
 
 /* Which datasets are compared one by one. */
-static void print_compared(FILE *file, const struct comparison *comparison)
+static void add_compared(struct view *view, const struct comparison *comparison)
 {
-    fprintf(file, "Compared: %llu of %llu dataset%s, which converged in all results\n",
-            count(comparison->n_compared), count(comparison->n_id), plural(comparison->n_id));
+    view_say(view, "Compared: %llu of %llu dataset%s, which converged in all results\n",
+             count(comparison->n_compared), count(comparison->n_id), plural(comparison->n_id));
     if (comparison->n_other_data)
-        fprintf(file,
-                "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods "
-                "mean different things\n",
-                count(comparison->n_other_data), plural(comparison->n_other_data));
+        view_say(view,
+                 "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods "
+                 "mean different things\n",
+                 count(comparison->n_other_data), plural(comparison->n_other_data));
     if (comparison->n_no_criteria)
-        fprintf(file,
-                "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or "
-                "random parameters\n",
-                count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
+        view_say(view,
+                 "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or "
+                 "random parameters\n",
+                 count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
 }
 
-static void print_totals(FILE *file, const struct comparison *comparison)
+static void add_totals(struct view *view, const struct comparison *comparison)
 {
     double least = INFINITY;
+    VIEW_FACTS(view, fact_count("datasets", NULL, 0, comparison->n_id),
+               fact_count("compared", NULL, 0, comparison->n_compared),
+               fact_count("other_data", NULL, 0, comparison->n_other_data),
+               fact_count("no_criteria", NULL, 0, comparison->n_no_criteria));
     if (!compare_all_populations(comparison))
-        print_compared(file, comparison);
+        add_compared(view, comparison);
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
-        fprintf(file, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path,
-                total->model[0] ? " (" : "", total->model, total->model[0] ? ")" : "",
-                count(total->n_fit), plural(total->n_fit), count(total->n_converged));
+        view_say(view, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path,
+                 total->model[0] ? " (" : "", total->model, total->model[0] ? ")" : "",
+                 count(total->n_fit), plural(total->n_fit), count(total->n_converged));
         least = fmin(least, total->aic);
     }
-    if (!comparison->n_compared)
-        return;
-    fprintf(file, "\n%15s %15s %14s %12s %14s %14s %10s %10s\n", "parameters", "log-likelihood",
-            "AIC", "difference", "AICc", "BIC", "best AIC", "best BIC");
+    view_table(view, "results", "", comparison->n_compared ? VIEW_PLAIN : VIEW_HIDDEN);
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
-        fprintf(file, "  %zu %11.0f %15.8g %14.8g %12.4g %14.8g %14.8g %10llu %10llu\n", r + 1,
-                total->k, total->log_likelihood, total->aic, total->aic - least, total->aicc,
-                total->bic, count(total->n_least_aic), count(total->n_least_bic));
+        VIEW_ROW(view, fact_count(NULL, "", 1, (int64_t)r + 1),
+                 fact_word("file", NULL, 0, total->path), fact_word("model", NULL, 0, total->model),
+                 fact_count("fits", NULL, 0, total->n_fit),
+                 fact_count("converged", NULL, 0, total->n_converged),
+                 fact_number("parameters", NULL, 0, 0, total->k), /* shared ones count in part */
+                 fact_count(NULL, "parameters", 11, llround(total->k)),
+                 fact_number("log_likelihood", "log-likelihood", 15, 8, total->log_likelihood),
+                 fact_number("aic", "AIC", 14, 8, total->aic),
+                 fact_number(NULL, "difference", 12, 4, total->aic - least),
+                 fact_number("aicc", "AICc", 14, 8, total->aicc),
+                 fact_number("bic", "BIC", 14, 8, total->bic),
+                 fact_number("aic_weight", NULL, 0, 0, total->weight),
+                 fact_count("least_aic", "best AIC", 10, total->n_least_aic),
+                 fact_count("least_bic", "best BIC", 10, total->n_least_bic));
     }
-    fputs("Akaike weights:", file);
+    view_end(view);
+    if (!comparison->n_compared)
+        return;
+    view_say(view, "Akaike weights:");
     for (size_t r = 0; r < comparison->n_result; r++)
-        fprintf(file, " %.4g", comparison->total[r].weight);
-    fputs("  (sums over all datasets; best: number of datasets with the lowest value)\n", file);
+        view_say(view, " %.4g", comparison->total[r].weight);
+    view_say(view, "  (sums over all datasets; best: number of datasets with the lowest value)\n");
 }
 
-static void print_test(FILE *file, const struct compare_nested *nested)
+static void say_test(struct view *view, const struct compare_nested *nested)
 {
     double p = compare_tail(nested->statistic, nested->freedom);
-    fprintf(file, "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: ",
-            nested->small + 1, nested->large + 1);
+    const char *unit = nested->is_joint ? "fit" : "dataset";
+    view_say(view, "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: ",
+             nested->small + 1, nested->large + 1);
     if (nested->n > 1 || !nested->is_joint)
-        fprintf(file, "p < 0.05 for %llu of %llu %s%s; ", count(nested->n_significant),
-                count(nested->n), nested->is_joint ? "fit" : "dataset", plural(nested->n));
-    fprintf(file, "in total chi-square %.6g, %.0f degree%s of freedom, p %s %.3g\n",
-            nested->statistic, nested->freedom, plural((uint64_t)nested->freedom),
-            p <= 1e-15 ? "<" : "=", p);
-    if (nested->worse.n) {
-        fprintf(file,
-                "  model %zu fits %llu %s%s worse than model %zu: it missed the optimum "
-                "(try --starts), or the models are not nested\n    ",
-                nested->large + 1, count(nested->worse.n), nested->is_joint ? "fit" : "dataset",
-                plural(nested->worse.n), nested->small + 1);
-        show_examples_text(file, &nested->worse);
-    }
+        view_say(view, "p < 0.05 for %llu of %llu %s%s; ", count(nested->n_significant),
+                 count(nested->n), unit, plural(nested->n));
+    view_say(view, "in total chi-square %.6g, %.0f degree%s of freedom, p %s %.3g\n",
+             nested->statistic, nested->freedom, plural((uint64_t)nested->freedom),
+             p <= 1e-15 ? "<" : "=", p);
+    if (nested->worse.n)
+        view_say(view,
+                 "  model %zu fits %llu %s%s worse than model %zu: it missed the optimum (try "
+                 "--starts), or the models are not nested\n    %s\n",
+                 nested->large + 1, count(nested->worse.n), unit, plural(nested->worse.n),
+                 nested->small + 1, show_examples_word(view, &nested->worse));
 }
 
-static void print_nested(FILE *file, const struct comparison *comparison)
+static void add_nested(struct view *view, const struct comparison *comparison)
 {
+    view_table(view, "likelihood_ratio", NULL, VIEW_HIDDEN);
+    for (size_t i = 0; i < comparison->n_nested; i++) {
+        const struct compare_nested *nested = &comparison->nested[i];
+        view_row(view, NULL, VIEW_PLAIN);
+        VIEW_FACTS(view, fact_count("small", NULL, 0, (int64_t)nested->small + 1),
+                   fact_count("large", NULL, 0, (int64_t)nested->large + 1),
+                   fact_count("tested", NULL, 0, nested->n),
+                   fact_count("significant", NULL, 0, nested->n_significant),
+                   fact_number("chi_square", NULL, 0, 0, nested->statistic),
+                   fact_number("degrees_of_freedom", NULL, 0, 0, nested->freedom),
+                   fact_number("p", NULL, 0, 0, compare_tail(nested->statistic, nested->freedom)));
+        show_examples_group(view, "worse", &nested->worse);
+        show_examples_group(view, "not_tested", &nested->cut);
+        view_end(view);
+    }
+    view_end(view);
     for (size_t i = 0; i < comparison->n_nested; i++) {
         const struct compare_nested *nested = &comparison->nested[i];
         if (nested->n)
-            print_test(file, nested);
-        if (nested->cut.n) {
-            fprintf(file,
-                    "\nNo likelihood-ratio test of model %zu in model %zu for %llu dataset%s: a "
-                    "fit with shared parameters has others,\n  too, which are not compared; to "
-                    "test without these, fit both models without them\n    ",
-                    nested->small + 1, nested->large + 1, count(nested->cut.n),
-                    plural(nested->cut.n));
-            show_examples_text(file, &nested->cut);
-        }
+            say_test(view, nested);
+        if (nested->cut.n)
+            view_say(view,
+                     "\nNo likelihood-ratio test of model %zu in model %zu for %llu dataset%s: a "
+                     "fit with shared parameters has others,\n  too, which are not compared; to "
+                     "test without these, fit both models without them\n    %s\n",
+                     nested->small + 1, nested->large + 1, count(nested->cut.n),
+                     plural(nested->cut.n), show_examples_word(view, &nested->cut));
     }
 }
 
-static void print_changes(FILE *file, const struct comparison *comparison)
+static void add_changes(struct view *view, const struct comparison *comparison)
 {
+    view_table(view, "status_changes", "Status that differs from the first result", VIEW_HEADLESS);
     for (size_t i = 0; i < comparison->n_change; i++) {
         const struct compare_change *change = &comparison->change[i];
-        fprintf(file, "%s  1 to %zu: %-13s -> %-13s %10llu  ",
-                i ? "" : "\nStatus that differs from the first result\n", change->other + 1,
-                outcome_name((int)change->from), outcome_name((int)change->to),
-                count(change->fits.n));
-        show_examples_text(file, &change->fits);
+        VIEW_ROW(view, fact_count("result", NULL, 0, (int64_t)change->other + 1),
+                 fact_word(NULL, "", -1, view_word(view, "1 to %zu:", change->other + 1)),
+                 fact_word("from", "from", -13, outcome_name((int)change->from)),
+                 fact_word(NULL, "", -1, "->"),
+                 fact_word("to", "to", -13, outcome_name((int)change->to)),
+                 fact_count("datasets", "datasets", 10, change->fits.n),
+                 show_examples(view, &change->fits));
     }
+    view_end(view);
 }
 
-static void print_moved(FILE *file, const struct comparison *comparison)
+static void add_moved(struct view *view, const struct comparison *comparison)
 {
-    for (size_t i = 0; i < comparison->n_moved && i < TEXT_N_MOVED; i++) {
-        const struct compare_moved *moved = &comparison->moved[i];
-        fprintf(file, "%s  1 to %zu: %-20s %10llu of %llu  ",
-                i ? ""
-                  : "\nParameters that differ from the first result by more "
-                    "than their standard error\n",
-                moved->other + 1, comparison->parameter_name[moved->parameter],
-                count(moved->fits.n), count(moved->n));
-        show_examples_text(file, &moved->fits);
-    }
-    if (comparison->n_moved > TEXT_N_MOVED)
-        fprintf(file, "  and %zu more (--json has all)\n", comparison->n_moved - TEXT_N_MOVED);
-}
-
-static void print_text(FILE *file, const void *context)
-{
-    const struct comparison *comparison = context;
-    print_totals(file, comparison);
-    print_nested(file, comparison);
-    compare_population_text(file, comparison);
-    print_changes(file, comparison);
-    print_moved(file, comparison);
-    if (!comparison->n_change && !comparison->n_moved)
-        fputs("\nNo status differs from the first result, and no parameter by more than its "
-              "standard error\n",
-              file);
-}
-
-static void put_totals(struct json *json, const struct comparison *comparison)
-{
-    json_array_begin(json, "results");
-    for (size_t r = 0; r < comparison->n_result; r++) {
-        const struct compare_total *total = &comparison->total[r];
-        json_object_begin(json, NULL);
-        json_string(json, "file", total->path);
-        json_string(json, "model", total->model);
-        json_unsigned(json, "fits", total->n_fit);
-        json_unsigned(json, "converged", total->n_converged);
-        json_number(json, "parameters", total->k);
-        json_number(json, "log_likelihood", total->log_likelihood);
-        json_number(json, "aic", total->aic);
-        json_number(json, "aicc", total->aicc);
-        json_number(json, "bic", total->bic);
-        json_number(json, "aic_weight", total->weight);
-        json_unsigned(json, "least_aic", total->n_least_aic);
-        json_unsigned(json, "least_bic", total->n_least_bic);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
-static void put_nested(struct json *json, const struct comparison *comparison)
-{
-    json_array_begin(json, "likelihood_ratio");
-    for (size_t i = 0; i < comparison->n_nested; i++) {
-        const struct compare_nested *nested = &comparison->nested[i];
-        json_object_begin(json, NULL);
-        json_unsigned(json, "small", nested->small + 1);
-        json_unsigned(json, "large", nested->large + 1);
-        json_unsigned(json, "tested", nested->n);
-        json_unsigned(json, "significant", nested->n_significant);
-        json_number(json, "chi_square", nested->statistic);
-        json_number(json, "degrees_of_freedom", nested->freedom);
-        json_number(json, "p", compare_tail(nested->statistic, nested->freedom));
-        json_object_begin(json, "worse");
-        show_examples_json(json, "datasets", &nested->worse);
-        json_object_end(json);
-        json_object_begin(json, "not_tested");
-        show_examples_json(json, "datasets", &nested->cut);
-        json_object_end(json);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
-static void print_json(FILE *file, const void *context)
-{
-    const struct comparison *comparison = context;
-    struct json json;
-    json_begin(&json, file);
-    json_object_begin(&json, NULL);
-    json_unsigned(&json, "datasets", comparison->n_id);
-    json_unsigned(&json, "compared", comparison->n_compared);
-    json_unsigned(&json, "other_data", comparison->n_other_data);
-    json_unsigned(&json, "no_criteria", comparison->n_no_criteria);
-    put_totals(&json, comparison);
-    put_nested(&json, comparison);
-    compare_population_json(&json, comparison);
-    json_array_begin(&json, "status_changes");
-    for (size_t i = 0; i < comparison->n_change; i++) {
-        json_object_begin(&json, NULL);
-        json_unsigned(&json, "result", comparison->change[i].other + 1);
-        json_string(&json, "from", outcome_name((int)comparison->change[i].from));
-        json_string(&json, "to", outcome_name((int)comparison->change[i].to));
-        show_examples_json(&json, "datasets", &comparison->change[i].fits);
-        json_object_end(&json);
-    }
-    json_array_end(&json);
-    json_array_begin(&json, "moved_parameters");
+    view_table(view, "moved_parameters", "Parameters that differ from the first result by more "
+               "than their standard error", VIEW_HEADLESS);
     for (size_t i = 0; i < comparison->n_moved; i++) {
-        json_object_begin(&json, NULL);
-        json_unsigned(&json, "result", comparison->moved[i].other + 1);
-        json_string(&json, "parameter", comparison->parameter_name[comparison->moved[i].parameter]);
-        json_unsigned(&json, "known", comparison->moved[i].n);
-        show_examples_json(&json, "datasets", &comparison->moved[i].fits);
-        json_object_end(&json);
+        const struct compare_moved *moved = &comparison->moved[i];
+        VIEW_ROW(view, fact_count("result", NULL, 0, (int64_t)moved->other + 1),
+                 fact_word(NULL, "", -1, view_word(view, "1 to %zu:", moved->other + 1)),
+                 fact_word("parameter", "parameter", -20,
+                           comparison->parameter_name[moved->parameter]),
+                 fact_count("datasets", "datasets", 10, moved->fits.n),
+                 fact_word(NULL, "", 1, view_word(view, "of %llu", count(moved->n))),
+                 fact_count("known", NULL, 0, moved->n), show_examples(view, &moved->fits));
     }
-    json_array_end(&json);
-    json_end(&json);
+    view_end(view);
+}
+
+static void view_comparison(struct view *view, const struct comparison *comparison)
+{
+    add_totals(view, comparison);
+    add_nested(view, comparison);
+    compare_add_populations(view, comparison);
+    add_changes(view, comparison);
+    add_moved(view, comparison);
+    if (!comparison->n_change && !comparison->n_moved)
+        view_say(view, "\nNo status differs from the first result, and no parameter by more than "
+                 "its standard error\n");
 }
 
 static enum status write_csv(const struct comparison *comparison,
@@ -277,13 +222,17 @@ static int compare(void *context)
     const struct compare_options *options = context;
     struct compare_work *work = NULL;
     struct error error = {.status = STATUS_OK};
+    struct view view = {.n = 0};
     enum status status =
         compare_read(&work, options->words->positional, options->words->n_positional,
                      options->where, &error);
     if (!status && options->output)
         status = write_csv(compare_get(work), options, &error);
-    if (!status && !(options->output && !strcmp(options->output, "-")))
-        status = print_safely(options->json ? print_json : print_text, compare_get(work), &error);
+    if (!status && !(options->output && !strcmp(options->output, "-"))) {
+        view_comparison(&view, compare_get(work));
+        status = command_print(&view, options->json, &error);
+    }
+    view_fini(&view);
     compare_free(work);
     return status ? message_usage("compare", &error, options->color) : command_close_output(0);
 }

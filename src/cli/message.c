@@ -99,17 +99,16 @@ void message_hear(void *context, const char *line)
     message_say("%s", line);
 }
 
-enum status print_safely(void (*print)(FILE *file, const void *context), const void *context,
-                         struct error *error)
+enum status command_print(const struct view *view, bool is_json, struct error *error)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *file = open_memstream(&text, &n);
     if (!file)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the summary");
-    print(file, context);
-    if (!fclose(file))
+    enum status status = view_put(view, is_json, file, error);
+    if (!fclose(file) && !status)
         terminal_put(stdout, text, n);
     free(text);
-    return STATUS_OK;
+    return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/output.h"
 #include "base/terminal.h"
+#include "base/view.h"
 
 #include <stdio.h>
 
@@ -18,9 +19,8 @@ void message_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* message_say as the `tell` callback of a struct build_listener. */
 void message_hear(void *context, const char *line);
 
-/* Prints what `print` writes on standard output, without control characters. */
-enum status print_safely(void (*print)(FILE *file, const void *context), const void *context,
-                         struct error *error);
+/* Prints a view on standard output, without control characters. */
+enum status command_print(const struct view *view, bool is_json, struct error *error);
 
 /* Called at the end of a data command: flushes standard output and turns a failed write into
  * exit code 4. If the pipe is closed, ends quietly with 141, as after SIGPIPE. Otherwise returns

@@ -3,10 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "base/json.h"
 #include "base/output.h"
 #include "cli/contain.h"
-#include "use/fit_columns.h"
 #include "use/fitted.h"
 #include "use/population.h"
 
@@ -47,8 +45,6 @@ static const struct option table[] = {
     OPTION_COLOR(FIELD(color)),
 };
 
-static unsigned long long count(uint64_t n) { return n; }
-
 static const char *name_of(const struct population *population, size_t j)
 {
     return population->info->parameter_name[population->parameter[j]];
@@ -72,121 +68,91 @@ static double error_of(const struct population *population, size_t j)
     return sqrt(population->found.mean_covariance[j + j * population->k]);
 }
 
-static int widest(const struct population *population)
-{
-    size_t width = sizeof "parameter" - 1;
-    for (size_t j = 0; j < population->k; j++)
-        width = strlen(name_of(population, j)) > width ? strlen(name_of(population, j)) : width;
-    return width < 40 ? (int)width : 40;
-}
-
-static void print_head(FILE *file, const struct population *population)
+static void add_head(struct view *view, const struct population *population)
 {
     const struct two_stage *found = &population->found;
-    fprintf(file, "%s: %zu of %llu datasets\n", population->info->path, found->n,
-            count(population->n_row));
-    if (population->n_left[POPULATION_NOT_CONVERGED])
-        fprintf(file, "  %10llu left out, which did not converge\n",
-                count(population->n_left[POPULATION_NOT_CONVERGED]));
-    if (population->n_left[POPULATION_NO_COVARIANCE])
-        fprintf(file,
-                "  %10llu left out, which converged without a covariance of these parameters (at a "
-                "bound, not determined, or too few data)\n",
-                count(population->n_left[POPULATION_NO_COVARIANCE]));
-    if (population->n_with_prior)
-        fprintf(file,
-                "  %10llu fitted with priors, which draw the estimates together: the spread is too "
-                "small\n",
-                count(population->n_with_prior));
-    if (!isnan(population->sigma))
-        fprintf(file, "sigma of all datasets: %.6g\n", population->sigma);
-    if (!found->is_converged)
-        fprintf(file, "not converged after %zu passes\n", found->n_pass);
-}
-
-static void print_text(FILE *file, const void *context)
-{
-    const struct population *population = context;
-    int width = widest(population);
-    print_head(file, population);
-    fprintf(file, "\n  %-*s %-5s  %-57s%s\n", width, "", "", "on this scale", "natural units");
-    fprintf(file, "  %-*s %-5s %11s %11s %11s %11s %10s %11s %11s %11s\n", width, "parameter",
-            "scale", "mean", "std. error", "std. dev.", "fits' s.d.", "shrinkage", "median", "16 %",
-            "84 %");
-    for (size_t j = 0; j < population->k; j++) {
-        double mean = population->found.mean[j], spread = population_deviation(population, j);
-        fprintf(file, "  %-*s %-5s %11.5g %11.3g %11.4g %11.4g %10.2g %11.5g %11.5g %11.5g\n",
-                width, name_of(population, j), scale_of(population, j), mean,
-                error_of(population, j), spread, population->raw_deviation[j],
-                population->shrinkage[j], population_natural(population, j, mean),
-                population_natural(population, j, mean - spread),
-                population_natural(population, j, mean + spread));
-    }
-    if (population->k > 1 && population->k <= TEXT_N_CORRELATION) {
-        fputs("\nCorrelations over the population\n", file);
-        for (size_t c = 0; c < population->k; c++) {
-            fprintf(file, "  %-*s", width, name_of(population, c));
-            for (size_t d = 0; d <= c; d++)
-                fprintf(file, " %7.3f", correlation(population, c, d));
-            fputc('\n', file);
-        }
-    }
-}
-
-static void put_matrix(struct json *json, const char *key, const struct population *population,
-                       bool correlations)
-{
-    json_array_begin(json, key);
-    for (size_t c = 0; c < population->k; c++) {
-        json_array_begin(json, NULL);
-        for (size_t d = 0; d < population->k; d++)
-            json_number(json, NULL,
-                        correlations ? correlation(population, c, d)
-                                     : population->found.covariance[d + c * population->k]);
-        json_array_end(json);
-    }
-    json_array_end(json);
-}
-
-static void print_json(FILE *file, const void *context)
-{
-    const struct population *population = context;
-    const struct two_stage *found = &population->found;
-    struct json json;
-    json_begin(&json, file);
-    json_object_begin(&json, NULL);
-    json_string(&json, "file", population->info->path);
-    json_unsigned(&json, "datasets", population->n_row);
+    VIEW_FACTS(view, fact_word("file", NULL, 0, population->info->path),
+               fact_count("datasets", NULL, 0, population->n_row));
     for (int use = POPULATION_USED; use <= POPULATION_NO_COVARIANCE; use++)
-        json_unsigned(&json, population_use_name((enum population_use)use),
-                      population->n_left[use]);
-    json_unsigned(&json, "with_prior", population->n_with_prior);
-    json_number(&json, "sigma", population->sigma);
-    json_number(&json, "log_likelihood", found->log_likelihood);
-    json_unsigned(&json, "passes", found->n_pass);
-    json_boolean(&json, "converged", found->is_converged);
-    json_array_begin(&json, "parameters");
+        VIEW_FACTS(view, fact_count(population_use_name((enum population_use)use), NULL, 0,
+                                    population->n_left[use]));
+    VIEW_FACTS(view, fact_count("with_prior", NULL, 0, population->n_with_prior),
+               fact_number("sigma", NULL, 0, 0, population->sigma),
+               fact_number("log_likelihood", NULL, 0, 0, found->log_likelihood),
+               fact_count("passes", NULL, 0, (int64_t)found->n_pass),
+               fact_truth("converged", found->is_converged));
+    view_say(view, "%s: %zu of %llu datasets\n", population->info->path, found->n,
+             (unsigned long long)population->n_row);
+    const struct {
+        uint64_t n;
+        const char *what;
+    } remark[] = {
+        {population->n_left[POPULATION_NOT_CONVERGED], "left out, which did not converge"},
+        {population->n_left[POPULATION_NO_COVARIANCE],
+         "left out, which converged without a covariance of these parameters (at a bound, not "
+         "determined, or too few data)"},
+        {population->n_with_prior,
+         "fitted with priors, which draw the estimates together: the spread is too small"},
+    };
+    view_table(view, NULL, NULL, VIEW_BARE);
+    for (size_t k = 0; k < sizeof remark / sizeof *remark; k++)
+        if (remark[k].n)
+            VIEW_ROW(view, fact_count(NULL, "", 10, remark[k].n),
+                     fact_word(NULL, "", -1, remark[k].what));
+    view_end(view);
+    if (!isnan(population->sigma))
+        view_say(view, "sigma of all datasets: %.6g\n", population->sigma);
+    if (!found->is_converged)
+        view_say(view, "not converged after %zu passes\n", found->n_pass);
+}
+
+static void add_parameters(struct view *view, const struct population *population)
+{
+    view_table(view, "parameters", "", VIEW_PLAIN);
     for (size_t j = 0; j < population->k; j++) {
-        double mean = found->mean[j], half = population_half_interval(population, j);
-        json_object_begin(&json, NULL);
-        json_string(&json, "name", name_of(population, j));
-        json_string(&json, "scale", scale_of(population, j));
-        json_number(&json, "mean", mean);
-        json_number(&json, "standard_error", error_of(population, j));
-        json_number(&json, "interval_lower", mean - half);
-        json_number(&json, "interval_upper", mean + half);
-        json_number(&json, "standard_deviation", population_deviation(population, j));
-        json_number(&json, "standard_deviation_of_fits", population->raw_deviation[j]);
-        json_number(&json, "shrinkage", population->shrinkage[j]);
-        json_number(&json, "median", population_natural(population, j, mean));
-        json_object_end(&json);
+        double mean = population->found.mean[j], spread = population_deviation(population, j),
+               half = population_half_interval(population, j);
+        VIEW_ROW(view, fact_word("name", "parameter", -9, name_of(population, j)),
+                 fact_word("scale", "scale", -5, scale_of(population, j)),
+                 fact_number("mean", "mean", 11, 5, mean),
+                 fact_number("standard_error", "std. error", 11, 3, error_of(population, j)),
+                 fact_number("interval_lower", NULL, 0, 0, mean - half),
+                 fact_number("interval_upper", NULL, 0, 0, mean + half),
+                 fact_number("standard_deviation", "std. dev.", 11, 4, spread),
+                 fact_number("standard_deviation_of_fits", "fits' s.d.", 11, 4,
+                             population->raw_deviation[j]),
+                 fact_number("shrinkage", "shrinkage", 10, 2, population->shrinkage[j]),
+                 fact_number("median", "median", 11, 5, population_natural(population, j, mean)),
+                 fact_number(NULL, "16 %", 11, 5, population_natural(population, j, mean - spread)),
+                 fact_number(NULL, "84 %", 11, 5,
+                             population_natural(population, j, mean + spread)));
     }
-    json_array_end(&json);
-    put_matrix(&json, "covariance", population, false);
-    put_matrix(&json, "correlation", population, true);
-    fit_columns_json_matrix(&json, "mean_covariance", population->k, found->mean_covariance);
-    json_object_end(&json);
-    json_end(&json);
+    view_end(view);
+    view_say(view, "  (on the scale, but median, 16 %% and 84 %%: natural units)\n");
+}
+
+static void add_correlations(struct view *view, const struct population *population)
+{
+    size_t k = population->k;
+    double *matrix = arena_calloc(&view->arena, k * k + 1, sizeof *matrix);
+    view->failed = view->failed || !matrix;
+    for (size_t i = 0; matrix && i < k * k; i++)
+        matrix[i] = correlation(population, i / k, i % k);
+    VIEW_FACTS(view, fact_matrix("covariance", population->found.covariance, k),
+               fact_matrix("correlation", matrix, matrix ? k : 0),
+               fact_matrix("mean_covariance", population->found.mean_covariance, k));
+    if (k <= 1 || k > TEXT_N_CORRELATION)
+        return;
+    view_table(view, NULL, "Correlations over the population", VIEW_HEADLESS);
+    for (size_t c = 0; c < k; c++) {
+        view_row(view, NULL, VIEW_PLAIN);
+        VIEW_FACTS(view, fact_word(NULL, "", -9, name_of(population, c)));
+        for (size_t d = 0; d <= c; d++)
+            VIEW_FACTS(view, fact_word(NULL, "", 7,
+                                       view_word(view, "%.3f", correlation(population, c, d))));
+        view_end(view);
+    }
+    view_end(view);
 }
 
 static enum status write_table(const struct population *population,
@@ -220,14 +186,20 @@ static int population(void *context)
 {
     const struct population_call *call = context;
     struct population_work *work = NULL;
+    struct view view = {.n = 0};
     struct error error = {.status = STATUS_OK};
     enum status status = population_read(&work, &call->options, &error);
     if (!status && call->output)
         status = write_table(population_get(work), call, false, &error);
     if (!status && call->priors)
         status = write_table(population_get(work), call, true, &error);
-    if (!status && !is_standard(call->output) && !is_standard(call->priors))
-        status = print_safely(call->json ? print_json : print_text, population_get(work), &error);
+    if (!status && !is_standard(call->output) && !is_standard(call->priors)) {
+        add_head(&view, population_get(work));
+        add_parameters(&view, population_get(work));
+        add_correlations(&view, population_get(work));
+        status = command_print(&view, call->json, &error);
+    }
+    view_fini(&view);
     population_free(work);
     return status ? message_usage("population", &error, call->color) : command_close_output(0);
 }

@@ -226,29 +226,29 @@ int command_finish(int argc, char **argv)
 }
 
 /* Ids without the control characters that a terminal would obey. */
-static void print_examples(const struct digest_examples *fits)
+static const char *examples(struct view *view, const struct digest_examples *fits)
 {
-    for (int k = 0; k < DIGEST_N_EXAMPLE && fits->id[k][0]; k++) {
-        fputs(k ? ", " : " ", stderr);
-        for (const char *at = fits->id[k]; *at; at++)
-            fputc((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at, stderr);
-    }
+    char text[DIGEST_N_EXAMPLE * (DIGEST_ID + 2)] = "";
+    for (size_t k = 0; k < DIGEST_N_EXAMPLE && k < fits->n; k++)
+        words_add(text, sizeof text, "%s%s", k ? ", " : "", fits->id[k]);
+    for (char *at = text; *at; at++)
+        *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
+    return view_word(view, "%s", text);
 }
 
-static void print_failures(const struct run_summary *summary, bool color)
+static void add_failures(struct view *view, const struct run_summary *summary, bool color)
 {
     for (int i = 0; i < N_OUTCOME; i++) {
         enum outcome outcome = (enum outcome)i;
         if (summary->digest.by_outcome[i] == 0 || outcome_is_success(outcome))
             continue;
-        fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "",
+        view_say(view, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "",
                 (unsigned long long)summary->digest.by_outcome[i], outcome_name(outcome),
                 color ? "\033[0m" : "", outcome_meaning(outcome));
-        fputs("    for example", stderr);
-        print_examples(&summary->digest.failed[i]);
+        view_say(view, "    for example %s", examples(view, &summary->digest.failed[i]));
         if (summary->reason[i][0])
-            fprintf(stderr, "; the first one: %s", summary->reason[i]);
-        fputc('\n', stderr);
+            view_say(view, "; the first one: %s", summary->reason[i]);
+        view_say(view, "\n");
     }
 }
 
@@ -260,31 +260,30 @@ static bool is_loud(const struct run_summary *summary, uint32_t note)
            (note == NOTE_no_model_sigma && summary->digest.n_known > 0);
 }
 
-static void print_notes(const struct run_summary *summary, bool color)
+static void add_notes(struct view *view, const struct run_summary *summary, bool color)
 {
     for (int bit = 0; bit < DIGEST_N_NOTE; bit++) {
         uint64_t n = summary->digest.noted[bit].n;
         bool loud = is_loud(summary, 1u << bit);
         if (n == 0 || !note_meaning(bit))
             continue;
-        fprintf(stderr, "  %s%s%s: %s%s (%llu %s", loud && color ? "\033[33m" : "",
+        view_say(view, "  %s%s%s: %s%s (%llu %s", loud && color ? "\033[33m" : "",
                 loud ? "warning" : "note", loud && color ? "\033[0m" : "", note_meaning(bit),
                 1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "",
                 (unsigned long long)n, n == 1 ? "fit" : "fits");
         if (1 << bit == NOTE_no_model_sigma)
-            fprintf(stderr, ", %llu %s", (unsigned long long)summary->digest.n_no_sigma,
+            view_say(view, ", %llu %s", (unsigned long long)summary->digest.n_no_sigma,
                     summary->digest.n_no_sigma == 1 ? "measurement" : "measurements");
-        if (n < summary->digest.n_fit) {
-            fputs("; e.g.", stderr);
-            print_examples(&summary->digest.noted[bit]);
-        }
-        fputs(")\n", stderr);
+        if (n < summary->digest.n_fit)
+            view_say(view, "; e.g. %s", examples(view, &summary->digest.noted[bit]));
+        view_say(view, ")\n");
     }
 }
 
 /* The median, and how bad the worst twentieth is, or of few fits the worst one. `what` begins
  * the line. */
-static void print_spread(const char *what, const struct digest_spread *goodness, bool is_share)
+static void say_spread(struct view *view, const char *what, const struct digest_spread *goodness,
+                       bool is_share)
 {
     bool is_few = goodness->n < 20;
     double middle = digest_quantile(goodness, 0.5),
@@ -293,92 +292,101 @@ static void print_spread(const char *what, const struct digest_spread *goodness,
     int n_digit = is_share ? 4 : 2;
     if (!goodness->n)
         return;
-    fprintf(stderr, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit,
+    view_say(view, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit,
             is_share ? 1 - middle : middle);
     if (goodness->n > 1)
-        fprintf(stderr, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ",
+        view_say(view, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ",
                 is_few ? extreme : bound, n_digit, is_share ? 1 - far : far,
                 (unsigned long long)goodness->n);
-    fputc('\n', stderr);
+    view_say(view, "\n");
 }
 
-static void print_goodness(const struct run_summary *summary)
+static void add_goodness(struct view *view, const struct run_summary *summary)
 {
-    print_spread("reduced chi-square", &summary->digest.reduced, false);
-    print_spread("R squared, where sigmas are unknown or fitted", &summary->digest.unexplained,
-                 true);
+    const struct digest_spread *reduced = &summary->digest.reduced,
+                               *unexplained = &summary->digest.unexplained;
+    view_group(view, "goodness", NULL, VIEW_HIDDEN);
+    VIEW_FACTS(view, fact_count("reduced_chi_square_fits", NULL, 0, reduced->n),
+               fact_number("reduced_chi_square_median", NULL, 0, 0, digest_quantile(reduced, 0.5)),
+               fact_number("reduced_chi_square_q95", NULL, 0, 0, digest_quantile(reduced, 0.95)),
+               fact_count("r_squared_fits", NULL, 0, unexplained->n),
+               fact_number("r_squared_median", NULL, 0, 0, 1 - digest_quantile(unexplained, 0.5)),
+               fact_number("r_squared_q05", NULL, 0, 0, 1 - digest_quantile(unexplained, 0.95)));
+    view_end(view);
+    say_spread(view, "reduced chi-square", reduced, false);
+    say_spread(view, "R squared, where sigmas are unknown or fitted", unexplained, true);
     if (summary->digest.n_at_bound)
-        fprintf(stderr, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
+        view_say(view, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->digest.n_at_bound,
                 summary->digest.n_at_bound == 1 ? "fit" : "fits");
 }
 
-static void print_refits(const struct run_summary *summary)
+static void add_refits(struct view *view, const struct run_summary *summary)
 {
     for (int i = LIMIT_none + 1; i < N_LIMIT; i++)
         if (summary->by_limit[i])
-            fprintf(stderr, "  profiles: %llu %s %s: %s\n",
+            view_say(view, "  profiles: %llu %s %s: %s\n",
                     (unsigned long long)summary->by_limit[i],
                     summary->by_limit[i] == 1 ? "side" : "sides", limit_name(i), limit_meaning(i));
     if (summary->n_replicate)
-        fprintf(stderr, "  bootstrap: %llu replicates, %llu failed\n",
+        view_say(view, "  bootstrap: %llu replicates, %llu failed\n",
                 (unsigned long long)summary->n_replicate,
                 (unsigned long long)summary->n_replicate_failed);
 }
 
 /* Of the only fit. */
-static void print_objective(const struct run_summary *summary)
+static void add_objective(struct view *view, const struct run_summary *summary)
 {
-    fprintf(stderr, "  objective %.9g", summary->objective);
+    view_say(view, "  objective %.9g", summary->objective);
     if (isfinite(summary->log_likelihood))
-        fprintf(stderr, ", log-likelihood %.9g", summary->log_likelihood);
+        view_say(view, ", log-likelihood %.9g", summary->log_likelihood);
     if (summary->digest.by_outcome[OUTCOME_evaluated] && !isnan(summary->log_prior))
-        fprintf(stderr, ", log-prior %.9g", summary->log_prior);
+        view_say(view, ", log-prior %.9g", summary->log_prior);
     if (summary->n_same_optimum > 0)
-        fprintf(stderr, ", reached by %lld %s", (long long)summary->n_same_optimum,
+        view_say(view, ", reached by %lld %s", (long long)summary->n_same_optimum,
                 summary->n_same_optimum == 1 ? "start" : "starts");
-    fputc('\n', stderr);
+    view_say(view, "\n");
 }
 
-static void print_population(const struct run_summary *summary)
+static void add_population(struct view *view, const struct run_summary *summary)
 {
     const struct run_population *population = &summary->population;
-    struct fact fact[POPULATION_MOST_FACTS];
     bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
     if (population->n_estimate == 0)
         return;
-    fprintf(stderr, "  population: -2 log L %.9g", population->head.minus_2_log_likelihood);
+    view_group(view, "population", NULL, VIEW_PLAIN);
+    VIEW_FACTS(view, fact_count("estimates", NULL, 0, (int64_t)population->n_estimate));
+    population_head_facts(view, &population->head);
+    view_end(view);
+    view_say(view, "  population: -2 log L %.9g", population->head.minus_2_log_likelihood);
     if (population->head.likelihood_error > 0)
-        fprintf(stderr, " +- %.2g", population->head.likelihood_error);
-    fprintf(stderr, " (%s)", strcmp(population->head.likelihood, "laplace")
+        view_say(view, " +- %.2g", population->head.likelihood_error);
+    view_say(view, " (%s)", strcmp(population->head.likelihood, "laplace")
                                 ? "exact" : "Laplace's approximation");
     if (!is_evaluation)
-        fprintf(stderr, ", %zu estimates, AIC %.9g, BIC %.9g", population->n_estimate,
+        view_say(view, ", %zu estimates, AIC %.9g, BIC %.9g", population->n_estimate,
                 population->head.aic, population->head.bic);
-    fputc('\n', stderr);
-    facts_text(stderr, fact, population_facts(&population->head, fact));
+    view_say(view, "\n");
     if (population->n_zero > 0 && !is_evaluation)
-        fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
+        view_say(view, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
     if (population->n_no_error > 0 && !is_evaluation)
-        fprintf(stderr,
+        view_say(view,
                 "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
                 "them, or the data do not determine them\n",
                 population->n_no_error, population->n_estimate, population->no_error,
                 population->n_no_error > 1 ? ", ..." : "");
     if (population->head.n_left_out > 0)
-        fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
+        view_say(view, "  population: %llu of %llu datasets were left out\n",
                 (unsigned long long)population->head.n_left_out,
                 (unsigned long long)(population->head.n_left_out + population->head.n_dataset));
 }
 
-static void print_text(const struct run_summary *summary, const struct run_shown *shown)
+static void add_summary(struct view *view, const struct run_summary *summary, bool color)
 {
     uint64_t n_failed = digest_n_failed(&summary->digest);
     struct fact fact[DIGEST_MOST_FACTS];
-    size_t n_fact = digest_facts(&summary->digest, fact);
-    bool color = terminal_color(stderr, shown->color);
-    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu %s",
+    view_say(view, "stiffit: %s: %s%llu %s, %llu %s",
             summary->result_path ? summary->result_path : "",
             summary->already_complete ? "already complete: " : "",
             (unsigned long long)summary->digest.n_fit, summary->digest.n_fit == 1 ? "fit" : "fits",
@@ -386,85 +394,63 @@ static void print_text(const struct run_summary *summary, const struct run_shown
             outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated
                                                                        : OUTCOME_converged));
     if (summary->digest.n_doubtful)
-        fprintf(stderr, " (%llu doubtful)", (unsigned long long)summary->digest.n_doubtful);
-    fprintf(stderr, ", %llu failed\n", (unsigned long long)n_failed);
+        view_say(view, " (%llu doubtful)", (unsigned long long)summary->digest.n_doubtful);
+    view_say(view, ", %llu failed\n", (unsigned long long)n_failed);
     if (summary->n_retried)
-        fprintf(stderr,
+        view_say(view,
                 "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
                 (unsigned long long)summary->n_retried,
                 (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
-    print_failures(summary, color);
+    add_failures(view, summary, color);
     if (summary->digest.n_fit == 1 && isfinite(summary->objective))
-        print_objective(summary);
-    print_population(summary);
-    print_goodness(summary);
-    print_notes(summary, color);
-    print_refits(summary);
-    if (!summary->already_complete)
-        facts_text(stderr, fact, n_fact);
+        add_objective(view, summary);
+    add_population(view, summary);
+    add_goodness(view, summary);
+    add_notes(view, summary, color);
+    add_refits(view, summary);
+    view_group(view, NULL, NULL, summary->already_complete ? VIEW_HIDDEN : VIEW_PLAIN);
+    view_facts(view, fact, digest_facts(&summary->digest, fact));
+    view_end(view);
 }
 
-static void put_goodness(struct json *json, const struct run_summary *summary)
+/* For JSON alone: text says it in sentences. */
+static void add_facts(struct view *view, const struct run_summary *summary,
+                      const struct run_shown *shown)
 {
-    const struct digest_spread *reduced = &summary->digest.reduced,
-                               *unexplained = &summary->digest.unexplained;
-    json_object_begin(json, "goodness");
-    json_unsigned(json, "reduced_chi_square_fits", reduced->n);
-    json_number(json, "reduced_chi_square_median", digest_quantile(reduced, 0.5));
-    json_number(json, "reduced_chi_square_q95", digest_quantile(reduced, 0.95));
-    json_unsigned(json, "r_squared_fits", unexplained->n);
-    json_number(json, "r_squared_median", 1 - digest_quantile(unexplained, 0.5));
-    json_number(json, "r_squared_q05", 1 - digest_quantile(unexplained, 0.95));
-    json_object_end(json);
-}
-
-static void put_population(struct json *json, const struct run_population *population)
-{
-    if (population->n_estimate == 0)
-        return;
-    json_object_begin(json, "population");
-    json_unsigned(json, "estimates", population->n_estimate);
-    population_head_json(json, &population->head);
-    json_object_end(json);
-}
-
-static void print_json(const struct run_summary *summary, const struct run_shown *shown)
-{
-    struct json json;
-    struct fact fact[DIGEST_MOST_FACTS];
+    const struct digest *digest = &summary->digest;
     uint64_t by_note[DIGEST_N_NOTE];
     for (int bit = 0; bit < DIGEST_N_NOTE; bit++)
-        by_note[bit] = summary->digest.noted[bit].n;
-    json_begin(&json, stdout);
-    json_object_begin(&json, NULL);
-    json_string(&json, "result", summary->result_path);
-    json_boolean(&json, "already_complete", summary->already_complete);
-    facts_json(&json, fact, digest_facts(&summary->digest, fact));
-    if (summary->digest.n_fit == 1) {
-        json_number(&json, "objective", summary->objective);
-        json_number(&json, "log_likelihood", summary->log_likelihood);
-        if (summary->digest.by_outcome[OUTCOME_evaluated])
-            json_number(&json, "log_prior", summary->log_prior);
-        if (summary->n_same_optimum > 0)
-            json_unsigned(&json, "starts_at_optimum", (uint64_t)summary->n_same_optimum);
-    }
-    put_goodness(&json, summary);
-    put_population(&json, &summary->population);
-    json_unsigned(&json, "retried", summary->n_retried);
-    json_boolean(&json, "accepted", run_summary_status(summary, shown) == STATUS_OK);
-    json_counts(&json, "status", outcome_name, 0, N_OUTCOME, summary->digest.by_outcome);
-    json_counts(&json, "notes", note_name, 0, DIGEST_N_NOTE, by_note);
-    json_counts(&json, "profile_sides", limit_name, LIMIT_none + 1, N_LIMIT, summary->by_limit);
-    json_unsigned(&json, "replicates", summary->n_replicate);
-    json_unsigned(&json, "replicates_failed", summary->n_replicate_failed);
-    json_end(&json);
+        by_note[bit] = digest->noted[bit].n;
+    VIEW_FACTS(view, fact_word("result", NULL, 0, summary->result_path),
+               fact_truth("already_complete", summary->already_complete),
+               fact_count("retried", NULL, 0, summary->n_retried),
+               fact_truth("accepted", run_summary_status(summary, shown) == STATUS_OK),
+               fact_count("replicates", NULL, 0, summary->n_replicate),
+               fact_count("replicates_failed", NULL, 0, summary->n_replicate_failed));
+    if (digest->n_fit == 1)
+        VIEW_FACTS(view, fact_number("objective", NULL, 0, 0, summary->objective),
+                   fact_number("log_likelihood", NULL, 0, 0, summary->log_likelihood));
+    if (digest->n_fit == 1 && digest->by_outcome[OUTCOME_evaluated])
+        VIEW_FACTS(view, fact_number("log_prior", NULL, 0, 0, summary->log_prior));
+    if (digest->n_fit == 1 && summary->n_same_optimum > 0)
+        VIEW_FACTS(view, fact_count("starts_at_optimum", NULL, 0, summary->n_same_optimum));
+    view_counts(view, "status", outcome_name, 0, N_OUTCOME, digest->by_outcome);
+    view_counts(view, "notes", note_name, 0, DIGEST_N_NOTE, by_note);
+    view_counts(view, "profile_sides", limit_name, LIMIT_none + 1, N_LIMIT, summary->by_limit);
 }
 
 void run_report(const struct run_summary *summary, const struct run_shown *shown)
 {
+    struct view view = {.n = 0};
+    struct error error = {.status = STATUS_OK};
+    add_facts(&view, summary, shown);
+    add_summary(&view, summary, terminal_color(stderr, shown->color));
     if (!shown->quiet)
-        print_text(summary, shown);
-    if (shown->json)
-        print_json(summary, shown);
+        view_put(&view, false, stderr, &error);
+    if (shown->json && !error.status)
+        view_put(&view, true, stdout, &error);
+    if (error.status)
+        message_error(&error, shown->color);
+    view_fini(&view);
 }

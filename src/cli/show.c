@@ -33,20 +33,31 @@ static const struct option table[] = {
     OPTION_COLOR(offsetof(struct show_options, color)),
 };
 
-static enum status show_result(struct result *result, const struct show_options *options, FILE *out,
-                               struct error *error)
+static enum status show_of_result(struct result *result, const struct show_options *options,
+                                  FILE *out, struct error *error)
 {
     struct show_summary summary = {.n_success = 0};
     const struct result_population *population = NULL;
-    struct arena arena = {.first = NULL};
+    struct view view = {.n = 0};
     enum status status = show_summarise(result, &options->rows, &summary, error);
     if (!status)
-        status = result_population_read(&population, result, &arena, error);
+        status = result_population_read(&population, result, &view.arena, error);
     if (!status)
-        (options->json ? show_result_json : show_result_text)(out, result_info(result), population,
-                                                              &summary);
+        show_result(&view, result_info(result), population, &summary);
+    if (!status)
+        status = view_put(&view, options->json, out, error);
     show_summary_fini(&summary);
-    arena_fini(&arena);
+    view_fini(&view);
+    return status;
+}
+
+static enum status show_of_problem(struct problem *problem, const struct show_options *options,
+                                   FILE *out, struct error *error)
+{
+    struct view view = {.n = 0};
+    show_problem(&view, problem_info(problem));
+    enum status status = view_put(&view, options->json, out, error);
+    view_fini(&view);
     return status;
 }
 
@@ -101,8 +112,8 @@ static enum status show_fits(struct result *result, const struct show_options *o
                 fputc('\n', out);
             if (options->json)
                 show_fit_json(out, result, block.id[i], &block.record[i], scratch);
-            else
-                show_fit_text(out, info, block.id[i], &block.record[i], scratch);
+            else if (!status)
+                status = show_fit_text(out, info, block.id[i], &block.record[i], scratch, error);
         }
     if (!status)
         status = row_filter_end(&filter, &words, error);
@@ -163,11 +174,13 @@ static int show(void *context)
                    : error_set(&error, STATUS_USAGE,
                                "%s: is a problem file without results; --id needs a result", path);
     } else {
+        status = STATUS_OK;
         if (problem && (!result || !options->json))
-            (options->json ? show_problem_json : show_problem_text)(out, problem_info(problem));
+            status = show_of_problem(problem, options, out, &error);
         if (problem && result && !options->json)
             fputc('\n', out);
-        status = result ? show_result(result, options, out, &error) : STATUS_OK;
+        if (result && !status)
+            status = show_of_result(result, options, out, &error);
     }
     if (page.file && !page_close(&page) && !status)
         status = error_set(&error, STATUS_NO_MEMORY, "out of memory for what is to be shown");

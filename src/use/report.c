@@ -36,7 +36,7 @@ static enum status open_files(struct report *report, struct error *error)
 
 static enum status open_temporary(struct report *report, struct error *error)
 {
-    FILE **const file[] = {&report->rows, &report->gallery, &report->table};
+    FILE **const file[] = {&report->rows, &report->gallery};
     for (size_t i = 0; i < sizeof file / sizeof *file; i++)
         if (!(*file[i] = temporary_file(error)))
             return STATUS_SYSTEM;
@@ -66,10 +66,11 @@ enum status report_write(const struct report_options *options, struct output *ou
         status = report_rows(&report, error);
     if (!status)
         status = report_page(&report, output->file, error);
-    FILE *const file[] = {report.rows, report.gallery, report.table};
+    FILE *const file[] = {report.rows, report.gallery};
     for (size_t i = 0; i < sizeof file / sizeof *file; i++)
         if (file[i])
             fclose(file[i]);
+    view_fini(&report.table);
     show_summary_fini(&report.summary);
     free(report.pick);
     free(report.pair);

@@ -768,8 +768,8 @@ function showTable() {
     }));
     filter.addEventListener("input", () => { words = filter.value.toLowerCase(); show(); });
     /* A note of the table of health leads to the rows that have it. */
-    for (const line of document.querySelectorAll("#notes tr[data-note]")) {
-        const place = bits.indexOf(+line.dataset.note), name = line.cells[0];
+    for (const line of document.querySelectorAll("#notes tbody tr")) {
+        const name = line.cells[0], place = bits.findIndex(bit => data.notes[bit] === name.textContent);
         if (place < 0) continue;
         const link = add(Object.assign(name, {textContent: ""}), "button", data.notes[bits[place]], {class: "pick"});
         link.addEventListener("click", () => {

@@ -14,81 +14,48 @@
 
 static unsigned long long count(uint64_t n) { return n; }
 
-static void put_count(FILE *file, uint64_t n) { fprintf(file, "<td class=n>%llu</td>", count(n)); }
-
-static void put_cell(FILE *file, const char *text)
+/* Prints a view, and ends it. */
+static void put_view(FILE *file, struct report *report, struct view *view)
 {
-    fputs("<td>", file);
-    report_text(file, text);
-    fputs("</td>", file);
+    if (!view->failed)
+        view_page(view, file);
+    report->no_memory = report->no_memory || view->failed;
+    view_fini(view);
 }
 
-/* Words between bars: "a|b|c". */
-static void begin_table(FILE *file, const char *caption, const char *head)
-{
-    fputs("<div class=scroll><table><caption>", file);
-    report_text(file, caption);
-    fputs("</caption><thead><tr>", file);
-    for (const char *at = head; *at; at += strcspn(at, "|") + (at[strcspn(at, "|")] == '|')) {
-        fprintf(file, "<th scope=col>%.*s</th>", (int)strcspn(at, "|"), at);
-    }
-    fputs("</tr></thead><tbody>\n", file);
-}
-
-static void end_table(FILE *file) { fputs("</tbody></table></div>\n", file); }
-
-static void put_examples(FILE *file, const struct digest_examples *fits)
-{
-    fputs("<td>", file);
-    for (uint64_t k = 0; k < DIGEST_N_EXAMPLE && k < fits->n; k++) {
-        fputs(k ? ", " : "", file);
-        report_text(file, fits->id[k]);
-    }
-    fputs("</td>", file);
-}
-
-void report_static_row(FILE *file, const struct report *report, const char *id, const char *message,
+void report_static_row(struct report *report, const char *id, const char *message,
                        const struct fit_record *record)
 {
-    fputs("<tr>", file);
-    if (strlen(id) <= 24) { /* short ones do not break at their hyphens */
-        fputs("<td class=id>", file);
-        report_text(file, id);
-        fputs("</td>", file);
-    } else {
-        put_cell(file, id);
-    }
-    put_cell(file, outcome_name(record->outcome));
-    report_number(file, fit_badness(record));
-    report_number(file, record->objective);
-    report_number(file, record->seconds);
-    put_count(file, record->n_evaluation > 0 ? (uint64_t)record->n_evaluation : 0);
+    struct view *view = &report->table;
+    const char *notes = "", *badness = report->by_reduced ? "reduced chi-square" : "1 - R squared";
+    for (int bit = 0; bit < 32; bit++)
+        if (record->notes >> bit & 1 && note_name(bit))
+            notes = view_word(view, "%s%s%s", notes, *notes ? ", " : "", note_name(bit));
+    if (view->n == 0)
+        view_table(view, NULL, "At most 100 fits, the worst ones, in the order of the file",
+                   VIEW_PLAIN);
+    view_row(view, NULL, VIEW_PLAIN);
+    VIEW_FACTS(view, fact_word(NULL, "id", 0, view_word(view, "%s", id)),
+               fact_word(NULL, "status", 0, outcome_name(record->outcome)),
+               fact_number(NULL, badness, 0, 0, fit_badness(record)),
+               fact_number(NULL, "objective", 0, 0, record->objective),
+               fact_number(NULL, "seconds", 0, 0, record->seconds),
+               fact_count(NULL, "evaluations", 0,
+                          record->n_evaluation > 0 ? record->n_evaluation : 0));
     for (size_t j = 0; j < report->info->n_parameter; j++)
-        report_number(file, record->parameter[j]);
+        VIEW_FACTS(view, fact_number(NULL, report->info->parameter_name[j], 0, 0,
+                                     record->parameter[j]));
     for (size_t c = 0; c < report->info->column.n; c++) {
         const struct own_value *own = record->own ? &record->own[c] : NULL;
+        const char *label = report->info->column_label[c];
         if (own && own->text)
-            put_cell(file, own->text);
+            VIEW_FACTS(view, fact_word(NULL, label, 0, view_word(view, "%s", own->text)));
         else
-            report_number(file, own ? own->number : (double)NAN);
+            VIEW_FACTS(view, fact_number(NULL, label, 0, 0, own ? own->number : (double)NAN));
     }
-    fputs("<td>", file);
-    for (int bit = 0, n = 0; bit < 32; bit++)
-        if (record->notes >> bit & 1 && note_name(bit)) {
-            fputs(n++ ? ", " : "", file);
-            report_text(file, note_name(bit));
-        }
-    fputs("</td>", file);
-    put_cell(file, message);
-    fputs("</tr>\n", file);
-}
-
-static void put_facts(FILE *file, const struct digest *digest)
-{
-    struct fact fact[DIGEST_MOST_FACTS];
-    begin_table(file, "In numbers", "fact|value|meaning");
-    facts_html(file, fact, digest_facts(digest, fact));
-    end_table(file);
+    VIEW_FACTS(view, fact_word(NULL, "notes", 0, notes),
+               fact_word(NULL, "message", 0, view_word(view, "%s", message)));
+    view_end(view);
 }
 
 static void put_goodness(FILE *file, const struct report *report)
@@ -131,8 +98,10 @@ static void put_goodness(FILE *file, const struct report *report)
                 count(refits->only.n));
 }
 
-static void put_health(FILE *file, const struct report *report)
+static void put_health(FILE *file, struct report *report)
 {
+    struct view view = {.n = 0};
+    struct fact fact[DIGEST_MOST_FACTS];
     const struct show_summary *summary = &report->summary;
     uint64_t n_failed = summary->digest.n_fit - summary->n_success;
     fputs("<section id=health><h2>Health</h2>\n", file);
@@ -144,96 +113,30 @@ static void put_health(FILE *file, const struct report *report)
             count(summary->n_success),
             outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
             count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
-    put_facts(file, &summary->digest);
+    view_group(&view, NULL, "In numbers", VIEW_PLAIN);
+    view_facts(&view, fact, digest_facts(&summary->digest, fact));
+    view_end(&view);
+    put_view(file, report, &view);
     put_goodness(file, report);
-    if (n_failed) {
-        begin_table(file, "Failures", "status|fits|message of the first|examples|what to do");
-        for (size_t i = 0; i < summary->n_group; i++) {
-            const struct show_group *group = &summary->group[i];
-            const char *advice = outcome_advice(group->outcome);
-            fputs("<tr>", file);
-            put_cell(file, outcome_name(group->outcome));
-            put_count(file, group->fits.n);
-            put_cell(file, group->message[0] ? group->message : outcome_meaning(group->outcome));
-            put_examples(file, &group->fits);
-            put_cell(file, advice ? advice : "");
-            fputs("</tr>\n", file);
-        }
-        if (summary->n_other)
-            fprintf(file, "<tr><td>others</td><td class=n>%llu</td><td colspan=3></td></tr>\n",
-                    count(summary->n_other));
-        end_table(file);
-    }
-    bool any = summary->n_fit_flat > 0;
-    for (int bit = 0; bit < 32; bit++)
-        any = any || summary->digest.noted[bit].n > 0;
-    if (any) {
-        fputs("<div id=notes>", file);
-        begin_table(file, "Notes", "note|fits|meaning|examples");
-        for (int bit = 0; bit < 32; bit++)
-            if (summary->digest.noted[bit].n && note_name(bit)) {
-                fprintf(file, "<tr data-note=%d>", bit);
-                put_cell(file, note_name(bit));
-                put_count(file, summary->digest.noted[bit].n);
-                put_cell(file, note_meaning(bit));
-                put_examples(file, &summary->digest.noted[bit]);
-                fputs("</tr>\n", file);
-            }
-        for (size_t i = 0; i < summary->n_flat; i++) {
-            char text[300];
-            fputs("<tr><td>flat</td>", file);
-            put_count(file, summary->flat[i].fits.n);
-            put_cell(file, show_combination_text(report->info, summary->flat[i].weight, text,
-                                                 sizeof text));
-            put_examples(file, &summary->flat[i].fits);
-            fputs("</tr>\n", file);
-        }
-        end_table(file);
-        fputs("</div>", file);
-    }
+    show_failures(&view, summary);
+    put_view(file, report, &view);
+    fputs("<div id=notes>", file);
+    show_notes(&view, summary);
+    put_view(file, report, &view);
+    fputs("</div>", file);
+    show_flat_directions(&view, report->info, summary);
+    put_view(file, report, &view);
     fputs("</section>\n", file);
 }
 
-#define FIVE "min|25 %|median|75 %|max"
-
-/* is_one: a single number, which is all of them. */
-static void put_spread(FILE *file, const char *name, const char *unit,
-                       const struct show_spread *spread, bool is_one)
-{
-    fputs("<tr>", file);
-    put_cell(file, name);
-    put_cell(file, unit ? unit : "");
-    if (is_one) {
-        report_number(file, spread->median);
-        return;
-    }
-    report_number(file, spread->min);
-    report_number(file, spread->q25);
-    report_number(file, spread->median);
-    report_number(file, spread->q75);
-    report_number(file, spread->max);
-}
-
-static void put_tables(FILE *file, const struct report *report)
+static void put_tables(FILE *file, struct report *report)
 {
     static const char *const cost[N_COST] = {"computing time", "evaluations", "integrator steps"};
-    const struct result_info *info = report->info;
     bool is_one = report->summary.digest.n_fit == 1; /* then it is about that fit */
+    struct view view = {.n = 0};
     fputs("<section id=parameters><h2>Parameters</h2>\n", file);
-    begin_table(file, is_one ? "The fit" : "Converged fits",
-                is_one ? "parameter|unit|value|relative error|at lower bound|at upper bound"
-                       : "parameter|unit|" FIVE "|median relative error|at lower bound|at upper "
-                         "bound");
-    for (size_t j = 0; j < info->n_parameter; j++) {
-        const struct show_spread *spread = &report->summary.parameter[j];
-        put_spread(file, info->parameter_name[j],
-                   info->parameter_unit ? info->parameter_unit[j] : NULL, spread, is_one);
-        report_number(file, spread->error);
-        put_count(file, spread->n_at_lower);
-        put_count(file, spread->n_at_upper);
-        fputs("</tr>\n", file);
-    }
-    end_table(file);
+    show_parameters(&view, report->info, &report->summary);
+    put_view(file, report, &view);
     fputs("<div class=charts id=parameter-charts></div></section>\n"
           "<section id=pairs class=script><h2>Pairs</h2><div id=pair-box></div></section>\n"
           "<section id=plate class=script hidden><h2>Plate</h2><div id=plate-box></div></section>\n"
@@ -243,14 +146,28 @@ static void put_tables(FILE *file, const struct report *report)
           "id=residual-box></div></section>\n"
           "<section id=costs><h2>Costs</h2>\n",
           file);
-    begin_table(file, is_one ? "The fit" : "All fits",
-                is_one ? "number|unit|value" : "number|unit|" FIVE);
+    view_table(&view, NULL, is_one ? "The fit" : "All fits", VIEW_PLAIN);
     for (int k = 0; k < N_COST; k++) {
-        put_spread(file, cost[k], k == COST_SECONDS ? "s" : "", &report->cost[k], is_one);
-        fputs("</tr>\n", file);
+        view_row(&view, NULL, VIEW_PLAIN);
+        VIEW_FACTS(&view, fact_word(NULL, "number", 0, cost[k]),
+                   fact_word(NULL, "unit", 0, k == COST_SECONDS ? "s" : ""));
+        show_quartiles(&view, &report->cost[k], is_one);
+        view_end(&view);
     }
-    end_table(file);
+    view_end(&view);
+    put_view(file, report, &view);
     fputs("<div class=charts id=cost-charts></div></section>\n", file);
+}
+
+static void put_population(FILE *file, struct report *report)
+{
+    struct view view = {.n = 0};
+    if (!report->population)
+        return;
+    fputs("<section id=population><h2>Population</h2>\n", file);
+    show_population(&view, report->population);
+    put_view(file, report, &view);
+    fputs("<div id=population-box class=script></div></section>\n", file);
 }
 
 static void copy(FILE *from, FILE *to)
@@ -268,49 +185,26 @@ static const char *model_text(const struct report *report)
     return text || !report->has_model ? text : report->fitted.model.source;
 }
 
-static void put_rows(FILE *file, const struct report *report)
+static void put_rows(FILE *file, struct report *report)
 {
-    const struct result_info *info = report->info;
+    struct view view = {.n = 0};
     fputs("<section id=gallery class=script><h2>Gallery</h2><div id=gallery-box></div></section>\n"
           "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div "
           "id=dataset-box aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div "
           "id=table-box>\n",
           file);
-    fputs("<div class=scroll><table><caption>At most 100 fits, the worst ones, in the order of the "
-          "file</caption><thead><tr>"
-          "<th>id</th><th>status</th><th>",
-          file);
-    report_text(file, report->by_reduced ? "reduced chi-square" : "1 - R squared");
-    fputs("</th><th>objective</th><th>seconds</th><th>evaluations</th>", file);
-    for (size_t j = 0; j < info->n_parameter; j++) {
-        fputs("<th>", file);
-        report_text(file, info->parameter_name[j]);
-        fputs("</th>", file);
-    }
-    for (size_t c = 0; c < info->column.n; c++) {
-        fputs("<th>", file);
-        report_text(file, info->column_label[c]);
-        fputs("</th>", file);
-    }
-    fputs("<th>notes</th><th>message</th></tr></thead><tbody>\n", file);
-    copy(report->table, file);
-    end_table(file);
+    if (report->table.n)
+        view_end(&report->table);
+    put_view(file, report, &report->table);
     fputs("</div></section>\n", file);
     if (model_text(report)) {
         fputs("<section id=model><h2>Model</h2><pre class=scroll>", file);
-        report_text(file, model_text(report));
+        view_escape(file, model_text(report));
         fputs("</pre></section>\n", file);
     }
     fputs("<section id=provenance><h2>Provenance</h2>\n", file);
-    begin_table(file, "How the result was made", "fact|value");
-    for (size_t i = 0; i < info->provenance.n; i++)
-        if (strcmp(info->provenance.name[i], "model_source")) {
-            fputs("<tr>", file);
-            put_cell(file, info->provenance.name[i]);
-            put_cell(file, info->provenance.value[i]);
-            fputs("</tr>\n", file);
-        }
-    end_table(file);
+    show_provenance(&view, report->info);
+    put_view(file, report, &view);
     fputs("</section>\n", file);
 }
 
@@ -347,9 +241,9 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     put_hash(file, report_css);
     fputs("\">\n<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
           "<meta name=referrer content=no-referrer>\n<title>stiffit report: ", file);
-    report_text(file, words_file(report->info->path));
+    view_escape(file, words_file(report->info->path));
     fprintf(file, "</title>\n<style>%s</style></head><body>\n<header><h1>", report_css);
-    report_text(file, words_file(report->info->path));
+    view_escape(file, words_file(report->info->path));
     fputs("</h1><p>Report of stiffit " STIFFIT_VERSION "</p><nav><a href=#health>Health</a> ",
           file);
     if (report->population)
@@ -374,11 +268,11 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
               file);
     if (!report->has_model) {
         fputs("<p class=note>The page has no curves and no residuals: ", file);
-        report_text(file, report->no_model);
+        view_escape(file, report->no_model);
         fputs("</p>\n", file);
     }
     put_health(file, report);
-    report_population_section(report, file);
+    put_population(file, report);
     put_tables(file, report);
     put_rows(file, report);
     fputs("</main>\n", file);
@@ -392,7 +286,9 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     copy(report->gallery, file);
     fprintf(file, "</script>\n<script>%s</script>\n<script>%s</script>\n</body></html>\n",
             report_charts, report_js);
-    if (ferror(report->rows) || ferror(report->gallery) || ferror(report->table))
+    if (report->no_memory)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the tables of the page");
+    if (ferror(report->rows) || ferror(report->gallery))
         return error_system(error, EIO, "cannot write temporary files");
     return STATUS_OK;
 }

@@ -8,7 +8,10 @@
 #include "use/curves.h"
 #include "use/population_check.h"
 #include "use/report_options.h"
-#include "use/show.h"
+#include "use/show_view.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 /* Rows in tables, of these failed fits, points of the scatter plots besides; datasets whose
  * residuals are shown; parameters in binned pairs. With no more fits than REPORT_N_ALL all of
@@ -68,7 +71,9 @@ struct report {
     struct report_residual *residual;
     uint64_t n_residual_dataset;
     size_t n_gallery;
-    FILE *rows, *gallery, *table;      /* temporary files: JSON, JSON, HTML */
+    FILE *rows, *gallery;              /* temporary files of JSON */
+    struct view table;                 /* of the worst fits */
+    bool no_memory;
     struct arena arena;                /* of the population */
     const struct result_population *population; /* NULL: no random parameters */
     struct population_check check;     /* empty without model */
@@ -85,17 +90,17 @@ void report_summary(struct report *report, FILE *file);
 
 /* report_population.c: nothing if there are no random parameters. */
 enum status report_population_open(struct report *report, struct error *error);
-void report_population_section(const struct report *report, FILE *file);
 void report_population_json(const struct report *report, struct json *json);
 
-/* report_text.c: text as HTML. */
-void report_text(FILE *file, const char *text);
-/* A cell of a table; a dash if it is not finite. */
-void report_number(FILE *file, double value);
 /* Rounded to 6 digits, which is more than a screen shows. */
-double report_rounded(double value);
+static inline double report_rounded(double value)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.5e", value);
+    return isfinite(value) ? strtod(text, NULL) : value;
+}
 /* report_page.c: a row of the table that needs no scripts, and the page. */
-void report_static_row(FILE *file, const struct report *report, const char *id, const char *message,
+void report_static_row(struct report *report, const char *id, const char *message,
                        const struct fit_record *record);
 enum status report_page(struct report *report, FILE *file, struct error *error);
 

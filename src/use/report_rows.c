@@ -285,7 +285,7 @@ static enum status take(struct walk *walk, unsigned why, struct error *error)
         put_row(walk, why | (report->all_rows ? PICKED_TABLE : 0),
                 in_gallery ? (int64_t)report->n_gallery : -1);
     if (why & PICKED_STATIC)
-        report_static_row(report->table, report, walk->id, walk->message, walk->record);
+        report_static_row(report, walk->id, walk->message, walk->record);
     if (!status && in_gallery) {
         json_object_begin(&walk->gallery, NULL);
         put_gallery(walk, why);

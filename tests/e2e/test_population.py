@@ -148,7 +148,7 @@ def test_fits_that_cannot_be_used(tmp):
     by_use = {use: [row["id"] for row in rows if row["population"] == use] for use in ["not_converged", "no_covariance"]}
     assert by_use == {"not_converged": ["d7", "d9"], "no_covariance": ["d3"]} and rows[3]["k"] == "NaN"
     text = h.stiffit("population", path).stdout
-    assert "2 left out, which did not converge" in text and "1 left out, which converged without" in text
+    assert "2  left out, which did not converge" in text and "1  left out, which converged without" in text
 
 
 def test_some_parameters(tmp):

@@ -1,6 +1,7 @@
 /* Digests: counts of fits, quantiles that are exact for few numbers and close for many, and the
  * list of facts in its three forms.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/view.h"
 #include "fit/statistics/digest.h"
 
 #include <math.h>
@@ -65,6 +66,8 @@ static void test_facts_in_three_forms(void **state)
 {
     (void)state;
     struct fact fact[DIGEST_MOST_FACTS];
+    struct view view = {.n = 0};
+    struct error error;
     char *text;
     size_t size;
     memset(&digest, 0, sizeof digest);
@@ -74,13 +77,13 @@ static void test_facts_in_three_forms(void **state)
     size_t n = digest_facts(&digest, fact);
     assert_true(n > 5);
     FILE *file = open_memstream(&text, &size);
-    struct json json;
-    json_begin(&json, file);
-    json_object_begin(&json, NULL);
-    facts_json(&json, fact, n);
-    json_end(&json);
-    facts_text(file, fact, n);
-    facts_html(file, fact, n);
+    view_group(&view, NULL, NULL, VIEW_PLAIN);
+    view_facts(&view, fact, n);
+    view_end(&view);
+    assert_int_equal(view_put(&view, true, file, &error), STATUS_OK);
+    assert_int_equal(view_put(&view, false, file, &error), STATUS_OK);
+    view_page(&view, file);
+    view_fini(&view);
     fclose(file);
     assert_non_null(strstr(text, "\"failed\": 1"));
     assert_non_null(strstr(text, "\"evaluations_median\": 5"));

@@ -12,25 +12,25 @@
 size_t digest_facts(const struct digest *digest, struct fact fact[DIGEST_MOST_FACTS])
 {
     const struct fact all[] = {
-        {"fits", "fits", NULL, "rows of /fits", FACT_COUNT, (double)digest->n_fit, true},
-        {"failed", "failed fits", NULL, "fits without a success", FACT_COUNT,
-         (double)digest_n_failed(digest), true},
-        {"doubtful", "doubtful fits", NULL,
-         "successful fits that do not describe their data, or whose free parameters are all at "
-         "bounds", FACT_COUNT, (double)digest->n_doubtful, true},
-        {"at_bound", "fits at bounds", NULL, "converged fits with a parameter that a bound holds",
-         FACT_COUNT, (double)digest->n_at_bound, true},
-        {"without_sigma", "measurements without a sigma", NULL,
-         "measurements that have no standard deviation, their own or the model's", FACT_COUNT,
-         (double)digest->n_no_sigma, true},
-        {"evaluations", "evaluations", NULL, "evaluations of the model, of all fits", FACT_COUNT,
-         (double)digest->n_evaluation, false},
-        {"evaluations_median", "evaluations in the median fit", NULL,
-         "half of the fits need no more", FACT_NUMBER, digest_median(&digest->evaluations), false},
-        {"steps", "integrator steps", NULL, "steps of the integrator, of all fits", FACT_COUNT,
-         (double)digest->n_step, false},
-        {"seconds", "computing", "s", "computing time of all fits", FACT_NUMBER, digest->seconds,
-         false},
+        fact_told("rows of /fits", fact_count("fits", "fits", 0, digest->n_fit)),
+        fact_told("fits without a success",
+                  fact_count("failed", "failed fits", 0, digest_n_failed(digest))),
+        fact_told("successful fits that do not describe their data, or whose free parameters are "
+                  "all at bounds",
+                  fact_count("doubtful", "doubtful fits", 0, digest->n_doubtful)),
+        fact_told("converged fits with a parameter that a bound holds",
+                  fact_count("at_bound", "fits at bounds", 0, digest->n_at_bound)),
+        fact_told("measurements that have no standard deviation, their own or the model's",
+                  fact_count("without_sigma", "measurements without a sigma", 0,
+                             digest->n_no_sigma)),
+        fact_meant("evaluations of the model, of all fits",
+                   fact_count("evaluations", "evaluations", 0, digest->n_evaluation)),
+        fact_meant("half of the fits need no more",
+                   fact_number("evaluations_median", "evaluations in the median fit", 0, 0,
+                               digest_median(&digest->evaluations))),
+        fact_meant("steps of the integrator, of all fits",
+                   fact_count("steps", "integrator steps", 0, digest->n_step)),
+        {"seconds", "computing", "s", "computing time of all fits", .value = digest->seconds},
     };
     const size_t n = sizeof all / sizeof *all;
     _Static_assert(sizeof all <= DIGEST_MOST_FACTS * sizeof *fact, "room for all");

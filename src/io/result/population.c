@@ -396,33 +396,33 @@ size_t population_facts(const struct population_head *head,
                         struct fact fact[POPULATION_MOST_FACTS])
 {
     const struct fact all[] = {
-        {"minus_2_log_likelihood", "-2 log L", NULL,
-         "-2 times the log-likelihood, integrated over the random parameters", FACT_NUMBER,
-         head->minus_2_log_likelihood, true},
-        {"minus_2_log_likelihood_error", "error of -2 log L", NULL,
-         "what more points of the quadrature changed", FACT_NUMBER, head->likelihood_error, true},
-        {"aic", "AIC", NULL, "Akaike's information criterion", FACT_NUMBER, head->aic, true},
-        {"bic", "BIC", NULL, "Schwarz's information criterion, with the number of datasets",
-         FACT_NUMBER, head->bic, true},
-        {"condition_number", "condition number", NULL,
-         "of the information matrix of the estimates", FACT_NUMBER, head->condition, true},
-        {"log_prior", "log prior", NULL, "log density of the priors at the estimates", FACT_NUMBER,
-         head->log_prior, true},
-        {"datasets", "datasets", NULL, "datasets of the fit", FACT_COUNT,
-         (double)head->n_dataset, true},
-        {"left_out", "datasets left out", NULL, "datasets that could not be used or evaluated",
-         FACT_COUNT, (double)head->n_left_out, true},
-        {"measurements", "measurements", NULL, "of these datasets", FACT_COUNT,
-         (double)head->n_row, true},
+        fact_told("-2 times the log-likelihood, integrated over the random parameters",
+                  fact_number("minus_2_log_likelihood", "-2 log L", 0, 0,
+                              head->minus_2_log_likelihood)),
+        fact_told("what more points of the quadrature changed",
+                  fact_number("minus_2_log_likelihood_error", "error of -2 log L", 0, 0,
+                              head->likelihood_error)),
+        fact_told("Akaike's information criterion", fact_number("aic", "AIC", 0, 0, head->aic)),
+        fact_told("Schwarz's information criterion, with the number of datasets",
+                  fact_number("bic", "BIC", 0, 0, head->bic)),
+        fact_told("of the information matrix of the estimates",
+                  fact_number("condition_number", "condition number", 0, 0, head->condition)),
+        fact_told("log density of the priors at the estimates",
+                  fact_number("log_prior", "log prior", 0, 0, head->log_prior)),
+        fact_told("datasets of the fit", fact_count("datasets", "datasets", 0, head->n_dataset)),
+        fact_told("datasets that could not be used or evaluated",
+                  fact_count("left_out", "datasets left out", 0, head->n_left_out)),
+        fact_told("of these datasets", fact_count("measurements", "measurements", 0, head->n_row)),
     };
     _Static_assert(sizeof all <= POPULATION_MOST_FACTS * sizeof *fact, "room for all");
     memcpy(fact, all, sizeof all);
     return sizeof all / sizeof *all;
 }
 
-void population_head_json(struct json *json, const struct population_head *head)
+void population_head_facts(struct view *view, const struct population_head *head)
 {
     struct fact fact[POPULATION_MOST_FACTS];
-    json_string(json, "likelihood", head->likelihood);
-    facts_json(json, fact, population_facts(head, fact));
+    VIEW_FACTS(view, fact_told("exact, or Laplace's approximation",
+                               fact_word("likelihood", "likelihood", 0, head->likelihood)));
+    view_facts(view, fact, population_facts(head, fact));
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/facts.h"
+#include "base/view.h"
 #include "io/result/mixed_result.h"
 #include "io/result/result.h"
 
@@ -39,11 +39,11 @@ struct result_population {
     double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
 };
 
-/* The facts of a population; their number. `likelihood`, a word, and these as JSON. */
+/* The facts of a population; their number. And these with `likelihood`, a word, added to a view. */
 enum { POPULATION_MOST_FACTS = 12 };
 size_t population_facts(const struct population_head *head,
                         struct fact fact[POPULATION_MOST_FACTS]);
-void population_head_json(struct json *json, const struct population_head *head);
+void population_head_facts(struct view *view, const struct population_head *head);
 
 /* In `arena`; NULL: out of memory. Parameters have these names and scales in the file's order. */
 struct result_population *result_population_make(const struct mixed_result *from,
