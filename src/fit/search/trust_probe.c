@@ -11,9 +11,12 @@ static const double ERROR_GROWTH = 10;
 /* A step that promises less than this multiple of the gap is left to the derivatives. */
 static const double GAPS = 10;
 static const double SHORTER = 0.25, LONGER = 2;
-enum { MAX_RADIUS = 5, MAX_BEND = 2 };
+enum { MAX_RADIUS = 5 };
 /* An evaluation with derivatives by this many parameters costs about one more than one without. */
 enum { PARAMETERS = 3 };
+/* Where so many evaluations without derivatives cost as much as one with them, a step may be bent
+ * twice. */
+enum { CHEAP = 4 };
 
 bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct arena *arena)
 {
@@ -24,11 +27,18 @@ bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct
                          {&probe->last, n_row, 1}, {&probe->last_theta, n, 1});
 }
 
-/* Evaluates without derivatives, which counts as a part of an evaluation. */
+/* So many evaluations without derivatives count as one with them. Where these are as cheap, for one
+ * or two parameters, nothing is sought by values. */
+static int64_t parts_of(const struct trust_probe *probe)
+{
+    return 1 + (int64_t)probe->asker->map.n_free / PARAMETERS;
+}
+
+/* Evaluates without derivatives. */
 static enum asked ask(struct trust_probe *probe, struct fit_point *point)
 {
     struct fit_asker *asker = probe->asker;
-    int64_t before = asker->used.n_evaluation, parts = 1 + (int64_t)asker->map.n_free / PARAMETERS;
+    int64_t before = asker->used.n_evaluation, parts = parts_of(probe);
     enum asked asked = fit_ask(asker, asker->accuracy, point, false);
     if (asker->accuracy.gradient == GRADIENT_forward && asker->used.n_evaluation > before &&
         probe->n_plain++ % parts != 0)
@@ -98,9 +108,10 @@ static enum asked try_radius(struct trust_probe *probe, struct trust_model *mode
 {
     size_t bytes = model->n * sizeof *model->step;
     double last = -INFINITY;
+    int max_bend = parts_of(probe) < CHEAP ? 1 : 2;
     *ratio = -INFINITY;
     memcpy(probe->straight, model->step, bytes);
-    for (int i = 0; i <= MAX_BEND; i++) {
+    for (int i = 0; i <= max_bend; i++) {
         trust_model_target(model, best, trial->theta);
         enum asked asked = ask(probe, trial);
         if (asked != ASKED_OK)
@@ -119,7 +130,7 @@ static enum asked try_radius(struct trust_probe *probe, struct trust_model *mode
             memcpy(probe->found, trial->prediction,
                    probe->asker->objective.n_row * sizeof *probe->found);
         }
-        if (!(decrease > last) || i == MAX_BEND || !bend(probe, model, best, trial))
+        if (!(decrease > last) || i == max_bend || !bend(probe, model, best, trial))
             return ASKED_OK;
         last = decrease;
     }
@@ -133,7 +144,7 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
     probe->gap *= 0.5;
     /* the step found from here: with derivatives it was no good */
     bool is_rejected = !isnan(probe->found_f);
-    if (is_rejected || !probe->is_needed || !model->is_restricted ||
+    if (is_rejected || !probe->is_needed || parts_of(probe) == 1 || !model->is_restricted ||
         !(model->promise > GAPS * probe->gap))
         return ASKED_OK;
     enum asked asked = ask_plain(probe, best, trial);
