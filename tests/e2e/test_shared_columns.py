@@ -30,6 +30,8 @@ CASES = {
     "prior": (P.replace("b = 0.3", "b = 0.3 prior normal(0.5, 0.1)") + DECAY, 0.05, []),
     "prior with a kink": (P.replace("b = 0.3", "b = 0.3 prior laplace(0.5, 0.1)") + DECAY, 0.05, []),
     "estimated sigma": (P + "parameter s = 0.1 in [0.001, 10] scale log\n" + DECAY + " sd s", np.nan, []),
+    "estimated sigma, held": (P.replace("b = 0.3", "b = 0.3 in [-1, 0.35]")
+                              + "parameter s = 0.1 in [0.001, 10] scale log\n" + DECAY + " sd s", np.nan, []),
     "held by a bound": (P.replace("b = 0.3", "b = 0.3 in [-1, 0.35]") + DECAY, 0.05, []),
     "all held": ("parameter b = 0.3 in [0, 0.3]\nparameter a = 1.5 in [0.1, 1.6]\nobserve y = a*exp(-t/2) + b", 0.05,
                  []),

@@ -426,7 +426,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);
-    if (!joint_findings_take(work, arena))
+    if (!joint_findings_take(work))
         joint_block_end(block, OUTCOME_out_of_memory,
                         "no memory for the statistics of this dataset");
 }

@@ -16,12 +16,10 @@
 static const size_t AT_ONCE = (size_t)16 << 20;
 
 /* With what its pointers lead to. */
-static void pass_arrays(struct cursor *cursor, const struct joint *joint, struct joint_block *block)
+static void pass_arrays(struct cursor *cursor, struct joint_block *block)
 {
-    struct joint_arrays arrays;
     ARRAY(block->memory.numbers, block->memory.n_copied);
-    ARRAY(block->findings.memory,
-          block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
+    ARRAY(block->findings.memory, block->findings.memory ? joint_findings_size(block) : 0);
 }
 
 static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_t i)
@@ -30,7 +28,7 @@ static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_
     FIELD(i);
     FIELD(*block);
     if (block->is_made)
-        pass_arrays(cursor, joint, block);
+        pass_arrays(cursor, block);
 }
 
 /* False: memory is out. */
@@ -48,9 +46,9 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     bool is_good = own.memory.numbers || !block->is_made || joint_block_room(joint, block);
     joint_block_place(joint, block);
     if (is_good && has_findings)
-        is_good = joint_findings_room(block, joint->above.s_block);
+        is_good = joint_findings_room(block);
     if (is_good && block->is_made)
-        pass_arrays(cursor, joint, block);
+        pass_arrays(cursor, block);
     return is_good;
 }
 

@@ -9,6 +9,7 @@
 
 #include "fit/objective/found.h"
 #include "fit/objective/matrix.h"
+#include "fit/statistics/observed.h"
 #include "fit/statistics/statistics.h"
 
 #include <math.h>
@@ -23,19 +24,21 @@ static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
  * cannot be told from 0. */
 static const double ZERO = 1e-2;
 
-/* Sums over the blocks that depend on a parameter: squares of its column's length, the same of
- * the rows of noise and priors, squares of the predictions' norm, measurements, how many have it
- * move a prediction or the noise, and how many there are; the objective's derivative at the best
- * point. */
-struct column_sum {
-    double squares, beyond, size, n_row, n_prediction, n_noise, n_block, slope;
-};
-enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
+/* The least error of derivatives, relative to the columns' lengths. */
+static double least_error(const struct joint *joint)
+{
+    bool eliminates = false;
+    for (size_t k = 0; k < joint->n_parameter; k++)
+        eliminates = eliminates || joint->levels.level[k] == 0 || joint->levels.level[k] == 2;
+    return eliminates ? ACCURACY : 0;
+}
+
+enum { N_SUM = sizeof(struct fit_influence) / sizeof(double) };
 
 struct joint_errors {
     size_t n_kept;            /* shared parameters that no bound holds */
     uint32_t *index;          /* s: of each among those, or NOT_KEPT */
-    struct column_sum *sum;   /* s: of the shared parameters, then n_group for each group */
+    struct fit_influence *sum;   /* s: of the shared parameters, then n_group for each group */
     struct fit_spectrum shared; /* of the n_kept parameters */
     /* n_kept x n_kept, with further columns of groups: its products are the covariance */
     double *root;
@@ -71,7 +74,7 @@ static double projected(int8_t bound, double g) { return is_held_at(bound, g) ? 
 static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *loose, double *scale)
 {
     size_t all = block->n + s, n_loose = 0;
-    const double *information = joint_information(block, s);
+    const double *information = joint_findings_arrays(block).information;
     for (size_t j = 0; j < block->n; j++) {
         scale[j] = sqrt(matrix_squares(j + 1, information + j * all));
         scale[j] = scale[j] > 0 ? scale[j] : 1;
@@ -106,12 +109,30 @@ static void find_kept(struct joint *joint, size_t i)
 }
 
 /* The sum of parameter k above block i. */
-static struct column_sum *sum_of(const struct joint *joint, size_t i, size_t k)
+static struct fit_influence *sum_of(const struct joint *joint, size_t i, size_t k)
 {
     size_t n = joint->above.n_group;
-    struct column_sum *sum = joint->errors->sum;
+    struct fit_influence *sum = joint->errors->sum;
     return k < n ? &sum[joint->above.s + joint->levels.group[0][i] * n + k]
                  : &sum[joint->above.column[k] - n];
+}
+
+/* The rows of n eliminated parameters, then m others, become those of the observed information
+ * (fit_observe). scale: lengths of the n columns. */
+static bool observe(struct joint_errors *errors, size_t n, size_t m, double *own,
+                    const double *scale, struct fit_excess excess, double *left, bool *is_definite)
+{
+    struct fit_spectrum spectrum;
+    bool is_own = true;
+    if (!fit_spectrum_room(&spectrum, n, 0, &errors->arena))
+        return false;
+    spectrum.n = n;
+    memcpy(spectrum.triangle, own, n * n * sizeof *own);
+    memcpy(spectrum.scale, scale, n * sizeof *scale);
+    fit_spectrum_decompose(&spectrum, errors->accuracy);
+    bool is_good = fit_observe(&spectrum, m, own, excess, left, &is_own, &errors->arena);
+    *is_definite = *is_definite && is_own;
+    return is_good;
 }
 
 /* Eliminates the own parameters of block i: leaves rows for those above it and, if the
@@ -125,8 +146,7 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
     size_t n = block->n, s = joint->above.s_block, all = n + s,
            loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
-    struct joint_arrays arrays;
-    joint_findings_arrays(block, s, &arrays);
+    const struct joint_arrays arrays = joint_findings_arrays(block);
     arena_reset(&errors->arena);
     find_kept(joint, i);
     size_t width = loose + errors->n_above;
@@ -137,21 +157,19 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
     if (!rows || !scale || !index)
         return false;
     memset(zeros, 0, all * sizeof *zeros);
-    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept,
+    joint_eliminate(n, s, arrays.information, zeros, errors->loose, loose, errors->kept,
                     errors->n_above, errors->scale, DAMPING, errors->scratch, block->trial.schur,
                     block->trial.schur_rhs, rows);
     if (!errors->whole.is_observed || !block->findings.has_excess)
         return true;
     for (size_t c = 0; c < width; c++) {
-        index[c] = c < loose ? errors->loose[c] : (uint32_t)n + errors->kept[c - loose];
+        index[c] = block->file_index[all + (c < loose ? errors->loose[c]
+                                                      : n + errors->kept[c - loose])];
         if (c < loose)
             scale[c] = errors->scale[errors->loose[c]];
     }
-    bool is_own = true,
-         is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy,
-                                 arrays.excess, all, index, arrays.left, &is_own, &errors->arena);
-    *is_definite = *is_definite && is_own;
-    return is_good;
+    const struct fit_excess excess = {arrays.found.excess, all, index};
+    return observe(errors, loose, errors->n_above, rows, scale, excess, arrays.left, is_definite);
 }
 
 struct reduction {
@@ -184,15 +202,14 @@ static void add_left(struct joint *joint, size_t i, double *to, size_t width)
 {
     struct joint_errors *errors = joint->errors;
     struct joint_block *block = &joint->block[i];
-    struct joint_arrays arrays;
     if (!block->findings.has_excess)
         return;
-    joint_findings_arrays(block, joint->above.s_block, &arrays);
+    const double *left = joint_findings_arrays(block).left;
     find_kept(joint, i);
     size_t m = errors->n_above;
     for (size_t c = 0; c < m; c++)
         for (size_t d = 0; d < m; d++)
-            to[errors->column[d] + errors->column[c] * width] += arrays.left[d + c * m];
+            to[errors->column[d] + errors->column[c] * width] += left[d + c * m];
 }
 
 static void left_of(const void *context, const struct joint_block *block, double *sum)
@@ -235,12 +252,10 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
         return true;
     for (size_t k = 0; k < group->n; k++)
         add_left(joint, joint->part.member[group->first + k], own, width);
-    bool is_own = true;
-    is_good = joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width,
-                            index, left, &is_own, arena);
+    is_good = observe(errors, n, m, group->error_rows, errors->scale,
+                      (struct fit_excess){own, width, index}, left, is_definite);
     for (size_t c = 0; c < m * m; c++)
         excess[c] += left[c];
-    *is_definite = *is_definite && is_own;
     return is_good;
 }
 
@@ -267,31 +282,30 @@ static bool make_errors(struct joint *joint)
                          {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
-/* What a block says of parameter k above it. */
+/* What a block says of parameter k of its own and those above it. */
+static struct fit_influence column_of(const struct joint *joint, const struct joint_block *block,
+                                   size_t k)
+{
+    size_t all = block->n + block->s;
+    const double *information = joint_findings_arrays(block).information;
+    struct fit_influence column =
+        fit_findings_influence(&block->findings, block->file_index[all + k]);
+    double least = least_error(joint) * block->findings.size;
+    column.error = fmax(column.error, least * least);
+    column.squares = matrix_squares(k + 1, information + k * all);
+    column.slope = joint_slope(block->best.triangle, all, block->best.rhs, k);
+    return column;
+}
+
 static void sum_in(const void *context, const struct joint_block *block, size_t k, double *number)
 {
-    size_t all = block->n + block->s, column = block->n + k;
-    struct joint_arrays arrays;
-    (void)context;
-    joint_findings_arrays(block, block->s, &arrays);
-    unsigned moves = (unsigned)arrays.moves[column];
-    const struct column_sum sum =
-        {.squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
-         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size,
-         .n_row = (double)block->n_row, .n_prediction = (moves & MOVES_PREDICTION) != 0,
-         .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
-         .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
-    memcpy(number, &sum, sizeof sum);
+    const struct fit_influence column = column_of(context, block, block->n + k);
+    memcpy(number, &column, sizeof column);
 }
 
 static bool sum_columns(struct joint *joint)
 {
-    return joint_vector_sums(joint, N_SUM, sum_in, NULL, (double *)joint->errors->sum);
-}
-
-static bool is_noise(const struct column_sum *sum)
-{
-    return sum->n_noise > 0 && sum->n_prediction == 0;
+    return joint_vector_sums(joint, N_SUM, sum_in, joint, (double *)joint->errors->sum);
 }
 
 static void criteria_of(const void *context, const struct joint_block *block, double *number)
@@ -322,37 +336,42 @@ static double gradient_norm_of(const struct joint *joint)
     return norm;
 }
 
+/* Counts the parameters of groups that no bound holds. */
+static void count_groups(struct joint *joint, double *n_fitted, double *n_noise)
+{
+    const struct fit_influence *sum = joint->errors->sum + joint->above.s;
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        struct joint_group *group = &joint->above.group[g];
+        group->n_loose = 0;
+        for (size_t k = 0; k < joint->above.n_group; k++, sum++) {
+            bool is_fitted = !group->is_held[k];
+            group->n_loose += is_fitted;
+            *n_noise += is_fitted && group->n > 0 && fit_influence_is_noise(sum);
+        }
+        *n_fitted += group->n > 0 ? (double)group->n_loose : 0;
+    }
+}
+
 /* Counts measurements and fitted parameters, and sums the criteria. False: out of memory. */
 static bool count(struct joint *joint)
 {
     struct joint_errors *errors = joint->errors;
     struct fit_whole *whole = &errors->whole;
     double criteria[3], n_row = 0, n_fitted = 0, n_noise = 0;
-    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8, ELIMINATES = 16 };
+    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
     struct joint_facts facts = {.any = 0, .single = gradient_norm_of(joint)};
-    for (size_t g = 0; joint->above.group && g < joint->levels.n_group[0]; g++) {
-        struct joint_group *group = &joint->above.group[g];
-        group->n_loose = 0;
-        for (size_t k = 0; k < joint->above.n_group; k++) {
-            group->n_loose += !group->is_held[k];
-            n_noise += group->n > 0 && !group->is_held[k]
-                       && is_noise(&errors->sum[joint->above.s + g * joint->above.n_group + k]);
-        }
-        n_fitted += group->n > 0 ? (double)group->n_loose : 0;
-        facts.any |= group->n_loose > 0 ? ELIMINATES : 0;
-    }
+    count_groups(joint, &n_fitted, &n_noise);
     for (size_t a = 0; a < joint->part.n_active; a++) {
         const struct joint_block *block = joint_active(joint, a);
-        struct joint_arrays arrays;
         double weight = joint_weight(joint, joint->part.active[a]),
                scaling = block->findings.criteria.scaling;
         size_t n_loose = find_loose(block, joint->above.s_block, errors->loose, errors->scale);
-        joint_findings_arrays(block, joint->above.s_block, &arrays);
-        for (size_t c = 0; c < n_loose; c++)
-            n_noise += weight * (arrays.moves[errors->loose[c]] == MOVES_NOISE);
+        for (size_t c = 0; c < n_loose; c++) {
+            const struct fit_influence column = column_of(joint, block, errors->loose[c]);
+            n_noise += weight * fit_influence_is_noise(&column);
+        }
         n_fitted += weight * (double)n_loose;
         n_row += (double)block->n_row;
-        facts.any |= n_loose > 0 ? ELIMINATES : 0;
         facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1   ? NORMAL
                                                                   : scaling == 2 ? KINKS
                                                                                  : NEITHER);
@@ -368,7 +387,7 @@ static bool count(struct joint *joint)
     errors->has_excess = facts.any & EXCESS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
-        whole->n_noise += errors->index[k] != NOT_KEPT && is_noise(&errors->sum[k]);
+        whole->n_noise += errors->index[k] != NOT_KEPT && fit_influence_is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 3, criteria_of, NULL, criteria))
         return false;
     bool is_normal = !(facts.any & (KINKS | NEITHER)),
@@ -376,18 +395,8 @@ static bool count(struct joint *joint)
     whole->criteria = (struct fit_criteria){.chi_square = criteria[0], .distances = criteria[1],
                                             .scaling = are_kinks ? 2 : is_normal};
     whole->prediction_error = sqrt(criteria[2]);
-    errors->accuracy = fmax(facts.most, facts.any & ELIMINATES ? ACCURACY : 0);
+    errors->accuracy = fmax(facts.most, least_error(joint));
     return true;
-}
-
-/* 0: the parameter has no influence. */
-static double length_of(const struct joint *joint, const struct fit_map *map, size_t j,
-                        double theta, const struct column_sum *sum)
-{
-    double error = fmax(joint->errors->accuracy, FIT_QUOTIENT_ROUNDING) * sqrt(sum->size),
-           length = sqrt(sum->squares);
-    const struct fit_spectrum_unit unit = {error, FIT_QUOTIENT_ROUNDING * sqrt(sum->n_row)};
-    return fit_spectrum_is_idle(map, j, theta, &unit, length, sqrt(sum->beyond)) ? 0 : length;
 }
 
 /* Eliminates all blocks and groups, and decomposes what is left for the shared parameters.
@@ -416,15 +425,17 @@ static bool reduce(struct joint *joint, bool *is_definite)
     for (uint32_t j = 0; j < joint->above.s; j++)
         if (errors->index[j] != NOT_KEPT) {
             shared->loose[errors->index[j]] = errors->index[j];
-            shared->scale[errors->index[j]] = length_of(joint, &joint->asker.map, j,
-                                                        joint->above.theta[j], &errors->sum[j]);
+            shared->scale[errors->index[j]] =
+                fit_influence_length(&errors->sum[j], &joint->asker.map, j, joint->above.theta[j]);
         }
     if (is_good)
-        fit_spectrum_decompose(shared, errors->accuracy, true);
+        fit_spectrum_decompose(shared, errors->accuracy);
     bool is_above = true;
     arena_reset(&errors->arena);
-    if (is_good && excess && k > 0)
-        is_good = fit_spectrum_add(shared, excess, k, shared->loose, &errors->arena, &is_above);
+    if (is_good && excess)
+        is_good = fit_observe(shared, 0, shared->triangle,
+                              (struct fit_excess){excess, k, shared->loose}, NULL, &is_above,
+                              &errors->arena);
     *is_definite = *is_definite && is_above;
     free(excess);
     return is_good;
@@ -436,7 +447,8 @@ static void find_root(struct joint_errors *errors)
 {
     struct fit_spectrum *shared = &errors->shared;
     size_t k = errors->n_kept;
-    fit_spectrum_decompose(shared, errors->accuracy, false);
+    fit_spectrum_decompose(shared, errors->accuracy);
+    fit_spectrum_directions(shared);
     for (size_t d = 0; d < k; d++)
         for (size_t c = 0; c < k; c++)
             errors->root[c + d * k] =
@@ -519,8 +531,8 @@ bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
     if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n},
                        {&inverse, n, n}))
         return false;
-    joint_eliminate(block->n, s, joint_information(block, s), zeros, errors->loose, n, NULL, 0,
-                    NULL, 0, errors->scratch, NULL, NULL, triangle);
+    joint_eliminate(block->n, s, joint_findings_arrays(block).information, zeros, errors->loose, n,
+                    NULL, 0, NULL, 0, errors->scratch, NULL, NULL, triangle);
     mode->log_det = 0;
     for (size_t c = 0; c < n; c++) {
         mode->index[c] = block->file_index[errors->loose[c]];
@@ -610,15 +622,17 @@ static bool find_rows(struct joint *joint, size_t i, struct row *row)
     return is_good;
 }
 
-/* The map of the parameters of block i, in the model's order. False: out of memory. */
-static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *arrays,
-                     struct fit_map *map, double **chain)
+/* What is known of the parameters of block i, in the model's order, but the spectrum. False: out of
+ * memory. */
+static bool make_portion(struct joint *joint, size_t i, struct fit_map *map, double **chain,
+                         struct fit_portion *part)
 {
     const struct joint_block *block = &joint->block[i];
+    const struct fit_findings_arrays arrays = joint_findings_arrays(block).found;
     struct arena *arena = &joint->errors->arena;
     size_t all = block->n + joint->above.s_block;
     *map = (struct fit_map){.n_free = all,
-                            .size = arrays->size, .lower = arrays->lower, .upper = arrays->upper,
+                            .size = arrays.size, .lower = arrays.lower, .upper = arrays.upper,
                             .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
                             .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
     if (!map->file_index || !map->scale || !ARENA_DOUBLES(arena, {chain, all, 1}))
@@ -629,6 +643,10 @@ static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *a
         map->scale[j] = joint->scale[block->file_index[k]];
         (*chain)[j] = block->chain[k];
     }
+    *part = (struct fit_portion){.findings = &block->findings, .map = map, .chain = *chain,
+                                 .n_parameter = joint->n_parameter,
+                                 .is_small = all <= FIT_MAX_PAIR_PARAMETERS ||
+                                             joint->part.n_all == 1};
     return true;
 }
 
@@ -648,21 +666,23 @@ static void take_triangle(size_t m, size_t n, double *a, double *b, struct fit_s
 /* Columns of a row in the model's order, or where these are many as they are, which may save a
  * factorisation. False: out of memory. */
 static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
-                          const struct fit_map *map, const struct joint_arrays *arrays,
-                          struct fit_spectrum *spectrum)
+                          struct fit_portion *part)
 {
     struct joint_errors *errors = joint->errors;
     const struct joint_block *block = &joint->block[i];
-    size_t n = row->n_own + row->n_above, all = map->n_free, m = row->n_row;
+    struct arena *arena = &errors->arena;
+    size_t n = row->n_own + row->n_above, all = part->map->n_free, m = row->n_row;
     size_t n_censored = block->findings.n_censored;
     bool is_small = all <= FIT_MAX_PAIR_PARAMETERS;
     /* by the model's order: 1 + a column of the row */
-    uint32_t *from = arena_calloc(&errors->arena, all + 1, sizeof *from);
-    uint32_t *order = arena_calloc(&errors->arena, n + 1, sizeof *order);
+    uint32_t *from = arena_calloc(arena, all + 1, sizeof *from);
+    uint32_t *order = arena_calloc(arena, n + 1, sizeof *order);
+    struct fit_influence *column = arena_calloc(arena, n + 1, sizeof *column);
+    struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     double *a, *b;
-    if (!from || !order ||
-        !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena) ||
-        !ARENA_DOUBLES(&errors->arena, {&a, m, n}, {&b, m, 1}))
+    if (!from || !order || !column || !spectrum ||
+        !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, arena) ||
+        !ARENA_DOUBLES(arena, {&a, m, n}, {&b, m, 1}))
         return false;
     for (uint32_t c = 0; c < n; c++) {
         order[c] =
@@ -671,26 +691,18 @@ static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
         from[order[c]] = c + 1;
     }
     for (uint32_t k = 0; k < (is_small ? all : n); k++) {
-        uint32_t j = is_small ? k : order[k];
-        if (from[j]) {
-            memcpy(a + spectrum->n * m, row->rows + (from[j] - 1) * m, m * sizeof *a);
-            spectrum->loose[spectrum->n++] = j;
-        }
+        uint32_t j = is_small ? k : order[k], c = from[j] - 1;
+        if (!from[j])
+            continue;
+        memcpy(a + spectrum->n * m, row->rows + c * m, m * sizeof *a);
+        column[spectrum->n] = c < row->n_own ? column_of(joint, block, errors->loose[c])
+                                             : *sum_of(joint, i, errors->kept[c - row->n_own]);
+        spectrum->loose[spectrum->n++] = j;
     }
     take_triangle(m, n, a, b, spectrum);
-    for (size_t c = 0; c < n; c++) {
-        size_t j = spectrum->loose[c], column = from[j] - 1;
-        struct column_sum sum = {.squares = matrix_squares(c + 1, spectrum->triangle + c * n),
-                                 .size = block->findings.size * block->findings.size,
-                                 .n_row = (double)block->n_row};
-        if (column < row->n_own)
-            sum.beyond = arrays->beyond[errors->loose[column]];
-        else
-            sum = *sum_of(joint, i, errors->kept[column - row->n_own]);
-        spectrum->beyond[c] = sqrt(sum.beyond);
-        spectrum->scale[c] = length_of(joint, map, j, arrays->theta[j], &sum);
-    }
-    fit_spectrum_decompose(spectrum, errors->accuracy, true);
+    part->spectrum = spectrum;
+    part->column = column;
+    fit_portion_decompose(part, errors->accuracy);
     return true;
 }
 
@@ -698,47 +710,22 @@ static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
 static bool put_statistics(struct joint *joint, size_t i, struct fit_record *record)
 {
     struct joint_errors *errors = joint->errors;
-    const struct joint_block *block = &joint->block[i];
-    const struct joint_findings *findings = &block->findings;
-    struct joint_arrays arrays;
-    struct fit_spectrum spectrum;
+    struct fit_portion part;
     struct fit_map map;
     struct row row;
     double *chain;
-    joint_findings_arrays(block, joint->above.s_block, &arrays);
-    if (!find_rows(joint, i, &row) || !make_map(joint, i, &arrays, &map, &chain)
-        || !find_spectrum(joint, i, &row, &map, &arrays, &spectrum))
-        return false;
-    struct fit_portion part =
-        {.map = &map, .n_parameter = joint->n_parameter, .theta = arrays.theta, .chain = chain,
-         .spectrum = &spectrum,
-         .censored = {findings->n_censored, arrays.slope, arrays.factor, arrays.curvature},
-         .criteria = findings->criteria, .n_row = (double)block->n_row,
-         .n_alone = (double)row.n_own, .can_test = findings->can_test,
-         .has_prior = findings->has_prior,
-         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
-         .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->part.n_all == 1};
-    for (size_t c = 0; c < row.n_own; c++)
-        part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
-    for (size_t c = 0; c < errors->n_above; c++) {
-        const struct column_sum *sum = sum_of(joint, i, errors->kept[c]);
-        part.n_alone += sum->n_block == 1;
-        part.n_noise += sum->n_block == 1 && is_noise(sum);
-    }
-    return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
+    return find_rows(joint, i, &row) && make_portion(joint, i, &map, &chain, &part) &&
+           find_spectrum(joint, i, &row, &part) &&
+           fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
 }
 
 /* What the row of an evaluation says of its share of the objective. */
 static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
-    const struct joint_findings *findings = &block->findings;
     const struct joint_reduced *reduced = &block->best;
     size_t all = block->n + joint->above.s_block;
-    const struct fit_portion part = {
-        .n_parameter = joint->n_parameter, .criteria = findings->criteria,
-        .n_row = (double)block->n_row, .log_prior = findings->log_prior};
-    fit_statistics_describe(record, &joint->errors->whole, &part);
+    fit_statistics_describe(record, &joint->errors->whole, &block->findings, joint->n_parameter);
     for (size_t k = 0; k < all; k++)
         record->slope[block->file_index[k]] =
             joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];

@@ -6,6 +6,7 @@
 #include "fit/search/kinks.h"
 #include "fit/search/leap.h"
 #include "fit/search/trust_model.h"
+#include "fit/statistics/findings.h"
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
 struct joint_reduced {
@@ -63,30 +64,6 @@ struct joint_line {
     double *theta;            /* all parameters above the blocks: the end of the best inner step */
     double *scale;            /* likewise: the metric of steps */
     double *kept;             /* s: the metric of the trust region */
-};
-
-/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s =
- * all. */
-struct joint_findings {
-    struct fit_criteria criteria;
-    double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
-    double accuracy;          /* fit_asker_accuracy */
-    double prediction_error;  /* as in struct fit_asker, of the certificate; NaN: not measured */
-    /* fit_statistics_can_test; some parameter has a prior, maybe in another block */
-    bool can_test, has_prior;
-    bool has_information, has_excess;
-    size_t n_censored;        /* rows of these arrays */
-    double *memory;           /* of struct joint_arrays */
-};
-struct joint_arrays {
-    double *theta, *size, *lower, *upper; /* all, in the model's order */
-    /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
-    double *beyond, *moves;
-    /* all x all, all: as triangle, of the expected information; empty: the trial's */
-    double *information, *rhs;
-    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
-    double *excess, *left;
-    double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
 };
 
 /* Which parameters have one value for all datasets, or for each group of them. Groups of the
@@ -177,7 +154,7 @@ struct joint_block {
     /* n + s; then as many: the place of each among all of these in the model's order */
     uint32_t *file_index;
     bool is_sigma_known;
-    struct joint_findings findings;
+    struct fit_findings findings; /* has_prior: in any block, before there are others */
     void *upper;              /* what the level above keeps, for free(); NULL: nothing yet */
 };
 

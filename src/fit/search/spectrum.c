@@ -14,8 +14,6 @@
  * than this many times their accuracy cannot be distinguished from a direction without
  * influence. */
 static const double FLAT = 30;
-/* Observed information below the square of this part of the expected information counts as none. */
-static const double LEAST_LEFT = 0.1;
 
 bool fit_spectrum_room(struct fit_spectrum *spectrum, size_t n, size_t n_row, struct arena *arena)
 {
@@ -113,7 +111,7 @@ void fit_spectrum_directions(struct fit_spectrum *spectrum)
         find_directions(spectrum, NULL);
 }
 
-void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool is_triangle)
+void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy)
 {
     size_t n = spectrum->n;
     spectrum->least = FLAT * accuracy;
@@ -122,7 +120,7 @@ void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool
         spectrum->n_idle += !(spectrum->scale[c] > 0);
     spectrum->has_directions = false;
     spectrum->n_known = n;
-    if (is_triangle && is_all_known(spectrum))
+    if (is_all_known(spectrum))
         return;
     find_directions(spectrum, spectrum->q);
     spectrum->n_known = 0;
@@ -132,23 +130,6 @@ void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool
         for (size_t c = 0; c < n; c++)
             spectrum->basis[c + k * n] =
                 spectrum->v[c + k * n] / spectrum->s[k] / spectrum->scale[c];
-}
-
-/* The lengths of all columns, and the known directions. */
-static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker,
-                      struct fit_accuracy accuracy, const struct fit_point *point, bool is_triangle)
-{
-    size_t n = spectrum->n;
-    struct fit_spectrum_unit unit = fit_spectrum_unit(asker, accuracy, fit_point_size(asker, point),
-                                                      (double)asker->objective.n_row);
-    for (size_t c = 0; c < n; c++) {
-        double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
-        size_t j = spectrum->loose[c];
-        bool none = fit_spectrum_is_idle(&asker->map, j, point->theta[j], &unit, length,
-                                         spectrum->beyond[c]);
-        spectrum->scale[c] = none ? 0 : length;
-    }
-    fit_spectrum_decompose(spectrum, fit_asker_accuracy(asker, accuracy), is_triangle);
 }
 
 void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker,
@@ -172,95 +153,16 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
         spectrum->beyond[c] = sqrt(matrix_squares(n_row - objective->n_row,
                                                   spectrum->rows + objective->n_row + c * n_row));
     matrix_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
-    decompose(spectrum, asker, accuracy, point, true);
-}
-
-/* I + W'CW for the excess C (columns `index` of a matrix with leading dimension ld) and the
- * basis W, in whose metric the information is I. */
-static void add_excess(const struct fit_spectrum *spectrum, const double *excess, size_t ld,
-                       const uint32_t *index, double *product, double *matrix)
-{
-    size_t n = spectrum->n, n_known = spectrum->n_known;
-    const double *w = spectrum->basis;
-    for (size_t k = 0; k < n_known; k++) {
-        memset(product + k * n, 0, n * sizeof *product);
-        for (size_t d = 0; d < n; d++)
-            for (size_t c = 0; c < n; c++)
-                product[c + k * n] += excess[index[c] + index[d] * ld] * w[d + k * n];
+    struct fit_spectrum_unit unit = fit_spectrum_unit(asker, accuracy, fit_point_size(asker, point),
+                                                      (double)objective->n_row);
+    for (size_t c = 0; c < n; c++) {
+        double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
+        size_t j = spectrum->loose[c];
+        bool none = fit_spectrum_is_idle(&asker->map, j, point->theta[j], &unit, length,
+                                         spectrum->beyond[c]);
+        spectrum->scale[c] = none ? 0 : length;
     }
-    for (size_t k = 0; k < n_known; k++)
-        for (size_t l = 0; l < n_known; l++) {
-            double sum = k == l;
-            for (size_t c = 0; c < n; c++)
-                sum += w[c + l * n] * product[c + k * n];
-            matrix[l + k * n_known] = sum;
-        }
-}
-
-/* With I + W'CW = GG', the rows G'T have A'A + C as their product, where T is the inverse of W:
- * R itself, or diag(s) v' scale. Rows of unknown directions stay. `old`: n x n. */
-static void replace_triangle(struct fit_spectrum *spectrum, const double *factor, double *old)
-{
-    size_t n = spectrum->n, n_known = spectrum->n_known;
-    for (size_t c = 0; c < n; c++)
-        for (size_t i = 0; i < n; i++)
-            old[i + c * n] = spectrum->has_directions
-                                 ? spectrum->s[i] * spectrum->v[c + i * n] * spectrum->scale[c]
-                                 : spectrum->triangle[i + c * n];
-    for (size_t c = 0; c < n; c++)
-        for (size_t i = 0; i < n; i++) {
-            double sum = i < n_known ? 0 : old[i + c * n];
-            for (size_t l = i; l < n_known; l++)
-                sum += factor[l + i * n_known] * old[l + c * n];
-            spectrum->triangle[i + c * n] = sum;
-        }
-}
-
-bool fit_spectrum_factor(const struct fit_spectrum *spectrum, const double *excess, size_t ld,
-                         const uint32_t *index, double *factor, uint32_t *order, double *scratch)
-{
-    size_t n = spectrum->n, n_known = spectrum->n_known;
-    add_excess(spectrum, excess, ld, index, scratch, scratch + n * n);
-    for (size_t k = 0; k < n_known; k++)
-        order[k] = (uint32_t)k;
-    bool is_definite = matrix_factor(n_known, scratch + n * n, n_known, order, factor);
-    for (size_t k = 0; k < n_known; k++)
-        is_definite = is_definite && factor[k + k * n_known] > LEAST_LEFT;
-    return is_definite;
-}
-
-bool fit_spectrum_add(struct fit_spectrum *spectrum, const double *excess, size_t ld,
-                      const uint32_t *index, struct arena *arena, bool *is_definite)
-{
-    size_t n = spectrum->n;
-    double *matrices = arena_calloc(arena, 3 * n + 1, n * sizeof *matrices + 1);
-    uint32_t *order = arena_calloc(arena, n + 1, sizeof *order);
-    if (!matrices || !order)
-        return false;
-    *is_definite =
-        fit_spectrum_factor(spectrum, excess, ld, index, matrices, order, matrices + n * n);
-    if (*is_definite)
-        replace_triangle(spectrum, matrices, matrices + n * n);
-    return true;
-}
-
-bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker *asker,
-                          const struct fit_point *point, struct arena *arena, bool *is_definite)
-{
-    size_t n = asker->map.n_free;
-    *is_definite = true;
-    if (!fit_objective_has_excess(&asker->objective) || spectrum->n_known == 0)
-        return true;
-    double *excess = arena_calloc(arena, n, n * sizeof *excess);
-    if (!excess)
-        return false;
-    struct fit_answer answer = fit_point_answer(asker, point);
-    fit_objective_excess(&asker->objective, &answer, excess);
-    if (!fit_spectrum_add(spectrum, excess, n, spectrum->loose, arena, is_definite))
-        return false;
-    if (*is_definite)
-        decompose(spectrum, asker, asker->accuracy, point, false);
-    return true;
+    fit_spectrum_decompose(spectrum, fit_asker_accuracy(asker, accuracy));
 }
 
 double fit_spectrum_decrease(const struct fit_spectrum *spectrum, const struct fit_map *map)

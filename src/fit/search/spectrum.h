@@ -58,9 +58,9 @@ struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker,
 bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta,
                           const struct fit_spectrum_unit *unit, double norm, double beyond);
 /* Finds the known directions of a spectrum whose n, triangle and scale the caller has written:
- * the lengths of the columns, 0 for a parameter without influence. is_triangle: the triangle is
- * one. accuracy: of the derivatives, relative to `scale`. */
-void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool is_triangle);
+ * the lengths of the columns, 0 for a parameter without influence. accuracy: of the derivatives,
+ * relative to `scale`. */
+void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy);
 /* Whether a spectrum of the same derivatives with other residuals is also that of the
  * information at this point. */
 bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker,
@@ -68,20 +68,6 @@ bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_a
 /* Computes singular values. They cost many times more than the test that all directions are
  * known, so fit_spectrum_take omits them if that test succeeds. Destroys basis. */
 void fit_spectrum_directions(struct fit_spectrum *spectrum);
-/* After fit_spectrum_take of the information: replaces it by the observed information
- * (fit_objective_excess) in the known directions; triangle is then no longer triangular. If that
- * is not, or hardly, positive definite, nothing changes and *is_definite is false. False: out of
- * memory. */
-bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker *asker,
-                          const struct fit_point *point, struct arena *arena, bool *is_definite);
-/* The same in two parts. For the excess (of the spectrum's column c the row and column index[c],
- * leading dimension ld): the lower factor G (n_known x n_known) of I + W'CW, where W is the
- * basis; false: it is not definite enough. scratch: 2 n x n; order: n. And the replacement of
- * the triangle, after which fit_spectrum_decompose is due; false: out of memory. */
-bool fit_spectrum_factor(const struct fit_spectrum *spectrum, const double *excess, size_t ld,
-                         const uint32_t *index, double *factor, uint32_t *order, double *scratch);
-bool fit_spectrum_add(struct fit_spectrum *spectrum, const double *excess, size_t ld,
-                      const uint32_t *index, struct arena *arena, bool *is_definite);
 /* The decrease of the objective predicted for Gauss-Newton steps along the known directions,
  * each no longer than is valid (trust_model_longest_step): a parameter whose influence fades
  * promises the same decrease for ever, but at infinity. */

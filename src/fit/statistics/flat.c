@@ -79,18 +79,16 @@ static double widest(const struct fit_map *map, size_t j)
     return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
 }
 
-bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker,
-                       const struct fit_point *point, struct arena *arena)
+void fit_censored_fill(const struct fit_censored *censored, const struct fit_asker *asker,
+                       const struct fit_point *point)
 {
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
-    size_t n = asker->map.n_free, n_row = objective->measured.censored ? objective->n_row : 0;
-    *censored = (struct fit_censored){.n_row = n_row};
-    if (!ARENA_DOUBLES(arena, {&censored->slope, n_row, n}, {&censored->factor, n_row, 1},
-                       {&censored->curvature, n_row, 1}))
-        return false;
+    size_t n = asker->map.n_free, n_row = censored->n_row;
+    memset(censored->slope, 0, n_row * n * sizeof *censored->slope);
     for (size_t i = 0; i < n_row; i++) {
         double r, weight, value;
+        censored->curvature[i] = censored->factor[i] = 0;
         if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
             continue;
         censored->curvature[i] = fit_objective_censored(objective, &answer, i, r).curvature;
@@ -99,7 +97,6 @@ bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *as
         for (size_t j = 0; j < n; j++)
             censored->slope[i + j * n_row] = answer.d_prediction[i + j * n_row] * answer.chain[j];
     }
-    return true;
 }
 
 /* The change of row i along a direction (n, optimiser's scale), in standard deviations; 0 for

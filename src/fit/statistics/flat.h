@@ -14,9 +14,9 @@ struct fit_censored {
     double *slope, *factor, *curvature;
 };
 
-/* n_row is 0 if none is censored. False: out of memory. */
-bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker,
-                       const struct fit_point *point, struct arena *arena);
+/* Writes the arrays. n_row is 0 if none is censored. */
+void fit_censored_fill(const struct fit_censored *censored, const struct fit_asker *asker,
+                       const struct fit_point *point);
 
 /* Of entries whose sizes differ by less than this factor, as those of a difference of two
  * parameters, rounding would choose the largest one: the first one counts as such. */

@@ -6,6 +6,7 @@
 #include "fit/objective/distribution.h"
 #include "fit/objective/goodness.h"
 #include "fit/objective/matrix.h"
+#include "fit/statistics/observed.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct work {
     const struct fit_whole *whole;
     const struct fit_portion *part;
     const struct fit_spectrum *spectrum;
+    struct fit_findings_arrays arrays;
     struct fit_flat flat;
     double *u, *s, *v;       /* of the triangle, not normalised: n x n, n, n x n */
     double *covariance;      /* n x n, optimiser's scale, for sigma 1 */
@@ -56,7 +58,8 @@ static void mark_flat(struct work *work, struct fit_record *record, double facto
     const struct fit_portion *part = work->part;
     struct fit_flat *flat = &work->flat;
     fit_flat_take(flat, part->spectrum);
-    fit_flat_open(flat, &part->censored, part->map, part->theta, work->covariance, work->u);
+    fit_flat_open(flat, &work->arrays.censored, part->map, work->arrays.theta, work->covariance,
+                  work->u);
     record->notes |= flat->is_one_sided ? NOTE_one_sided : 0;
     if (!isnan(factor))
         fit_flat_widen(flat, part->map, work->covariance, factor);
@@ -93,40 +96,16 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_point *point)
-{
-    const struct fit_problem *problem = asker->problem;
-    const struct fit_map *map = &asker->map;
-    double sum = NAN;
-    for (size_t j = 0; problem->prior && j < map->n_free; j++) {
-        uint32_t i = map->file_index[j];
-        const struct fit_prior *prior = &problem->prior[i];
-        double ends[2] = {problem->lower[i], problem->upper[i]};
-        for (int k = 0; k < 2 && prior->on_optimizer; k++)
-            ends[k] = fit_scale_from_natural(map->scale[j], ends[k]);
-        if (prior->kind == PRIOR_NONE)
-            continue;
-        double natural = point->p[i];
-        if (natural < problem->lower[i] || natural > problem->upper[i])
-            return -INFINITY;
-        struct prior_terms terms =
-            fit_prior_at(prior, point->theta[j], natural, 1, CURVATURE_ABOVE);
-        sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) -
-              (terms.f - terms.rounding);
-    }
-    return sum;
-}
-
 /* The numbers are defined for each loss in struct fit_criteria. */
-static void fill_criteria(const struct work *work, struct fit_record *record)
+static void fill_criteria(const struct fit_whole *whole, const struct fit_findings *findings,
+                          struct fit_record *record)
 {
-    const struct fit_whole *whole = work->whole;
-    const struct fit_criteria *criteria = &work->part->criteria;
-    double m = whole->n_row, share = m > 0 ? work->part->n_row / m : 1,
+    const struct fit_criteria *criteria = &findings->criteria;
+    double m = whole->n_row, share = m > 0 ? findings->n_row / m : 1,
            freedom = (double)record->n_freedom;
     double k = whole->n_fitted + (whole->is_sigma_known ? 0 : 1), deviance = criteria->deviance;
     if (!whole->is_sigma_known)
-        deviance = fit_objective_deviance(criteria, work->part->n_row, &whole->criteria, m);
+        deviance = fit_objective_deviance(criteria, findings->n_row, &whole->criteria, m);
     record->chi_square = criteria->chi_square;
     record->reduced_chi_square = freedom > 0 ? criteria->chi_square / (freedom * share) : NAN;
     record->residual_error =
@@ -134,30 +113,30 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->r_squared =
         criteria->total_squares > 0 ? 1 - criteria->squares / criteria->total_squares : NAN;
     record->log_likelihood = -0.5 * deviance;
-    record->log_prior = work->part->log_prior;
+    record->log_prior = findings->log_prior;
     record->aic = deviance + 2 * k * share;
     record->aicc = m - k - 1 > 0 ? record->aic + 2 * k * (k + 1) / (m - k - 1) * share : NAN;
     record->bic = deviance + k * share * log(m);
 }
 
-bool fit_statistics_can_test(const struct fit_asker *asker)
-{
-    const struct fit_objective *objective = &asker->objective;
-    bool is_normal = !objective->measured.censored;
-    for (size_t i = 0; i < objective->n_row && is_normal; i++)
-        is_normal = error_kind_is_square(fit_objective_loss(objective, i)->error);
-    return is_normal;
-}
-
-/* A prior holds its parameter, which then takes up no degree of freedom for certain; so do other
- * datasets a parameter that they share. */
+/* The dataset's own parameters; a prior holds its parameter, which then takes up no degree of
+ * freedom for certain; so do other datasets a parameter that they share. */
 static void note_doubts(const struct work *work, struct fit_record *record)
 {
     const struct fit_portion *part = work->part;
-    double n_held = part->has_prior ? 0 : part->n_alone - part->n_noise;
+    const struct fit_findings *findings = part->findings;
     bool is_known = work->whole->is_sigma_known && record->n_noise == 0;
-    if (part->can_test &&
-        fit_goodness_is_poor(&part->criteria, is_known, part->n_row, part->n_row - n_held))
+    double n_held = 0;
+    record->n_own_noise = 0;
+    for (size_t c = 0; c < work->spectrum->n; c++) {
+        bool is_own = part->column[c].n_dataset == 1,
+             is_noise = fit_influence_is_noise(&part->column[c]);
+        record->n_own_noise += is_own && is_noise;
+        n_held += is_own && !is_noise && !findings->has_prior;
+    }
+    if (findings->can_test
+        && fit_goodness_is_poor(&findings->criteria, is_known, findings->n_row,
+                                findings->n_row - n_held))
         record->notes |= NOTE_poor_fit;
     if (part->map->n_free > 0 && work->spectrum->n == 0)
         record->notes |= NOTE_all_at_bounds;
@@ -169,27 +148,12 @@ static void fill_parameter(const struct work *work, struct fit_record *record, s
 {
     const struct fit_map *map = work->part->map;
     size_t j = work->spectrum->loose[c], file = map->file_index[j];
-    double theta = work->part->theta[j];
+    double theta = work->arrays.theta[j];
     record->standard_error[file] = deviation * fabs(work->part->chain[j]);
     record->interval_lower[file] =
         fit_scale_to_natural(map->scale[j], theta - quantile * deviation);
     record->interval_upper[file] =
         fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
-}
-
-void fit_statistics_moves(const struct fit_asker *asker, const struct fit_point *point,
-                          uint8_t *moves)
-{
-    const struct fit_objective *objective = &asker->objective;
-    size_t n_row = objective->n_row;
-    for (size_t j = 0; j < asker->map.n_free; j++) {
-        moves[j] = 0;
-        for (size_t i = 0; objective->has_noise && i < n_row; i++) {
-            bool own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
-            moves[j] |= point->d_prediction[i + j * n_row] != 0 ? MOVES_PREDICTION : 0;
-            moves[j] |= !own && point->d_noise[i + j * n_row] != 0 ? MOVES_NOISE : 0;
-        }
-    }
 }
 
 /* The factor of all standard errors, and the quantile of intervals. */
@@ -258,6 +222,7 @@ bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whol
 {
     struct work work = {.whole = whole, .part = part, .spectrum = part->spectrum};
     size_t n_free = part->map->n_free, n = part->spectrum->n;
+    fit_findings_arrays(part->findings, &work.arrays);
     if (!fit_flat_init(&work.flat, n_free, arena) ||
         !ARENA_DOUBLES(arena, {&work.u, n_free, n_free}, {&work.v, n_free, n_free},
                        {&work.covariance, n_free, n_free}, {&work.s, n_free, 1}))
@@ -271,11 +236,10 @@ bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whol
     record->n_flat = 0;
     record->n_freedom = (int64_t)whole->n_row - (int64_t)whole->n_fitted;
     record->n_noise = (size_t)whole->n_noise;
-    record->n_own_noise = (int64_t)part->n_noise;
     record->notes |= whole->is_observed ? 0 : NOTE_expected_information;
     if (work.spectrum->n_idle > 0)
         record->notes |= work.spectrum->n_idle == n ? NOTE_no_signal : NOTE_no_influence;
-    fill_criteria(&work, record);
+    fill_criteria(whole, part->findings, record);
     note_doubts(&work, record);
     if (n == 0)
         return true;
@@ -286,6 +250,53 @@ bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whol
     if (part->is_small)
         fill_flattest(&work, record);
     return true;
+}
+
+void fit_portion_decompose(const struct fit_portion *part, double accuracy)
+{
+    struct fit_spectrum *spectrum = part->spectrum;
+    struct fit_findings_arrays arrays;
+    fit_findings_arrays(part->findings, &arrays);
+    for (size_t c = 0; c < spectrum->n; c++) {
+        struct fit_influence column = part->column[c];
+        size_t j = spectrum->loose[c];
+        if (column.n_dataset == 1)
+            column.squares = matrix_squares(c + 1, spectrum->triangle + c * spectrum->n);
+        spectrum->scale[c] = fit_influence_length(&column, part->map, j, arrays.theta[j]);
+    }
+    fit_spectrum_decompose(spectrum, accuracy);
+}
+
+void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
+                             const struct fit_findings *findings, size_t n_parameter)
+{
+    record->n_freedom = (int64_t)whole->n_row - (int64_t)whole->n_fitted;
+    fill_criteria(whole, findings, record);
+    if (!whole->options->evaluates)
+        return;
+    record->aic = record->aicc = record->bic = NAN;
+    for (size_t i = 0; i < n_parameter; i++)
+        record->lack[i] = LACK_fixed;
+}
+
+/* A whole fit of one dataset. */
+static struct fit_whole whole_of(const struct fit_findings *findings,
+                                 const struct fit_options *options)
+{
+    return (struct fit_whole){.options = options,
+                              .n_row = findings->n_row, .criteria = findings->criteria,
+                              .prediction_error = findings->prediction_error,
+                              .is_sigma_known = findings->is_sigma_known, .is_observed = true};
+}
+
+void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
+                           const struct fit_point *point)
+{
+    const struct fit_findings findings = fit_findings_begin(asker, point);
+    struct fit_whole whole = whole_of(&findings, asker->options);
+    for (size_t j = 0; j < asker->map.n_free && !asker->options->evaluates; j++)
+        whole.n_fitted += !fit_point_is_held(&asker->map, point, j);
+    fit_statistics_describe(record, &whole, &findings, asker->problem->n_parameter);
 }
 
 /* The certificate's spectrum if it has the same derivatives, or a new one. False: out of memory. */
@@ -303,70 +314,51 @@ static bool take_spectrum(struct fit_spectrum *spectrum, const struct fit_asker 
     return true;
 }
 
-void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
-                             const struct fit_portion *part)
+/* The findings, the spectrum of the expected information, and what is known of its parameters. */
+static bool take(struct fit_findings *findings, struct fit_spectrum *spectrum,
+                 struct fit_influence **column, const struct fit_asker *asker,
+                 const struct fit_point *point, struct arena *arena)
 {
-    const struct work work = {.whole = whole, .part = part};
-    record->n_freedom = (int64_t)whole->n_row - (int64_t)whole->n_fitted;
-    fill_criteria(&work, record);
-    if (!whole->options->evaluates)
-        return;
-    record->aic = record->aicc = record->bic = NAN;
-    for (size_t i = 0; i < part->n_parameter; i++)
-        record->lack[i] = LACK_fixed;
-}
-
-/* What is known of a fit of one dataset without the derivatives of its predictions. */
-static void look_at(const struct fit_asker *asker, const struct fit_point *point,
-                    struct fit_whole *whole, struct fit_portion *part)
-{
-    const struct fit_objective *objective = &asker->objective;
-    uint32_t n_observable = asker->problem->model->abi.n_observable;
-    struct fit_answer answer = fit_point_answer(asker, point);
-    *whole =
-        (struct fit_whole){.options = asker->options,
-                           .n_row = (double)objective->n_row,
-                           .criteria = fit_objective_criteria(objective, &answer, n_observable),
-                           .prediction_error = asker->prediction_error,
-                           .is_sigma_known = asker->is_sigma_known};
-    *part = (struct fit_portion){.map = &asker->map, .n_parameter = asker->problem->n_parameter,
-                                 .theta = point->theta, .chain = point->chain,
-                                 .criteria = whole->criteria, .n_row = whole->n_row,
-                                 .log_prior = fit_statistics_log_prior(asker, point),
-                                 .has_prior = objective->n_prior > 0,
-                                 .can_test = fit_statistics_can_test(asker),
-                                 .is_small = true};
-}
-
-void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
-                           const struct fit_point *point)
-{
-    struct fit_whole whole;
-    struct fit_portion part;
-    look_at(asker, point, &whole, &part);
-    for (size_t j = 0; j < asker->map.n_free && !asker->options->evaluates; j++)
-        whole.n_fitted += !fit_point_is_held(&asker->map, point, j);
-    fit_statistics_describe(record, &whole, &part);
+    struct fit_findings_arrays arrays;
+    *findings = fit_findings_begin(asker, point);
+    findings->memory = arena_calloc(arena, fit_findings_arrays(findings, &arrays) + 1,
+                                    sizeof *findings->memory);
+    *column = arena_calloc(arena, findings->n + 1, sizeof **column);
+    if (!findings->memory || !*column || !take_spectrum(spectrum, asker, point, arena))
+        return false;
+    fit_findings_fill(findings, asker, point);
+    for (size_t c = 0; c < spectrum->n; c++) {
+        (*column)[c] = fit_findings_influence(findings, spectrum->loose[c]);
+        (*column)[c].beyond = spectrum->beyond[c] * spectrum->beyond[c];
+    }
+    return true;
 }
 
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker,
                             const struct fit_point *point, struct arena *arena)
 {
+    struct fit_findings findings;
+    struct fit_findings_arrays arrays;
     struct fit_spectrum spectrum;
-    struct fit_whole whole;
-    struct fit_portion part;
-    look_at(asker, point, &whole, &part);
-    part.spectrum = &spectrum;
-    uint8_t *moves = arena_calloc(arena, asker->map.n_free + 1, 1);
-    if (!moves || !take_spectrum(&spectrum, asker, point, arena)
-        || !fit_spectrum_observe(&spectrum, asker, point, arena, &whole.is_observed)
-        || !fit_censored_take(&part.censored, asker, point, arena))
+    struct fit_influence *column;
+    if (!take(&findings, &spectrum, &column, asker, point, arena))
         return false;
-    fit_statistics_moves(asker, point, moves);
+    const struct fit_portion part = {.findings = &findings,
+                                     .map = &asker->map, .chain = point->chain,
+                                     .n_parameter = asker->problem->n_parameter,
+                                     .spectrum = &spectrum, .column = column, .is_small = true};
+    struct fit_whole whole = whole_of(&findings, asker->options);
+    whole.n_fitted = (double)spectrum.n;
     for (size_t c = 0; c < spectrum.n; c++)
-        whole.n_noise += moves[spectrum.loose[c]] == MOVES_NOISE;
-    part.n_noise = whole.n_noise;
-    whole.n_fitted = part.n_alone = (double)spectrum.n;
+        whole.n_noise += fit_influence_is_noise(&column[c]);
+    fit_findings_arrays(&findings, &arrays);
+    if (findings.has_excess && spectrum.n_known > 0) {
+        const struct fit_excess excess = {arrays.excess, findings.n, spectrum.loose};
+        if (!fit_observe(&spectrum, 0, spectrum.triangle, excess, NULL, &whole.is_observed, arena))
+            return false;
+        if (whole.is_observed)
+            fit_portion_decompose(&part, findings.accuracy);
+    }
     return fit_statistics_fill(record, &whole, &part, arena);
 }
 

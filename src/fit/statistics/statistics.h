@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/statistics/flat.h"
+#include "fit/statistics/findings.h"
 
 /* What is known of a whole fit, which may be one over many datasets. */
 struct fit_whole {
@@ -19,21 +19,20 @@ struct fit_whole {
 
 /* What is known of a dataset and of the parameters that it depends on. */
 struct fit_portion {
-    /* of these parameters: n_free, file_index, scale, start, lower, upper */
+    const struct fit_findings *findings;
+    /* of these parameters: n_free, file_index, scale, size, lower, upper */
     const struct fit_map *map;
     size_t n_parameter;           /* of the record */
-    const double *theta, *chain;  /* n_free */
-    /* of the information about these parameters if all others are estimated, too */
+    const double *chain;          /* n_free */
+    /* of the information about these parameters if all others are estimated, too, and sums over
+     * the datasets that depend on each of its n */
     struct fit_spectrum *spectrum;
-    struct fit_censored censored;
-    struct fit_criteria criteria;
-    double n_row;                 /* measurements of the dataset */
-    double n_alone;               /* parameters that no other dataset depends on */
-    double n_noise;               /* those of the n_alone that affect only the noise */
-    double log_prior;             /* NaN: no parameter has a prior */
-    bool can_test, has_prior;     /* fit_statistics_can_test */
+    const struct fit_influence *column;
     bool is_small;                /* eigenvalues are wanted */
 };
+/* Decomposes a spectrum whose n, loose and triangle are known: lengths are its own where no other
+ * dataset depends on the parameter. accuracy: as in fit_spectrum_decompose. */
+void fit_portion_decompose(const struct fit_portion *part, double accuracy);
 
 /* Fills standard errors, intervals, covariance, directions and criteria of a cleared record, its
  * n_noise, and adds the notes about them. Scratch from `arena`. False: out of memory.
@@ -60,23 +59,9 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
  * whole->n_fitted is 0, so that the degrees of freedom are the measurements, and AIC and BIC,
  * which are about a maximum, are missing. The second one is for a fit of one dataset. */
 void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
-                             const struct fit_portion *part);
+                             const struct fit_findings *findings, size_t n_parameter);
 void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
                            const struct fit_point *point);
-
-/* The log of the priors' density between the bounds, of the parameters that have one and are not
- * fixed; NaN: none has. Beyond the bounds, where only evaluations are, the density is 0. */
-double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_point *point);
-
-/* What each free parameter moves at any measurement: bits of these, n_free of them. */
-enum { MOVES_PREDICTION = 1, MOVES_NOISE = 2 };
-void fit_statistics_moves(const struct fit_asker *asker, const struct fit_point *point,
-                          uint8_t *moves);
-
-/* Whether a fit can be judged by its residuals (fit/objective/goodness.h): errors are normal or
- * log-normal, and no row is censored. Not asked of the rest: robust losses are chosen for data
- * that do not follow the curve, and censored rows have no residual. */
-bool fit_statistics_can_test(const struct fit_asker *asker);
 
 /* The rise of the objective from the best fit, of n_row measurements, to a confidence limit;
  * fit/refits/profile.h has the formulas. If one sigma is estimated too, n/2 log(1 + F/(n - p)) is

@@ -1,24 +1,20 @@
-/* The observed information of a fit over many datasets, level by level. At each one, what the
- * observed information exceeds the expected one by is taken into the metric of the expected one,
- * as in a single fit; eliminating the level's parameters leaves an excess for those above, which
- * may be negative where the sum over all blocks is not. So only sums of excesses say whether the
- * whole fit's information is positive definite.
- * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/errors.h"
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/statistics/observed.h"
 
 #include "fit/objective/matrix.h"
-#include "fit/search/spectrum.h"
 
 #include <string.h>
+
+/* Observed information below the square of this part of the expected information counts as none. */
+static const double LEAST_LEFT = 0.1;
 
 /* What one elimination works with: matrices of n own parameters, n_known known directions of
  * these, and m others. */
 struct level {
     size_t n, m, n_known;
-    struct fit_spectrum spectrum; /* of the own columns */
-    const double *own, *excess;
-    size_t ld;
-    const uint32_t *index;
+    const struct fit_spectrum *spectrum;
+    const double *own;
+    struct fit_excess excess;
     double *rows;     /* n_known x (n + m): of the known directions */
     double *follow;   /* n x m: how own parameters follow the others */
     double *coupling; /* n_known x m */
@@ -30,28 +26,22 @@ static bool make_level(struct level *level, struct arena *arena)
 {
     size_t n = level->n, m = level->m, width = n + m;
     level->order = arena_calloc(arena, n + 1, sizeof *level->order);
-    return level->order && fit_spectrum_room(&level->spectrum, n, 0, arena) &&
-           ARENA_DOUBLES(arena, {&level->rows, n, width}, {&level->follow, n, m},
+    return level->order && ARENA_DOUBLES(arena, {&level->rows, n, width}, {&level->follow, n, m},
                          {&level->coupling, n, m}, {&level->factor, n, n},
                          {&level->scratch, 2 * n + 2 * width, n + width});
 }
 
 static double excess_at(const struct level *level, size_t c, size_t d)
 {
-    return level->excess[level->index[c] + level->index[d] * level->ld];
+    const struct fit_excess *excess = &level->excess;
+    return excess->number[excess->index[c] + excess->index[d] * excess->ld];
 }
 
-/* Decomposes the own columns; the rows of their known directions are U'R, where R W = U for the
- * basis W. */
-static void take_known(struct level *level, const double *scale, double accuracy)
+/* The rows of the known directions are U'R, where R W = U for the basis W. */
+static void take_known(struct level *level)
 {
-    struct fit_spectrum *spectrum = &level->spectrum;
+    const struct fit_spectrum *spectrum = level->spectrum;
     size_t n = level->n, width = n + level->m;
-    spectrum->n = n;
-    memcpy(spectrum->triangle, level->own, n * n * sizeof *spectrum->triangle);
-    memcpy(spectrum->scale, scale, n * sizeof *scale);
-    fit_spectrum_decompose(spectrum, accuracy, true);
-    level->n_known = spectrum->n_known;
     for (size_t k = 0; k < spectrum->n_known; k++) {
         double *u = level->scratch;
         for (size_t i = 0; i < n; i++) {
@@ -74,7 +64,7 @@ static void take_known(struct level *level, const double *scale, double accuracy
 /* W'(C_oo X + C_oa) for the excess C, where own parameters o follow the others a by X. */
 static void take_coupling(struct level *level)
 {
-    const struct fit_spectrum *spectrum = &level->spectrum;
+    const struct fit_spectrum *spectrum = level->spectrum;
     size_t n = level->n;
     double *by = level->scratch;
     for (size_t d = 0; d < level->m; d++) {
@@ -145,7 +135,7 @@ static void put_rows(struct level *level, const double *known, double *own)
         for (size_t i = 0; i < n; i++) {
             double u = 0;
             for (size_t c = i; c < n; c++)
-                u += own[i + c * n] * level->spectrum.basis[c + k * n];
+                u += own[i + c * n] * level->spectrum->basis[c + k * n];
             for (size_t c = 0; c < width; c++)
                 a[n_known + i + c * n_row] -= u * known[k + c * n];
         }
@@ -154,24 +144,50 @@ static void put_rows(struct level *level, const double *known, double *own)
         memcpy(own + c * n, r + c * width, n * sizeof *own);
 }
 
-bool joint_observe(size_t n, size_t m, double *own, const double *scale, double accuracy,
-                   const double *excess, size_t ld, const uint32_t *index, double *left,
-                   bool *is_definite, struct arena *arena)
+/* The lower factor G of I + W'CW for the excess C and the basis W, in whose metric the information
+ * is I. False: it is not definite enough. */
+static bool find_factor(struct level *level)
 {
-    struct level level = {.n = n, .m = m, .own = own, .excess = excess, .ld = ld, .index = index};
+    size_t n = level->n, n_known = level->n_known;
+    const double *w = level->spectrum->basis;
+    double *product = level->scratch, *matrix = product + n;
+    for (size_t k = 0; k < n_known; k++) {
+        level->order[k] = (uint32_t)k;
+        memset(product, 0, n * sizeof *product);
+        for (size_t d = 0; d < n; d++)
+            for (size_t c = 0; c < n; c++)
+                product[c] += excess_at(level, c, d) * w[d + k * n];
+        for (size_t l = 0; l < n_known; l++) {
+            double sum = k == l;
+            for (size_t c = 0; c < n; c++)
+                sum += w[c + l * n] * product[c];
+            matrix[l + k * n_known] = sum;
+        }
+    }
+    bool is_definite = matrix_factor(n_known, matrix, n_known, level->order, level->factor);
+    for (size_t k = 0; is_definite && k < n_known; k++)
+        is_definite = level->factor[k + k * n_known] > LEAST_LEFT;
+    return is_definite;
+}
+
+bool fit_observe(const struct fit_spectrum *spectrum, size_t m, double *own,
+                 struct fit_excess excess, double *left, bool *is_definite, struct arena *arena)
+{
+    size_t n = spectrum->n, width = n + m;
+    struct level level = {.n = n, .m = m, .n_known = spectrum->n_known, .spectrum = spectrum,
+                          .own = own, .excess = excess};
     double *known;
-    if (!make_level(&level, arena) || !ARENA_DOUBLES(arena, {&known, n, n + m}))
+    if (!make_level(&level, arena) || !ARENA_DOUBLES(arena, {&known, n, width}))
         return false;
-    take_known(&level, scale, accuracy);
-    memcpy(known, level.rows, n * (n + m) * sizeof *known);
-    *is_definite = fit_spectrum_factor(&level.spectrum, excess, ld, index, level.factor,
-                                       level.order, level.scratch);
+    take_known(&level);
+    memcpy(known, level.rows, n * width * sizeof *known);
+    *is_definite = find_factor(&level);
     if (!*is_definite)
         return true;
     take_coupling(&level);
     take_left(&level, left);
     apply(&level, left);
-    if (n > 0)
+    if (level.n_known > 0)
         put_rows(&level, known, own);
     return true;
 }
