@@ -38,14 +38,18 @@ bool joint_findings_room(struct joint_block *block)
     return block->findings.memory != NULL;
 }
 
-/* What the certificate's evaluation, which work->at is, changes of the predictions. */
+/* What the certificate's evaluation with tighter tolerances, which work->at is, changes of the
+ * predictions. NaN: it is no such evaluation, or those at the best point are not kept. */
 static double prediction_error(const struct joint_work *work)
 {
     const struct joint *joint = work->joint;
     const double *before = work->block->best.at;
-    if (joint->pass != JOINT_CHECK || !joint->options->certify || !before)
+    if (joint->pass != JOINT_CHECK || !joint->options->certify)
         return NAN;
-    return fit_certificate_distance(work->asker, before, &work->at);
+    if (joint->model->abi.n_state == 0)
+        return 0;
+    bool is_tighter = work->asker->accuracy.tighter > joint->asker.accuracy.tighter;
+    return is_tighter && before ? fit_certificate_distance(work->asker, before, &work->at) : NAN;
 }
 
 /* A dataset that is drawn more than once counts so often. */
@@ -71,7 +75,8 @@ bool joint_findings_take(struct joint_work *work)
     size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
     bool is_triangle = objective->is_plain && !fit_objective_has_kinks(objective) &&
                        !block->trial.is_curved; /* the trial's is the information's */
-    asker->prediction_error = prediction_error(work);
+    if (isnan(asker->prediction_error)) /* the block has no certificate of its own */
+        asker->prediction_error = prediction_error(work);
     *findings = fit_findings_begin(asker, &work->at);
     findings->memory = before.memory;
     findings->has_prior = before.has_prior;
