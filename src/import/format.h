@@ -9,7 +9,8 @@ struct import_format {
     const char *id;            /* the column of individuals */
     const char *const *column; /* those by which a table is known, NULL-terminated */
     const char *const *option; /* options that only this format has, NULL-terminated */
-    /* Reads the table: fills all, rows are not sorted yet. */
+    /* Reads the table: the rows, unsorted; t0 and the covariates of each experiment that it adds;
+     * and what happens in them. */
     enum status (*read)(struct import_rows *rows, struct import_subjects *subjects,
                         struct import_happenings *happenings, const struct import_options *options,
                         const struct model *model, struct error *error);

@@ -204,10 +204,10 @@ static enum status choose(struct linear_plan *plan, const struct stiffit_model *
 {
     for (int kind = N_LINEAR_SOLVER - 1; plan->n > 0 && kind > LINEAR_DENSE; kind--) {
         const struct linear_solver *solver = solvers[kind];
-        if (requested != LINEAR_AUTO ? requested != kind : !solver->suits(abi))
+        if (requested != LINEAR_AUTO ? requested != kind : !solver->suits || !solver->suits(abi))
             continue;
         plan_reset(plan, kind);
-        enum status status = solver->plan(plan, abi, error);
+        enum status status = solver->plan ? solver->plan(plan, abi, error) : STATUS_OK;
         bool pays = status == STATUS_OK && (!solver->pays || solver->pays(plan));
         if (requested == kind || pays || (status != STATUS_OK && status != STATUS_SYSTEM))
             return status;

@@ -25,7 +25,7 @@ struct linear {
  * to do. */
 struct linear_solver {
     bool is_sparse; /* J is the values of the model's pattern */
-    /* whether a plan is worth trying; called if no solver was requested */
+    /* whether a plan is worth trying if no solver was requested; NULL: it is not */
     bool (*suits)(const struct stiffit_model *abi);
     /* Fills n_jacobian, fill and own if they differ from those of dense matrices. STATUS_SYSTEM:
      * a library is missing. */

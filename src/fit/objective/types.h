@@ -10,6 +10,8 @@
 #include "model/plugin.h"
 #include "ode/evaluation.h"
 
+#include <math.h>
+
 #define FIT_NO_MODEL UINT32_MAX
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
@@ -66,6 +68,30 @@ static inline size_t fit_problem_n_row(const struct fit_problem *problem)
     return n_row;
 }
 
+/* The budgets of a fit: type, field, standard value, name and kind of the option of `run`, and the
+ * option's other members. A new one needs a row here, and a line in fit/objective/point.c where
+ * check_budgets ends the fit; its effect is RUN_FITS_LATER. */
+#define FIT_BUDGET_LIST(X) \
+    /* of the objective, per fit; each evaluates all experiments. 0: auto, not chosen yet */ \
+    X(int64_t, max_evaluations, 0, "max-evaluations", INTEGER, .effect = RUN_FITS, \
+      .metavar = "N|auto", .min = 1, .max = INFINITY, .zero = "auto", .default_text = "auto", \
+      .help = "evaluations of the objective per fit, each of which simulates all experiments; " \
+              "difference quotients take two for each parameter; 1 + P/3 trials without " \
+              "derivatives, with P free parameters, count as one; auto: 1000, and 100 for each " \
+              "parameter") \
+    X(int64_t, max_steps, 100000, "max-steps", INTEGER, .effect = RUN_FITS, .min = 1, \
+      .max = INFINITY, .default_text = "100000", \
+      .help = "integrator steps per simulation of an experiment, over all its output times") \
+    X(int64_t, max_total_steps, 10000000, "max-total-steps", INTEGER, .effect = RUN_FITS, \
+      .min = 1, .max = INFINITY, .default_text = "10000000", \
+      .help = "integrator steps per fit, for each of its experiments") \
+    X(double, max_seconds, INFINITY, "max-seconds", NUMBER, .effect = RUN_FITS, .metavar = "S", \
+      .min = 0, .max = INFINITY, .above_min = true, .default_text = "no limit", \
+      .help = "computing time per fit; the result of a fit that it ends depends on the machine's " \
+              "speed")
+#define FIT_BUDGET_FIELD(type, field, ...) type field;
+#define FIT_BUDGET_STANDARD(type, field, standard, ...) .field = standard,
+
 struct fit_options {
     bool evaluates;             /* only the start, even outside its bounds; nothing is searched */
     enum optimizer optimizer;   /* none: chosen by the sizes */
@@ -81,11 +107,7 @@ struct fit_options {
     int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics computes at the best point */
     double confidence;          /* of its intervals and of profiles */
-    /* of the objective, per fit; each evaluates all experiments. 0, the default: none yet */
-    int64_t max_evaluations;
-    int64_t max_steps;          /* integrator steps per evaluation of one experiment */
-    int64_t max_total_steps;    /* integrator steps per fit, for each of its experiments */
-    double max_seconds;         /* of computing per fit; infinity = none */
+    FIT_BUDGET_LIST(FIT_BUDGET_FIELD)
     double accuracy;            /* relative, of the predictions: the integrator's rtol */
     /* the start is near an optimum: the first steps have the full accuracy, too */
     bool is_near;
@@ -94,8 +116,7 @@ struct fit_options {
 
 #define FIT_OPTIONS_DEFAULT \
     {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \
-     .confidence = 0.95, .max_steps = 100000, .max_total_steps = 10000000, \
-     .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
+     .confidence = 0.95, FIT_BUDGET_LIST(FIT_BUDGET_STANDARD) .accuracy = ODE_RTOL}
 
 enum { FIT_SHARES = 16 };
 

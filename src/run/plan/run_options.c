@@ -29,6 +29,10 @@ static const char *const gradient_words[] = {"auto", "forward", "adjoint", "diff
      .offset = FIELD(recipe.tuning[ERROR_##id]), .min = least, .above_min = true, .max = most, \
      .default_text = OPTION_TEXT(standard), .in_file = true, .help = text},
 
+#define BUDGET_OPTION(type, field, standard, option, option_kind, ...) \
+    {.name = option, .kind = OPTION_##option_kind, .offset = FIELD(recipe.fit.field), \
+     .in_file = true, __VA_ARGS__},
+
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_STRING,
      .metavar = "FILE", .offset = FIELD(output), .is_file = true, .is_output = true,
@@ -226,26 +230,7 @@ static const struct option table[] = {
      .metavar = "yes|no", .default_text = "yes", .in_file = true,
      .help = "evaluate each optimum again with a tenth of the integrator's tolerances, unless the "
              "search has shown as much, and continue with tighter ones if the optimum changes"},
-    {.name = "max-evaluations", .effect = RUN_FITS, .kind = OPTION_INTEGER, .metavar = "N|auto",
-     .offset = FIELD(recipe.fit.max_evaluations), .min = 1, .max = NO_LIMIT, .zero = "auto",
-     .default_text = "auto", .in_file = true,
-     .help = "evaluations of the objective per fit, each of which simulates all experiments; "
-             "difference quotients take two for each parameter; 1 + P/3 trials without "
-             "derivatives, with P free parameters, count as one; auto: 1000, and 100 for each "
-             "parameter"},
-    {.name = "max-steps", .effect = RUN_FITS, .kind = OPTION_INTEGER,
-     .offset = FIELD(recipe.fit.max_steps), .min = 1,
-     .max = NO_LIMIT, .default_text = "100000", .in_file = true,
-     .help = "integrator steps per simulation of an experiment, over all its output times"},
-    {.name = "max-total-steps", .effect = RUN_FITS, .kind = OPTION_INTEGER,
-     .offset = FIELD(recipe.fit.max_total_steps),
-     .min = 1, .max = NO_LIMIT, .default_text = "10000000", .in_file = true,
-     .help = "integrator steps per fit, for each of its experiments"},
-    {.name = "max-seconds", .effect = RUN_FITS, .kind = OPTION_NUMBER, .metavar = "S",
-     .offset = FIELD(recipe.fit.max_seconds),
-     .min = 0, .max = NO_LIMIT, .above_min = true, .default_text = "no limit", .in_file = true,
-     .help = "computing time per fit; the result of a fit that it ends depends on the machine's "
-             "speed"},
+    FIT_BUDGET_LIST(BUDGET_OPTION)
     {.name = "time-limit", .effect = RUN_MACHINE, .no_shard = true, .kind = OPTION_DURATION,
      .offset = FIELD(time_limit_s),
      .min = 0, .max = 1e9, .above_min = true, .default_text = "no limit",
