@@ -267,6 +267,8 @@ def identity(path):
 def test_every_option_changes_the_identity_as_its_row_says(tmp):
     table = (h.ROOT / "src/run/plan/run_options.c").read_text()
     rows = dict(re.findall(r'\{\.name = "([\w-]+)",(?:\s+\.letter = \'\w\',)?\s+\.effect = RUN_(\w+),', table))
+    budgets = (h.ROOT / "src/fit/objective/types.h").read_text()
+    rows |= dict(re.findall(r'X\(\w+, \w+, \w+, "([\w-]+)", \w+,[\s\\]+\.effect = RUN_(\w+),', budgets))
     constants = re.findall(r'^\s*X\(\w+, "\w+", "([\w-]+)",\s+\d', (h.ROOT / "src/base/error_kind.h").read_text(), re.M)
     rows |= dict.fromkeys(constants, re.search(r"\.name = option, \.effect = RUN_(\w+)", table).group(1))
     assert set(rows) == set(OTHER)

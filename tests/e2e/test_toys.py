@@ -283,6 +283,12 @@ def statistic(bench):
     assert "toys" in bench("export", path).stdout.splitlines()[0]
 
 
+def number_of_show(bench):
+    _, path = bench.fits()
+    assert json.loads(bench("show", path, "--json").stdout)["toys_shown"] == 77
+    assert "77 toys shown" in bench("show", path).stdout
+
+
 def fact(bench):
     _, path = bench.fits()
     assert json.loads(bench("show", path, "--json").stdout)["toy_fits"] == 4
@@ -416,10 +422,13 @@ TOYS = [    Toy("column of measurements", measurement_column, [
         ("src/io/file/fit_column_list.h", '.line = 1, .label = "R squared", .table = 9) \\\n',
          '    X(TOYS, "/fits/toys", DOUBLE, PER_FIT, toys, "number of toys", .line = 1, .label = "number of toys", \\\n'
          "      .table = 9) \\\n"),
-        ("src/fit/statistics/statistics.c", "    record->log_prior = work->part->log_prior;\n", "    record->toys = 42;\n")]),
+        ("src/fit/statistics/statistics.c", "    record->log_prior = findings->log_prior;\n", "    record->toys = 42;\n")]),
+    Toy("number that `show`", number_of_show, [
+        ("src/use/show_view.c", '    view_counts(view, "stopping_test", stop_name, 1, N_STOP, summary->by_stop);\n',
+         '    VIEW_FACTS(view, fact_count("toys_shown", "toys shown", 0, 77));\n')]),
     Toy("fact about a result", fact, [
-        ("src/fit/statistics/digest.c", '"computing time of all fits", FACT_NUMBER, digest->seconds,\n         false},\n',
-         '        {"toy_fits", "toy fits", NULL, "twice the fits", FACT_COUNT, 2.0 * (double)digest->n_fit, false},\n')]),
+        ("src/fit/statistics/digest.c", '"computing time of all fits", .value = digest->seconds},\n',
+         '        fact_meant("twice the fits", fact_count("toy_fits", "toy fits", 0, 2 * digest->n_fit)),\n')]),
     Toy("option of `run`", option, [
         ("src/run/plan/run_options.c", "static const struct option table[] = {\n",
          '    {.name = "draft", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .in_file = true,\n'
@@ -493,6 +502,8 @@ def test_each_row_has_its_toy(tmp):
         for path in set() if toy.is_of_all else {line[0] for line in toy.lines}:
             short = path.removeprefix("src/")
             assert short in row[0] or os.path.basename(path) in row[0], f"the row of a {toy.kind} does not name {short}"
+    without = [kind for kind in rows() if not any(kind.startswith(toy.kind) for toy in TOYS)]
+    assert without == ["engine that integrates elsewhere"], without  # a toy device; its row is that of an integrator
 
 
 def test_toys_build_and_run(tmp):
