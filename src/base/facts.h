@@ -15,6 +15,7 @@ enum fact_kind {
     FACT_NAMES,    /* n names; text says how many */
     FACT_EXAMPLES, /* n names of more things: text begins with "e.g." */
     FACT_BINS,     /* n counts; for JSON */
+    FACT_LIST,     /* n numbers; for JSON */
     FACT_MATRIX    /* n x n numbers; for JSON */
 };
 
@@ -38,7 +39,7 @@ struct fact {
     size_t n;
     const char *const *names;
     const uint64_t *bins;
-    const double *matrix;
+    const double *matrix; /* or list */
 };
 
 static inline struct fact fact_number(const char *key, const char *text, int width, int digits,
@@ -66,6 +67,11 @@ static inline struct fact fact_names(const char *key, const char *text, const ch
 static inline struct fact fact_matrix(const char *key, const double *matrix, size_t n)
 {
     return (struct fact){key, .kind = FACT_MATRIX, .n = n, .matrix = matrix};
+}
+
+static inline struct fact fact_list(const char *key, const double *number, size_t n)
+{
+    return (struct fact){key, .kind = FACT_LIST, .n = n, .matrix = number};
 }
 
 static inline struct fact fact_truth(const char *key, bool is_true)

@@ -13,6 +13,12 @@ void view_fini(struct view *view)
     *view = (struct view){.n = 0};
 }
 
+void view_clear(struct view *view)
+{
+    view->n = 0;
+    arena_reset(&view->arena);
+}
+
 static void add(struct view *view, enum view_kind kind, enum view_style style, struct fact fact)
 {
     if (!view->failed && array_grow(&view->item, view->n, &view->room, sizeof *view->item))
@@ -86,15 +92,11 @@ void view_say(struct view *view, const char *format, ...)
     va_end(arguments);
 }
 
-static void put_matrix(struct json *json, const struct fact *fact)
+static void put_list(struct json *json, const char *key, const double *number, size_t n)
 {
-    json_array_begin(json, fact->key);
-    for (size_t c = 0; c < fact->n; c++) {
-        json_array_begin(json, NULL);
-        for (size_t d = 0; d < fact->n; d++)
-            json_number(json, NULL, fact->matrix[c * fact->n + d]);
-        json_array_end(json);
-    }
+    json_array_begin(json, key);
+    for (size_t i = 0; i < n; i++)
+        json_number(json, NULL, number[i]);
     json_array_end(json);
 }
 
@@ -118,7 +120,13 @@ static void put_fact(struct json *json, const struct fact *fact)
             json_unsigned(json, NULL, fact->bins[i]);
         json_array_end(json);
         break;
-    case FACT_MATRIX: put_matrix(json, fact); break;
+    case FACT_LIST: put_list(json, fact->key, fact->matrix, fact->n); break;
+    case FACT_MATRIX:
+        json_array_begin(json, fact->key);
+        for (size_t c = 0; c < fact->n; c++)
+            put_list(json, NULL, fact->matrix + c * fact->n, fact->n);
+        json_array_end(json);
+        break;
     }
 }
 

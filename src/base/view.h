@@ -25,6 +25,8 @@ struct view {
     bool failed; /* memory was out: the view must not be printed */
 };
 void view_fini(struct view *view);
+/* Empties it: its memory serves the next row of a long table. */
+void view_clear(struct view *view);
 
 /* A group is an object in JSON; without a key its members are those of the group around it. A table
  * is an array of rows, which are objects; without a key it is not in JSON, and neither is a row

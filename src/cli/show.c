@@ -110,10 +110,11 @@ static enum status show_fits(struct result *result, const struct show_options *o
                 continue;
             if (filter.n_taken > 1 && !options->json)
                 fputc('\n', out);
-            if (options->json)
-                show_fit_json(out, result, block.id[i], &block.record[i], scratch);
+            struct fit_record *record = &block.record[i];
+            if (!status && options->json)
+                status = show_fit_json(out, result, block.id[i], record, scratch, error);
             else if (!status)
-                status = show_fit_text(out, info, block.id[i], &block.record[i], scratch, error);
+                status = show_fit_text(out, info, block.id[i], record, scratch, error);
         }
     if (!status)
         status = row_filter_end(&filter, &words, error);

@@ -7,5 +7,5 @@
 /* scratch: n_parameter x n_parameter. */
 enum status show_fit_text(FILE *file, const struct result_info *info, const char *id,
                           const struct fit_record *record, double *scratch, struct error *error);
-void show_fit_json(FILE *file, const struct result *result, const char *id,
-                   struct fit_record *record, double *scratch);
+enum status show_fit_json(FILE *file, const struct result *result, const char *id,
+                          struct fit_record *record, double *scratch, struct error *error);

@@ -209,17 +209,17 @@ static void add_numbers(struct view *view, const struct fit_record *record)
             const struct fit_column_info *column = &fit_columns[i];
             if (!column->label || column->line != line)
                 continue;
-            struct fit_cell cell =
-                fit_cell(column->kind, fit_column_values((enum fit_column)i, &copy));
-            if (cell.kind == FIT_CELL_REAL ? isnan(cell.real) : cell.integer < 0)
+            struct fact fact =
+                fit_fact(NULL, NULL, column->kind, fit_column_values((enum fit_column)i, &copy));
+            if (isnan(fact.value) || (fact.kind != FACT_NUMBER && fact.value < 0))
                 continue;
             view_say(view, "%s%s ", before, column->label);
-            if (cell.kind == FIT_CELL_REAL)
-                view_say(view, "%.*g", column->n_digit ? column->n_digit : 6, cell.real);
-            else if (cell.kind == FIT_CELL_INTEGER)
-                view_say(view, "%lld", (long long)cell.integer);
+            if (fact.kind == FACT_WORD)
+                view_say(view, "%s", fact.word ? fact.word : "unknown");
+            else if (fact.kind == FACT_COUNT)
+                view_say(view, "%.0f", fact.value);
             else
-                view_say(view, "%s", cell.word ? cell.word : "unknown");
+                view_say(view, "%.*g", column->n_digit ? column->n_digit : 6, fact.value);
             before = ", ";
         }
         view_say(view, "%s", before[0] == ',' ? "\n" : "");
@@ -241,7 +241,6 @@ static void add_quality(struct view *view, const struct result_info *info,
 static void add_directions(struct view *view, const struct result_info *info,
                              const struct fit_record *record, double *weight)
 {
-    char text[400];
     size_t n = 0;
     while (n < info->n_parameter && !isnan(record->eigenvalue[n]))
         n++;
@@ -257,7 +256,7 @@ static void add_directions(struct view *view, const struct result_info *info,
     for (int number = 1; number <= n_combination; number++)
         if (show_combination(info, record, number, weight))
             view_say(view, "\n  %s direction: %s", record->n_flat > 0 ? "flat" : "flattest",
-                    show_combination_text(info, weight, text, sizeof text));
+                     show_combination_word(view, info, weight));
     view_say(view, "\n");
     if (record->n_flat > 0)
         view_say(view,
@@ -295,28 +294,30 @@ enum status show_fit_text(FILE *file, const struct result_info *info, const char
 }
 
 /* Every number of one fit in the result. */
-void show_fit_json(FILE *file, const struct result *result, const char *id,
-                   struct fit_record *record, double *scratch)
+enum status show_fit_json(FILE *file, const struct result *result, const char *id,
+                          struct fit_record *record, double *scratch, struct error *error)
 {
     const struct result_info *info = result_info(result);
     struct fit_columns columns = {.n = 0};
-    struct error ignored;
-    struct json json;
-    char text[400];
-    json_begin(&json, file);
-    json_object_begin(&json, NULL);
-    if (!fit_columns_choose(&columns, result, NULL, "all,covariance", &ignored))
-        fit_columns_json(&columns, info, id, record, &json);
+    struct view view = {.n = 0};
+    enum status status = fit_columns_choose(&columns, result, NULL, "all,covariance", error);
+    if (!status)
+        fit_columns_row(&columns, info, id, record, &view);
     fit_columns_fini(&columns);
-    if (show_correlation(info, record, scratch))
-        fit_columns_json_matrix(&json, "correlation", info->n_parameter, scratch);
     if (show_combination(info, record, 1, scratch))
-        json_string(&json, "flattest_combination",
-                    show_combination_text(info, scratch, text, sizeof text));
-    json_array_begin(&json, "flat_combinations");
-    for (int number = 1; record->n_flat > 0 && number <= show_n_combination(info, record); number++)
+        VIEW_FACTS(&view, fact_word("flattest_combination", NULL, 0,
+                                    show_combination_word(&view, info, scratch)));
+    int n = record->n_flat > 0 ? show_n_combination(info, record) : 0;
+    const char **flat = arena_calloc(&view.arena, (size_t)n + 1, sizeof *flat);
+    size_t n_flat = 0;
+    for (int number = 1; flat && number <= n; number++)
         if (show_combination(info, record, number, scratch))
-            json_string(&json, NULL, show_combination_text(info, scratch, text, sizeof text));
-    json_array_end(&json);
-    json_end(&json);
+            flat[n_flat++] = show_combination_word(&view, info, scratch);
+    VIEW_FACTS(&view, fact_names("flat_combinations", NULL, flat, n_flat));
+    if (show_correlation(info, record, scratch))
+        VIEW_FACTS(&view, fact_matrix("correlation", scratch, info->n_parameter));
+    if (!status)
+        status = view_put(&view, true, file, error);
+    view_fini(&view);
+    return status;
 }

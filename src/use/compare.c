@@ -551,6 +551,14 @@ static void put_columns(const struct comparison *comparison, struct csv_writer *
     }
 }
 
+static void put_own(struct csv_writer *writer, const struct own_value *value)
+{
+    if (value->text)
+        csv_put_text(writer, value->text);
+    else
+        csv_put_number(writer, value->number);
+}
+
 void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
 {
     double weight[COMPARE_MOST] = {0};
@@ -561,7 +569,7 @@ void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
         compare_weights(comparison, id, weight);
         csv_put_text(writer, comparison->id[id]);
         for (size_t c = 0; c < comparison->n_own; c++)
-            fit_cell_csv(writer, fit_cell_own(&comparison->own[id * comparison->n_own + c]));
+            put_own(writer, &comparison->own[id * comparison->n_own + c]);
         for (size_t r = 0; r < comparison->n_result; r++) {
             const double number[] = {cell[r].k,   cell[r].log_likelihood,
                                      cell[r].aic, cell[r].aicc,

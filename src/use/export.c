@@ -5,6 +5,7 @@
 #include "io/result/tables.h"
 #include "petab/export.h"
 #include "use/fit_columns.h"
+#include "use/view_csv.h"
 #include "use/population_view.h"
 
 #include <math.h>
@@ -22,7 +23,30 @@ struct sheet {
     struct output *output;
     struct csv_writer csv;
     struct json json;
+    struct view row;
 };
+
+/* Writes the row, and empties it. */
+static void put_row(struct sheet *sheet)
+{
+    if (sheet->row.failed) {
+        return; /* export_write reports it */
+    } else if (sheet->options->json) {
+        json_object_begin(&sheet->json, NULL);
+        view_json(&sheet->row, &sheet->json);
+        json_object_end(&sheet->json);
+    } else {
+        view_csv_row(&sheet->row, &sheet->csv);
+    }
+    view_clear(&sheet->row);
+}
+
+static void put_head(struct sheet *sheet)
+{
+    if (!sheet->options->json && !sheet->row.failed)
+        view_csv_head(&sheet->row, &sheet->csv);
+    view_clear(&sheet->row);
+}
 
 /* `head`: n columns, or NULL. */
 static enum status sheet_begin(struct sheet *sheet, const struct csv_column *head, size_t n,
@@ -74,13 +98,9 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
                 continue;
             } else if (!columns) {
                 put_covariance(sheet, block.id[i], &block.record[i]);
-            } else if (sheet->options->json) {
-                json_object_begin(&sheet->json, NULL);
-                fit_columns_json(columns, sheet->info, block.id[i], &block.record[i], &sheet->json);
-                json_object_end(&sheet->json);
             } else {
-                fit_columns_csv_row(columns, sheet->info, block.id[i], &block.record[i],
-                                    &sheet->csv);
+                fit_columns_row(columns, sheet->info, block.id[i], &block.record[i], &sheet->row);
+                put_row(sheet);
             }
         }
     result_block_fini(&block);
@@ -100,10 +120,11 @@ static enum status export_fits(struct sheet *sheet, struct error *error)
         wanted = wanted || columns.chosen[i].column == FIT_COLUMN_COVARIANCE;
     if (!status && !wanted)
         result_ignore(sheet->result, FIT_COLUMN_COVARIANCE);
-    if (!status && !sheet->options->json)
-        fit_columns_csv_head(&columns, sheet->info, &sheet->csv);
-    if (!status)
+    if (!status) {
+        fit_columns_row(&columns, sheet->info, "", NULL, &sheet->row);
+        put_head(sheet);
         status = put_fits(sheet, &columns, error);
+    }
     fit_columns_fini(&columns);
     return status;
 }
@@ -130,63 +151,31 @@ static bool is_parameter(const struct result_table_column *column)
     return !strcmp(column->name, "parameter");
 }
 
-/* Profiles, starts and replicates: the tables of io/result/tables.h. */
-static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
-{
-    while (csv_head(&sheet->csv)) {
-        csv_put_column(&sheet->csv, "id", CSV_TEXT);
-        for (size_t c = 1; c < shape->n_column; c++) {
-            const struct result_table_column *column = &shape->column[c];
-            enum csv_type type = is_parameter(column) ? CSV_TEXT : fit_cell_type(column->kind);
-            if (!column->width)
-                csv_put_column(&sheet->csv, column->name, type);
-            for (size_t j = 0; j < column->width; j++)
-                csv_put_column(&sheet->csv, sheet->info->parameter_name[j], type);
-        }
-    }
-}
-
-static struct fit_cell kept_cell(const struct sheet *sheet,
-                                 const struct result_table_column *column, const void *values,
-                                 size_t j)
-{
-    struct fit_cell cell =
-        fit_cell(column->kind, (const char *)values + j * fit_kind_size(column->kind));
-    if (is_parameter(column)) {
-        cell.kind = FIT_CELL_WORD;
-        cell.word = (uint64_t)cell.integer < sheet->info->n_parameter
-                        ? sheet->info->parameter_name[cell.integer]
-                        : "";
-    }
-    return cell;
-}
-
-static void put_kept(struct sheet *sheet, const struct result_table_shape *shape, const char *id,
+/* Of profiles, starts and replicates: the tables of io/result/tables.h. values NULL: the head. */
+static void add_kept(struct sheet *sheet, const struct result_table_shape *shape, const char *id,
                      const void *const *values)
 {
-    bool is_json = sheet->options->json;
-    if (is_json) {
-        json_object_begin(&sheet->json, NULL);
-        json_string(&sheet->json, "id", id);
-    } else {
-        csv_put_text(&sheet->csv, id);
-    }
+    const char *const *name = sheet->info->parameter_name;
+    VIEW_FACTS(&sheet->row, fact_word("id", "id", 0, id));
     for (size_t c = 1; c < shape->n_column; c++) {
         const struct result_table_column *column = &shape->column[c];
-        if (is_json && column->width)
-            json_object_begin(&sheet->json, column->name);
-        for (size_t j = 0; j < (column->width ? column->width : 1); j++) {
-            struct fit_cell cell = kept_cell(sheet, column, values[c], j);
-            if (is_json)
-                fit_cell_json(&sheet->json,
-                              column->width ? sheet->info->parameter_name[j] : column->name, cell);
-            else
-                fit_cell_csv(&sheet->csv, cell);
+        const char *value = values ? values[c] : NULL;
+        if (!column->width) {
+            struct fact fact = fit_fact(column->name, column->name, column->kind, value);
+            bool is_known = value && fact.value < (double)sheet->info->n_parameter;
+            if (is_parameter(column))
+                fact = fact_word(column->name, column->name, 0,
+                                 is_known ? name[(size_t)fact.value] : "");
+            VIEW_FACTS(&sheet->row, fact);
+            continue;
         }
-        if (is_json && column->width)
-            json_object_end(&sheet->json);
+        view_group(&sheet->row, column->name, NULL, VIEW_HIDDEN);
+        for (size_t j = 0; j < column->width; j++)
+            VIEW_FACTS(&sheet->row,
+                       fit_fact(name[j], name[j], column->kind,
+                                value ? value + j * fit_kind_size(column->kind) : NULL));
+        view_end(&sheet->row);
     }
-    is_json ? json_object_end(&sheet->json) : csv_end_row(&sheet->csv);
 }
 
 /* Rows of datasets that are not wanted are passed over. */
@@ -198,8 +187,10 @@ static enum status put_kept_of(struct sheet *sheet, const struct result_table_sh
     enum status status = STATUS_OK;
     for (bool there = true; there && !status;) {
         status = result_table_next(source, dataset, values, &there, error);
-        if (!status && there && wanted)
-            put_kept(sheet, shape, id, values);
+        if (!status && there && wanted) {
+            add_kept(sheet, shape, id, values);
+            put_row(sheet);
+        }
     }
     return status;
 }
@@ -209,8 +200,8 @@ static enum status put_all_kept(struct sheet *sheet, const struct result_table_s
 {
     struct result_block fits = {0};
     enum status status = STATUS_OK;
-    if (!sheet->options->json)
-        put_kept_head(sheet, shape);
+    add_kept(sheet, shape, "", NULL);
+    put_head(sheet);
     if (sheet->filter.is_open)
         result_read_only(sheet->result, FIT_COLUMN_DATASET, FIT_COLUMN_DATASET);
     while (!output_failed(sheet->output) &&
@@ -519,10 +510,13 @@ enum status export_write(const struct export_options *options, struct output *ou
         status = (options->what == EXPORT_FITS         ? export_fits
                   : options->what == EXPORT_COVARIANCE ? export_pairs
                                                        : export_kept)(&sheet, error);
+    if (!status && sheet.row.failed)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for a row of the table");
     if (!status && options->json)
         json_end(&sheet.json);
     if (!status && (options->petab || !output_failed(output)))
         status = row_filter_end(&sheet.filter, &options->rows, error);
+    view_fini(&sheet.row);
     row_filter_fini(&sheet.filter);
     result_close(sheet.result);
     return status;

@@ -182,65 +182,30 @@ static void bounds_text(const struct result_info *info, const struct fit_record 
                       record->at_bound[j] < 0 ? "lower" : "upper");
 }
 
-static void notes_text(uint32_t notes, char *text, size_t size)
+struct fact fit_fact_own(const char *key, const char *text, const struct own_value *value)
 {
-    text[0] = '\0';
-    for (int bit = 0; bit < 32; bit++)
-        if (notes >> bit & 1 && note_name(bit))
-            words_add(text, size, "%s%s", text[0] ? " " : "", note_name(bit));
+    return value && value->text ? fact_word(key, text, 0, value->text)
+                                : fact_number(key, text, 0, 0, value ? value->number : (double)NAN);
 }
 
-struct fit_cell fit_cell_own(const struct own_value *value)
+struct fact fit_fact(const char *key, const char *text, enum fit_kind kind, const void *value)
 {
-    struct fit_cell cell = {.kind = FIT_CELL_REAL, .real = NAN};
-    if (value && value->text)
-        return (struct fit_cell){.kind = FIT_CELL_WORD, .word = value->text};
-    if (value)
-        cell.real = value->number;
-    return cell;
-}
-
-enum csv_type fit_cell_type(enum fit_kind kind)
-{
-    return kind == FIT_DOUBLE       ? CSV_NUMBER
-           : fit_kind_names(kind) ? CSV_TEXT
-                                  : CSV_INTEGER;
-}
-
-struct fit_cell fit_cell(enum fit_kind kind, const void *value)
-{
+    static const uint64_t nothing = 0;
     const char *(*name)(int number) = fit_kind_names(kind);
-    struct fit_cell cell = {.kind = kind == FIT_DOUBLE ? FIT_CELL_REAL
-                                    : name             ? FIT_CELL_WORD
-                                                       : FIT_CELL_INTEGER};
+    enum fact_kind whole = name ? FACT_WORD : FACT_COUNT;
+    struct fact fact = {key, text, .kind = kind == FIT_DOUBLE ? FACT_NUMBER : whole};
+    int64_t wide;
     uint32_t narrow;
+    value = value ? value : &nothing;
     switch (kind) {
-    case FIT_DOUBLE: memcpy(&cell.real, value, sizeof cell.real); break;
-    case FIT_INT64: memcpy(&cell.integer, value, sizeof cell.integer); break;
-    case FIT_UINT32: cell.integer = (memcpy(&narrow, value, sizeof narrow), narrow); break;
-    case FIT_INT8: cell.integer = *(const int8_t *)value; break;
-    default: cell.integer = *(const uint8_t *)value;
+    case FIT_DOUBLE: memcpy(&fact.value, value, sizeof fact.value); break;
+    case FIT_INT64: fact.value = (double)(memcpy(&wide, value, sizeof wide), wide); break;
+    case FIT_UINT32: fact.value = (memcpy(&narrow, value, sizeof narrow), narrow); break;
+    case FIT_INT8: fact.value = *(const int8_t *)value; break;
+    default: fact.value = *(const uint8_t *)value;
     }
-    cell.word = name ? name((int)cell.integer) : NULL;
-    return cell;
-}
-
-void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell)
-{
-    switch (cell.kind) {
-    case FIT_CELL_WORD: csv_put_text(writer, cell.word ? cell.word : ""); break;
-    case FIT_CELL_INTEGER: csv_put_integer(writer, cell.integer); break;
-    case FIT_CELL_REAL: csv_put_number(writer, cell.real); break;
-    }
-}
-
-void fit_cell_json(struct json *json, const char *key, struct fit_cell cell)
-{
-    switch (cell.kind) {
-    case FIT_CELL_WORD: json_string(json, key, cell.word); break;
-    case FIT_CELL_INTEGER: json_integer(json, key, cell.integer); break;
-    case FIT_CELL_REAL: json_number(json, key, cell.real); break;
-    }
+    fact.word = name ? name((int)fact.value) : NULL;
+    return fact;
 }
 
 double fit_correlation(const struct fit_record *record, size_t n, size_t c, size_t d)
@@ -249,143 +214,141 @@ double fit_correlation(const struct fit_record *record, size_t n, size_t c, size
     return c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
 }
 
-static void put_columns(const struct fit_columns *columns, const struct result_info *info,
-                        struct csv_writer *writer)
+/* A row while it is put together. Without a record it has the heads of the columns, which rows do
+ * not need. */
+struct row {
+    struct view *view;
+    const struct result_info *info;
+    struct fit_record *record;
+};
+
+static const char *head(const struct row *row, struct fit_choice choice)
 {
-    char text[600];
+    char text[NAME_BYTES + 40];
+    if (row->record)
+        return "";
+    name_single(row->info, choice, text, sizeof text);
+    return view_word(row->view, "%s", text);
+}
+
+static void add_bounds(const struct row *row)
+{
+    char text[4000] = "";
+    const char *name = name_of(FIT_COLUMN_AT_BOUND);
+    if (row->record)
+        bounds_text(row->info, row->record, text, sizeof text);
+    VIEW_FACTS(row->view, fact_word(NULL, name, 0, view_word(row->view, "%s", text)));
+    view_group(row->view, name, NULL, VIEW_HIDDEN);
+    for (size_t j = 0; row->record && j < row->info->n_parameter; j++)
+        if (row->record->at_bound[j])
+            VIEW_FACTS(row->view, fact_word(row->info->parameter_name[j], NULL, 0,
+                                            row->record->at_bound[j] < 0 ? "lower" : "upper"));
+    view_end(row->view);
+}
+
+static void add_notes(const struct row *row)
+{
+    char text[4000] = "";
+    uint32_t notes = row->record ? row->record->notes : 0;
+    const char **name = arena_alloc(&row->view->arena, 32 * sizeof *name);
+    size_t n = 0;
+    for (int bit = 0; name && bit < 32; bit++)
+        if (notes >> bit & 1 && note_name(bit)) {
+            words_add(text, sizeof text, "%s%s", n ? " " : "", note_name(bit));
+            name[n++] = note_name(bit);
+        }
+    row->view->failed = row->view->failed || !name;
+    VIEW_FACTS(row->view, fact_names(name_of(FIT_COLUMN_NOTES), NULL, name, n),
+               fact_word(NULL, name_of(FIT_COLUMN_NOTES), 0, view_word(row->view, "%s", text)));
+}
+
+/* By direction, not by parameter. */
+static void add_eigenvalues(const struct row *row, const double *value)
+{
+    const char *name = name_of(FIT_COLUMN_EIGENVALUES);
+    VIEW_FACTS(row->view, fact_list(name, value, value ? row->info->n_parameter : 0));
+    for (size_t k = 0; k < row->info->n_parameter; k++)
+        VIEW_FACTS(row->view,
+                   fact_number(NULL, row->record ? "" : view_word(row->view, "%s_%zu", name, k + 1),
+                               0, 0, value ? value[k] : (double)NAN));
+}
+
+/* Each once. */
+static void add_pairs(const struct row *row, int column, const double *value)
+{
+    size_t n = fit_column_width((enum fit_column)column, row->info->n_parameter) > 0
+                   ? row->info->n_parameter : 0;
+    const char *const *name = row->info->parameter_name;
+    VIEW_FACTS(row->view, fact_matrix(name_of(column), value, value ? n : 0));
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = c; d < n; d++)
+            VIEW_FACTS(row->view,
+                       fact_number(NULL,
+                                   row->record ? "" : view_word(row->view, "%s_%s_%s",
+                                                                name_of(column), name[c], name[d]),
+                                   0, 0, value ? value[c * n + d] : (double)NAN));
+}
+
+static void add_by_parameter(const struct row *row, struct fit_choice choice,
+                             const unsigned char *values)
+{
+    enum fit_kind kind = fit_columns[choice.column].kind;
+    size_t size = fit_kind_size(kind), n = row->info->n_parameter;
+    if (choice.parameter >= 0) {
+        char key[NAME_BYTES + 40];
+        name_single(row->info, choice, key, sizeof key);
+        VIEW_FACTS(row->view,
+                   fit_fact(view_word(row->view, "%s", key), head(row, choice), kind,
+                            values ? values + (size_t)choice.parameter * size : NULL));
+        return;
+    }
+    view_group(row->view, name_of(choice.column), NULL, VIEW_HIDDEN);
+    for (size_t j = 0; j < n; j++)
+        VIEW_FACTS(row->view,
+                   fit_fact(row->info->parameter_name[j],
+                            head(row, (struct fit_choice){choice.column, (int)j}), kind,
+                            values ? values + j * size : NULL));
+    view_end(row->view);
+}
+
+static void add_fact(const struct row *row, struct fit_choice choice)
+{
+    enum fit_column column = (enum fit_column)choice.column;
+    const char *name = name_of(choice.column);
+    void *values = row->record ? fit_column_values(column, row->record) : NULL;
+    if (row->record && !values)
+        VIEW_FACTS(row->view, fact_word(name, NULL, 0, NULL));
+    else if (column == FIT_COLUMN_NOTES)
+        add_notes(row);
+    else if (column == FIT_COLUMN_AT_BOUND && choice.parameter < 0)
+        add_bounds(row);
+    else if (column == FIT_COLUMN_EIGENVALUES)
+        add_eigenvalues(row, values);
+    else if (fit_columns[column].shape == PER_PAIR)
+        add_pairs(row, choice.column, values);
+    else if (fit_columns[column].shape == PER_PARAMETER)
+        add_by_parameter(row, choice, values);
+    else
+        VIEW_FACTS(row->view, fit_fact(name, name, fit_columns[column].kind, values));
+}
+
+void fit_columns_row(const struct fit_columns *columns, const struct result_info *info,
+                     const char *id, struct fit_record *record, struct view *view)
+{
+    const struct row row = {view, info, record};
     for (size_t i = 0; i < columns->n; i++) {
-        int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
-        size_t n = c < N_RESULT_COLUMN ? fit_column_width((enum fit_column)c, info->n_parameter)
-                                       : 1,
-               p = info->n_parameter;
-        size_t first = parameter < 0 ? 0 : (size_t)parameter;
-        bool single = c >= N_RESULT_COLUMN || fit_columns[c].shape == PER_FIT ||
-                      (c == FIT_COLUMN_AT_BOUND && parameter < 0);
-        bool has_text = c >= N_RESULT_COLUMN || c == FIT_COLUMN_NOTES ||
-                        (c == FIT_COLUMN_AT_BOUND && parameter < 0);
-        bool is_own_number = c >= FIT_OWN && !info->column.is_text[c - FIT_OWN];
-        enum csv_type type = is_own_number ? CSV_NUMBER
-                             : has_text    ? CSV_TEXT
-                                           : fit_cell_type(fit_columns[c].kind);
-        if (single)
-            csv_put_column(writer, label_of(info, c), type);
-        for (size_t k = first; !single && k < (parameter < 0 ? n : first + 1); k++) {
-            if (c == FIT_COLUMN_EIGENVALUES) /* by direction, not by parameter */
-                snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
-            else if (fit_columns[c].shape == PER_PARAMETER)
-                name_single(info, (struct fit_choice){c, (int)k}, text, sizeof text);
-            else
-                snprintf(text, sizeof text, "%s_%s_%s", name_of(c), info->parameter_name[k / p],
-                         info->parameter_name[k % p]);
-            if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
-                csv_put_column(writer, text, type);
-        }
-    }
-}
-
-void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info,
-                          struct csv_writer *writer)
-{
-    while (csv_head(writer))
-        put_columns(columns, info, writer);
-}
-
-void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info,
-                         const char *id, struct fit_record *record, struct csv_writer *writer)
-{
-    char text[4000];
-    size_t p = info->n_parameter;
-    for (size_t i = 0; i < columns->n; i++) {
-        int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
-        if (c == FIT_ID || c == FIT_MESSAGE) {
-            csv_put_text(writer, c == FIT_ID ? id : record->reason);
-            continue;
-        }
-        if (c >= FIT_OWN) {
-            fit_cell_csv(writer, fit_cell_own(record->own ? &record->own[c - FIT_OWN] : NULL));
-            continue;
-        }
-        if ((c == FIT_COLUMN_AT_BOUND && parameter < 0) || c == FIT_COLUMN_NOTES) {
-            c == FIT_COLUMN_NOTES ? notes_text(record->notes, text, sizeof text)
-                                  : bounds_text(info, record, text, sizeof text);
-            csv_put_text(writer, text);
-            continue;
-        }
-        const unsigned char *values = fit_column_values((enum fit_column)c, record);
-        enum fit_kind kind = fit_columns[c].kind;
-        size_t n = fit_column_width((enum fit_column)c, p), size = fit_kind_size(kind);
-        size_t first = parameter < 0 ? 0 : (size_t)parameter;
-        for (size_t k = first; values && k < (parameter < 0 ? n : first + 1); k++)
-            if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
-                fit_cell_csv(writer, fit_cell(kind, values + k * size));
-    }
-    csv_end_row(writer);
-}
-
-void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const double *matrix)
-{
-    json_array_begin(json, key);
-    for (size_t c = 0; c < n; c++) {
-        json_array_begin(json, NULL);
-        for (size_t d = 0; d < n; d++)
-            json_number(json, NULL, matrix[c * n + d]);
-        json_array_end(json);
-    }
-    json_array_end(json);
-}
-
-static void json_by_parameter(struct json *json, const struct result_info *info, int column,
-                              const unsigned char *values)
-{
-    enum fit_kind kind = fit_columns[column].kind;
-    json_object_begin(json, name_of(column));
-    for (size_t j = 0; j < info->n_parameter; j++) {
-        struct fit_cell cell = fit_cell(kind, values + j * fit_kind_size(kind));
-        if (column != FIT_COLUMN_AT_BOUND)
-            fit_cell_json(json, info->parameter_name[j], cell);
-        else if (cell.integer)
-            json_string(json, info->parameter_name[j], cell.integer < 0 ? "lower" : "upper");
-    }
-    json_object_end(json);
-}
-
-void fit_columns_json(const struct fit_columns *columns, const struct result_info *info,
-                      const char *id, struct fit_record *record, struct json *json)
-{
-    for (size_t i = 0; i < columns->n; i++) {
-        int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
-        const unsigned char *values =
-            c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
-        if (c == FIT_ID || c == FIT_MESSAGE) {
-            json_string(json, name_of(c), c == FIT_ID ? id : record->reason);
-        } else if (c >= FIT_OWN) {
-            fit_cell_json(json, label_of(info, c),
-                          fit_cell_own(record->own ? &record->own[c - FIT_OWN] : NULL));
-        } else if (!values) {
-            json_null(json, name_of(c));
-        } else if (parameter >= 0) {
-            char key[600];
-            enum fit_kind kind = fit_columns[c].kind;
-            name_single(info, columns->chosen[i], key, sizeof key);
-            fit_cell_json(json, key,
-                          fit_cell(kind, values + (size_t)parameter * fit_kind_size(kind)));
-        } else if (c == FIT_COLUMN_NOTES) {
-            json_array_begin(json, name_of(c));
-            for (int bit = 0; bit < 32; bit++)
-                if (record->notes >> bit & 1 && note_name(bit))
-                    json_string(json, NULL, note_name(bit));
-            json_array_end(json);
-        } else if (c == FIT_COLUMN_EIGENVALUES) {
-            json_array_begin(json, name_of(c));
-            for (size_t k = 0; k < info->n_parameter; k++)
-                json_number(json, NULL, record->eigenvalue[k]);
-            json_array_end(json);
-        } else if (fit_columns[c].shape == PER_FIT) {
-            fit_cell_json(json, name_of(c), fit_cell(fit_columns[c].kind, values));
-        } else if (fit_columns[c].shape == PER_PARAMETER) {
-            json_by_parameter(json, info, c, values);
-        } else {
-            fit_columns_json_matrix(json, name_of(c), info->n_parameter, record->covariance);
-        }
+        int c = columns->chosen[i].column;
+        const char *name = c >= FIT_OWN ? label_of(info, c) : name_of(c);
+        bool is_text = c >= FIT_OWN && info->column.is_text[c - FIT_OWN];
+        const struct own_value none = {.text = is_text ? "" : NULL, .number = NAN};
+        if (c == FIT_ID || c == FIT_MESSAGE)
+            VIEW_FACTS(view,
+                       fact_word(name, name, 0, c == FIT_ID || !record ? id : record->reason));
+        else if (c >= FIT_OWN)
+            VIEW_FACTS(view, fit_fact_own(name, name,
+                                          record && record->own ? &record->own[c - FIT_OWN]
+                                                                : record ? NULL : &none));
+        else
+            add_fact(&row, columns->chosen[i]);
     }
 }

@@ -222,8 +222,7 @@ static double number_of(const struct row_condition *condition, const struct fit_
     enum fit_kind kind = fit_columns[condition->column].kind;
     const char *values =
         fit_column_values((enum fit_column)condition->column, (struct fit_record *)record);
-    struct fit_cell cell = fit_cell(kind, values + condition->parameter * fit_kind_size(kind));
-    return cell.kind == FIT_CELL_REAL ? cell.real : (double)cell.integer;
+    return fit_fact(NULL, NULL, kind, values + condition->parameter * fit_kind_size(kind)).value;
 }
 
 static bool holds(const struct row_condition *condition, const struct fit_record *record)

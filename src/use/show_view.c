@@ -283,9 +283,8 @@ static void add_goodness(struct view *view, const char *key, const char *label,
     view_end(view);
 }
 
-/* Combinations of long names are cut off. */
-static const char *combination(struct view *view, const struct result_info *info,
-                               const double *weight)
+const char *show_combination_word(struct view *view, const struct result_info *info,
+                                  const double *weight)
 {
     char text[400];
     return view_word(view, "%s", show_combination_text(info, weight, text, sizeof text));
@@ -371,7 +370,8 @@ void show_flat_directions(struct view *view, const struct result_info *info,
     for (size_t i = 0; i < summary->n_flat; i++) {
         const struct show_flat *flat = &summary->flat[i];
         VIEW_ROW(view, fact_count("fits", "fits", COUNT, flat->fits.n),
-                 fact_word("combination", "combination", -1, combination(view, info, flat->weight)),
+                 fact_word("combination", "combination", -1,
+                           show_combination_word(view, info, flat->weight)),
                  show_examples(view, &flat->fits));
     }
     if (summary->n_other_flat)

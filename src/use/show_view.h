@@ -30,6 +30,9 @@ struct fact show_examples(struct view *view, const struct digest_examples *fits)
 void show_examples_group(struct view *view, const char *key, const struct digest_examples *fits);
 const char *show_examples_word(struct view *view, const struct digest_examples *fits);
 
+/* As show_combination_text; combinations of long names are cut off. */
+const char *show_combination_word(struct view *view, const struct result_info *info,
+                                  const double *weight);
 /* "k [1/min]". */
 const char *show_label(struct view *view, const struct result_info *info, size_t j);
 /* The kind of the objective in words. */
