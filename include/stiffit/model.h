@@ -190,7 +190,7 @@ struct stiffit_lanes_columns {
     /* for stages: by number of right, what to add of entry, besides place: an entry's number
      * times STIFFIT_LANES; the number of entries stands for -0 */
     const int64_t *which;
-    double *right, *out;                    /* as above */
+    double *right, *out;                    /* the right-hand sides, and the stage */
     int32_t n_place, n_column, n_lane;
 };
 /* All stages of the states, each followed by those of all columns. begin makes right-hand sides

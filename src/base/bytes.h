@@ -29,7 +29,7 @@ static inline uint64_t bytes_get_64(const unsigned char *in)
     return bytes_get_32(in) | (uint64_t)bytes_get_32(in + 4) << 32;
 }
 
-/* The same, and advances *in past them. */
+/* The number at *in, which is advanced past it. */
 static inline uint32_t bytes_take_32(const unsigned char **in)
 {
     *in += 4;

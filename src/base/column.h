@@ -28,7 +28,7 @@ struct column_info {
     int64_t least, most;  /* of whole numbers; -1 of an unsigned one is its largest value */
     double none;          /* what an absent column or an empty cell means */
     size_t width;         /* of parameters and constants: numbers of each */
-    bool by_dataset;      /* likewise: each dataset may have its own */
+    bool by_dataset;      /* of parameters and constants: each dataset may have its own */
     bool is_row;          /* a row of /measurements, in memory counted within the experiment */
     int set; /* in the identity: 0: always, otherwise together if any of them has a value */
 };

@@ -26,7 +26,7 @@ struct destination {
  * that everybody may write to. */
 enum status destination_find(struct destination *destination, const char *path,
                              struct error *error);
-/* The same for a file that must be a regular one. */
+/* destination_find for a file that must be a regular one. */
 enum status destination_find_file(struct destination *destination, const char *path,
                                   struct error *error);
 
@@ -36,7 +36,7 @@ enum status destination_parent(const char *path, char parent[DESTINATION_PATH],
 /* STATUS_SYSTEM: it is there and no folder, or another user's, who could change what we do. `what`
  * it is for messages. */
 enum status destination_check_folder(const char *path, const char *what, struct error *error);
-/* The same; makes it if it is not there. */
+/* destination_check_folder, which makes the folder if it is not there. */
 enum status destination_folder(const char *path, const char *what, struct error *error);
 
 /* An unused hidden name beside `path` (one of destination_find), which says which process it

@@ -19,7 +19,7 @@ struct faults {
 /* Adds one line; control characters in it become '?'. */
 void faults_add(struct faults *faults, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same for what another function reported about this file. */
+/* Adds what another function has reported about this file. */
 void faults_add_error(struct faults *faults, const char *path, const struct error *error);
 /* STATUS_OK if there are none; otherwise the message that lists them. */
 enum status faults_report(const struct faults *faults, const char *path, struct error *error);

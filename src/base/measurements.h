@@ -50,7 +50,7 @@ bool measurements_have(const struct measurements *measured, enum measurement_col
                        size_t first, size_t n);
 /* Whether row i, censored, is only known to lie between its value and a limit, which exists. */
 bool measurements_in_interval(const struct measurements *measured, size_t i);
-/* The same rows from `first` on. */
+/* The columns from row `first` on. */
 struct measurements measurements_from(const struct measurements *measured, size_t first);
 
 /* Size in bytes of n rows of these columns, and their arrays in such a block (aligned for

@@ -41,8 +41,8 @@ FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standar
 /* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that
  * cannot be written. NULL on failure: STATUS_SYSTEM. */
 FILE *temporary_file(struct error *error);
-/* The same, in memory if the system can: for what other programs write, which may not report that a
- * disk is full. */
+/* A file without a name, in memory if the system can: for what other programs write, which may not
+ * report that a disk is full. */
 FILE *temporary_small_file(struct error *error);
 
 /* Redirects `stdout`, with what is still in its buffer, to standard error, and returns a stream

@@ -27,5 +27,5 @@ size_t terminal_order(const unsigned char *p, size_t n);
  * line breaks, also those of two bytes in UTF-8, and characters that change the direction of
  * writing. */
 void terminal_put(FILE *file, const char *text, size_t n);
-/* The same for a name; line breaks become '?', too. */
+/* Writes an untrusted name: in it line breaks become '?', too. */
 void terminal_put_name(FILE *file, const char *name);

@@ -40,7 +40,7 @@ enum status model_text_load(struct model *model, const char *path, bool warn, bo
  * model/build/build.h; context: an enum when. */
 void model_text_show(void *context, const struct text_messages *messages, const char *text,
                      size_t n_byte, const char *origin);
-/* The same as an array "messages" of the open object, for editors. */
+/* Writes errors and warnings as an array "messages" of the open object, for editors. */
 void model_text_put_messages(const struct model_text *text, struct json *json);
 
 /* A model with everything that is computed from it. */

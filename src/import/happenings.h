@@ -56,8 +56,8 @@ struct import_widened {
     uint32_t *place; /* of each name that stands for others: its index among the file's */
     struct arena arena;
 };
-/* Also without substitutes. A name that the model does not have begins as the parameter for which
- * it first stands; a parameter of the model for which others stand in all experiments is left
- * out. */
+/* Widens the model by the names of substitutes, if there are any. A name that the model does not
+ * have begins as the parameter for which it first stands; a parameter of the model for which others
+ * stand in all experiments is left out. */
 enum status import_widen(struct import_widened *into, const struct import_happenings *happenings,
                          const struct model *model, size_t n_experiment, struct error *error);

@@ -261,7 +261,7 @@ static void put(const struct list *list, const char *before, const char *text, c
     putc(end, list->file);
 }
 
-/* The same, from a line of the sheet. */
+/* Puts a field that comes from a line of the sheet. */
 static bool put_from(struct list *list, uint64_t line, const char *before, const char *text,
                      char end)
 {

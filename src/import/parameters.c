@@ -17,7 +17,7 @@ static const char *const prior_words[] = {"none", "normal", "log-normal", "lapla
 static const char *const on_words[] = {"natural", "optimizer"};
 #define COUNT(words) (sizeof(words) / sizeof *(words))
 
-/* The same words with their places there. */
+/* These words, with their places in the arrays above. */
 static const struct import_word scale_cells[] = {{"lin", 0}, {"log", 1}, {"log10", 2}};
 static const struct import_word prior_cells[] = {{"none", 0}, {"normal", 1}, {"log-normal", 2},
                                                  {"lognormal", 2}, {"laplace", 3}, {"uniform", 4}};

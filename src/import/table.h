@@ -45,7 +45,7 @@ enum import_ownership {
     IMPORT_BY_NOBODY,
     IMPORT_BY_DATASET,    /* a row's owner is a dataset of `owners` */
     IMPORT_BY_EXPERIMENT, /* an experiment of `owners` */
-    IMPORT_BY_ANY         /* the same, which is added if it is new */
+    IMPORT_BY_ANY         /* an experiment of `owners`, which is added if it is new */
 };
 
 /* Zero-initialise, set the first fields, open it, list the columns, read it, close it. */

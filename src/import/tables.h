@@ -40,7 +40,7 @@ struct import_subjects {
     double *t0;        /* n experiments */
     double *covariate; /* n experiments x n_covariate, the model's order */
     double *start;     /* n datasets x n_parameter, the model's order */
-    uint8_t *fixed;    /* the same */
+    uint8_t *fixed;    /* n datasets x n_parameter */
     /* n experiments: the one at whose steady state it begins, or ID_NONE; NULL: none does */
     uint32_t *steady;
     struct import_own own; /* columns that the model does not use */

@@ -29,7 +29,7 @@ struct model {
  * unique, faults in the text, ...). `expected_sha256` may be NULL; otherwise it must match. */
 enum status model_load(struct model *model, const char *path, const char *expected_sha256,
                        struct error *error);
-/* The same with options for compiling text; `options` may be NULL. */
+/* model_load with options for compiling text, or NULL. */
 enum status model_load_with(struct model *model, const char *path, const char *expected_sha256,
                             const struct build_options *options, struct error *error);
 

@@ -21,5 +21,5 @@ void ode_alone_fini(struct ode_alone *alone);
 
 /* As fit_host.ask; the context is the ode_alone. Returns true. */
 bool ode_alone_ask(void *alone, struct evaluation *const *evaluations, size_t n);
-/* The same, and what lanes cannot integrate is asked of CVODES. */
+/* ode_alone_ask, after which CVODES is asked for what lanes cannot integrate. */
 bool ode_alone_ask_both(void *alone, struct evaluation *const *evaluations, size_t n);

@@ -245,7 +245,7 @@ static bool start_at(struct workspace *ws)
     return flag == CV_SUCCESS || finish_failed(ws, flag);
 }
 
-/* The same where no driver has set out. */
+/* Starts CVODES where no driver has set out. */
 static bool set_out(struct workspace *ws)
 {
     drive_set_out(&ws->sim, CLOSEST);

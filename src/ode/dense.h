@@ -27,7 +27,7 @@ static inline double dense_dot(const double *restrict a, const double *restrict 
 bool dense_factor(double *a, size_t n, int *pivot);
 /* Solves in place for n_column right-hand sides of n numbers each, stored contiguously. */
 void dense_solve(const double *a, size_t n, const int *pivot, double *b, size_t n_column);
-/* The same with the transposed matrix, for one right-hand side. */
+/* Solves in place with the transposed matrix, for one right-hand side. */
 void dense_solve_transposed(const double *a, size_t n, const int *pivot, double *b);
 /* y_k = a x_k for n_column vectors of n numbers each. */
 void dense_multiply(const double *a, size_t n, const double *x, double *y, size_t n_column);

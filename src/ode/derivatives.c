@@ -604,7 +604,7 @@ static struct quotient quotient_of(const struct derivatives *d, enum point_funct
                              .n_out = row_count(d->abi, which), .rows = row->rows};
 }
 
-/* As move_to; y may be NULL for a function that takes none. */
+/* model_move_to; but y may be NULL for a function that takes none. */
 static bool move_anywhere(struct derivatives *d, const char *where, double t, const double *y)
 {
     if (y || d->abi->n_state == 0)

@@ -119,8 +119,8 @@ struct integrator_seats {
 void drive_set_out(struct simulation *simulation, double closest);
 /* Begins the request of seat 0, for an engine that integrates elsewhere. False: it has ended. */
 bool drive_begin(struct batch *batch);
-/* The same for what happens at the time of its next stop, which it has reached: simulation.y is
- * the state there; measurements before it are answered. False: it has ended, or begins_anew. */
+/* Makes happen what is due at the next stop of seat 0, which it has reached: simulation.y is the
+ * state there; measurements before it are answered. False: it has ended, or begins_anew. */
 bool drive_pass_stop(struct batch *batch);
 
 /* The functions of an engine made of an integrator. */

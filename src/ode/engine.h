@@ -162,8 +162,8 @@ static inline bool engine_withdraw(struct engine *engine, struct evaluation *eva
 {
     return engine->table->withdraw(engine, evaluation);
 }
-/* The same for an evaluation that nobody will go on with, as the run stops: what the engine has
- * found may be lost. */
+/* engine_withdraw for an evaluation that nobody will continue, because the run stops: what the
+ * engine has found may be lost. */
 static inline bool engine_give_up(struct engine *engine, struct evaluation *evaluation)
 {
     const struct engine_table *table = engine->table;

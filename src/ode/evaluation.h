@@ -101,7 +101,7 @@ struct evaluation {
     double *d_prediction;
     /* n_row: the row's sigma, or the model's (> 0); NULL if the model has no noise */
     double *noise;
-    double *d_noise;           /* the same of the noise; or NULL */
+    double *d_noise;           /* the noise's, as d_prediction; or NULL */
     /* NULL, or others may repeat the request, whose course is all zero (memo.h): n_row, the
      * errors of predictions that are due to absolute tolerances */
     double *excess;

@@ -41,7 +41,7 @@ enum linear_result { LINEAR_OK, LINEAR_SINGULAR, LINEAR_NO_MEMORY };
 enum linear_result linear_factor(struct linear *linear, double gamma);
 /* Solves in place for n_column right-hand sides of n numbers each, stored contiguously. */
 enum linear_result linear_solve(struct linear *linear, double *b, size_t n_column);
-/* The same with the transpose of M, for one right-hand side. */
+/* Solves with the transpose of M, for one right-hand side. */
 enum linear_result linear_solve_transposed(struct linear *linear, double *b);
 /* Storage of factors: their length (0: KLU, cannot be stored), a copy of the current ones, a
  * solve with a copy. */

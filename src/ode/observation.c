@@ -108,8 +108,8 @@ static void add_up(struct simulation *sim, bool noise, const double *y)
     }
 }
 
-/* The same for the most frequent case, and faster: each of n_row rows has an observable of its
- * own, which depends on one state and on no parameter directly. False: it is another case. */
+/* add_up for the most frequent case, and faster: each of n_row rows has an observable of its own,
+ * which depends on one state and on no parameter directly. False: it is another case. */
 static bool add_up_single(struct simulation *sim, size_t n_row, const double *y, double *derivative,
                           size_t stride, bool *finite)
 {

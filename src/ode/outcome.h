@@ -9,7 +9,7 @@ bool outcome_set(struct simulation *simulation, enum evaluation_outcome outcome)
 bool outcome_model_failed(struct simulation *simulation);
 /* A reason, to which the time is appended. */
 bool outcome_fail(struct simulation *simulation, enum evaluation_outcome outcome, const char *why);
-/* The same for failures of the integrator that a tolerance may cause: names --atol if none is
+/* outcome_fail for failures of the integrator that a tolerance may cause: names --atol if none is
  * given. */
 bool outcome_integrator_failed(struct simulation *simulation, const char *why);
 /* A state is below zero where it cannot be (positive.h). */

@@ -113,7 +113,8 @@ bool doses_change_phase(struct simulation *simulation);
 /* events.c */
 /* An event fires: its execution is added. */
 bool events_fire(struct simulation *simulation, double *y, size_t event, const double *dt);
-/* The same, or for one of the kind AFTER: it will do so after the measurements. */
+/* An event fires: its execution is added, for one of the kind AFTER behind the measurements of this
+ * time. */
 bool events_fire_later(struct simulation *simulation, double *y, size_t event, const double *dt);
 /* The execution that comes first of those that are due and have all bits of `kind`; pending.n:
  * none is; above: it fails. */

@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same if an observable needs a state's relative accuracy over many decades. */
+/* The absolute tolerance of a state that crosses zero, as a part of its size, if an observable
+ * needs its relative accuracy over many decades. */
 #define FRACTION_RELATIVE 1e-100
 /* So many failures of an evaluation may be due to sizes. */
 enum { MOST_RESCUES = 8 };

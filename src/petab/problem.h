@@ -87,8 +87,8 @@ struct petab_problem {
 /* Reads the files, and reports their faults. */
 void petab_problem_read(struct petab_reader *reader, struct petab_problem *problem);
 
-/* The same, files included, of n of them, which become one; those after the first are datasets
- * named by their files. */
+/* Reads n problems with all their files. They become one, in which those after the first are
+ * datasets named by their files. */
 void petab_problems_read(struct petab_reader *reader, struct petab_problem *problem,
                          const char *const *yaml, size_t n, const char *model, bool outside);
 

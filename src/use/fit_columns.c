@@ -19,7 +19,7 @@ static const char *name_of(int column)
                                    : fit_columns[column].path + prefix;
 }
 
-/* The same with the datasets' own columns. */
+/* The name of any column, also of the datasets' own ones. */
 static const char *label_of(const struct result_info *info, int column)
 {
     return column >= FIT_OWN ? info->column_label[column - FIT_OWN] : name_of(column);

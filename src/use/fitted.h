@@ -90,7 +90,7 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
 struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset,
                                   size_t e);
 
-/* The same, but without effects of experiments unless by_experiment has them. */
+/* fitted_rows without effects of experiments, unless by_experiment has them. */
 struct predictor_rows fitted_rows_at(struct fitted *fitted, const struct fitted_dataset *dataset,
                                      size_t e);
 

@@ -22,6 +22,6 @@ struct plot_options {
  * gnuplot is missing or fails. */
 enum status plot_write(const struct plot_options *options, struct output *output,
                        struct error *error);
-/* The same of a visual predictive check of a population (use/population_check.h). */
+/* Draws a visual predictive check of a population (use/population_check.h), as plot_write does. */
 enum status plot_check_write(const struct plot_options *options, struct output *output,
                              struct error *error);

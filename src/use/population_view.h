@@ -19,7 +19,7 @@ struct population_view {
     /* the measurement; of a censored one a value beyond its limit, or within its interval */
     double *value;
     double *score;         /* normal deviate of the rank among the replicates */
-    double *decorrelated;  /* the same, of measurements and replicates made uncorrelated */
+    double *decorrelated;  /* score of measurements and replicates made uncorrelated */
     double *replicate;     /* n x n_replicate, those of a measurement side by side */
     size_t n_room;
 };

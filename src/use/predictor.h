@@ -47,7 +47,7 @@ struct predictor_rows {
     const uint32_t *column;     /* are, numbers below n_fitted. NULL: there is no `before` */
     const uint32_t *own_sens;
     size_t n_fitted;
-    enum engine_kind engine;    /* likewise; if lanes fail, CVODES is asked */
+    enum engine_kind engine;    /* as in a fit, for equal bits; if lanes fail, CVODES is asked */
 };
 
 /* prediction[i] of row i, and noise[i] unless NULL (NaN if the model has no noise); NaN if the

@@ -58,7 +58,7 @@ enum status simulate_table(const struct simulate_options *options, const struct 
                            struct output *output, struct simulate_made *made, struct error *error);
 enum status simulate_fitted_table(const struct simulate_options *options, struct output *output,
                                   struct simulate_made *made, struct error *error);
-/* The same for the datasets of tables, of which there may be none; takes the model over. */
+/* Writes CSV for the datasets of tables, of which there may be none; takes the model over. */
 enum status simulate_given_table(const struct simulate_options *options, struct model *model,
                                  struct output *output, struct simulate_made *made,
                                  struct error *error);

@@ -178,7 +178,7 @@ bool mixed_make(struct mixed *mixed);
 /* A standard deviation of random parameter a to begin with, at these means. */
 double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
 /* Sets the factor's entries of estimates (m) to the given covariance or, where none is given, to
- * independent deviations as above. */
+ * independent deviations of mixed_first_deviation. */
 void mixed_first_factor(const struct mixed *mixed, double *estimates);
 /* Takes what is below a diagonal entry of 0 to later columns, which leaves the covariance: then the
  * others' entries are functions of it. */

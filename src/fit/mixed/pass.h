@@ -8,7 +8,7 @@
 /* A pass at these estimates; the sums are in mixed->sum. ASKED_FAILED: some dataset cannot be
  * evaluated there. */
 enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates);
-/* The same at the best estimates, where it must succeed; sets the value and gradient there. */
+/* A pass at the best estimates, where it must succeed; sets the value and gradient there. */
 enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
 /* Ends the search, which has no point to go to after ASKED_FAILED: which dataset, and why. */
 enum asked mixed_end_failed(struct mixed *mixed);

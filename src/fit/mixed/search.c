@@ -629,7 +629,7 @@ static enum asked go_to_end(struct mixed *mixed, size_t end)
     return begin_curvature(mixed);
 }
 
-/* The same for an end that must succeed. */
+/* go_to_end for an end that must succeed. */
 static enum asked return_to_end(struct mixed *mixed, size_t end)
 {
     enum asked asked = go_to_end(mixed, end);

@@ -9,7 +9,7 @@
 struct fit_setting {
     const struct model *model;
     const enum error_kind *error;       /* of each observable of the model */
-    const struct fit_loss *loss;        /* likewise */
+    const struct fit_loss *loss;        /* of each observable of the model */
     bool mixes;                         /* as in base/error_kind.h */
     bool has_censored;                  /* some dataset has censored measurements */
     size_t n_parameter;

@@ -10,7 +10,8 @@ static const double CHANCE = 0.01;           /* that a curve explains so much of
 static const double LEFT = 0.5;              /* of the variance about a constant */
 /* of the values' root mean square: a constant describes what is closer */
 static const double SCATTER = 0.1;
-/* likewise: smaller residuals matter to nobody, and may be the integrator's */
+/* of the values' root mean square: smaller residuals matter to nobody, and may be the
+ * integrator's */
 static const double VISIBLE = 0.01;
 static const double NEGLIGIBLE = 1e-17;
 

@@ -30,8 +30,8 @@ struct fit_criteria {
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each
      * observable (log-normal: of logarithms), without censored rows. */
     double squares, total_squares;
-    /* Likewise: the sum of squares of what r would be without predictions (log-normal: of a
-     * change of the value by a factor of e); the observables; pairs of one measurement of an
+    /* Without censored rows: the sum of squares of what r would be without predictions (log-normal:
+     * of a change of the value by a factor of e); the observables; pairs of one measurement of an
      * observable and its next (the rows' order, over all experiments, residuals of exactly 0
      * skipped), and those in which r changes its sign. */
     double sizes;

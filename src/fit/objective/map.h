@@ -99,8 +99,9 @@ void fit_map_at_bound(const struct fit_map *map, const double *p, int8_t *at_bou
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
 /* p -> the model's parameters: n_of_model, by binding. */
 void fit_map_model(const struct fit_map *map, const double *p, double *of_model);
-/* The same, with theta moved in each experiment: by, n_binding x n_free, where there is a binding
- * for each. Scratch: moved (n_free), p (n_parameter). False: as fit_map_natural. */
+/* theta -> the model's parameters, with theta moved in each experiment: by, n_binding x n_free,
+ * where there is a binding for each. Scratch: moved (n_free), p (n_parameter). False: as
+ * fit_map_natural. */
 bool fit_map_model_by(const struct fit_map *map, const double *theta, const double *by,
                       double *moved, double *p, double *of_model);
 

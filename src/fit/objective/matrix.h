@@ -19,9 +19,9 @@ double matrix_product(size_t n, const double *w, const double *x, const double *
  * with columns of zeros costs less, most of all if it comes first. */
 double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q);
 
-/* x = R^-1 (n x n, zeros below) for an upper triangle r, as above. Returns a lower limit of the
- * smallest singular value of R diag(1/scale), at most sqrt(n) times too small. 0: R is singular
- * to rounding, and x is meaningless. */
+/* x = R^-1 (n x n, zeros below) for the upper triangle r of matrix_triangle. Returns a lower limit
+ * of the smallest singular value of R diag(1/scale), at most sqrt(n) times too small. 0: R is
+ * singular to rounding, and x is meaningless. */
 double matrix_invert(size_t n, const double *r, const double *scale, double *x);
 /* If that is above this and columns are scaled to one length, the inverse loses no digits that
  * matter. */

@@ -66,9 +66,9 @@ double fit_objective_value(const struct fit_objective *objective, const struct f
 /* After fit_objective_value: gradient[j] = d objective / d theta_j, n of them. */
 void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer,
                             double *gradient);
-/* The same in two parts, for gradients without d_prediction (adjoints): the derivatives by the
- * predictions and, if the model has a noise function, by the noise, n_row each; then the priors'
- * contribution to gradient[n]. */
+/* The gradient in two parts, where it is computed without d_prediction (adjoints): the derivatives
+ * by the predictions and, if the model has a noise function, by the noise, n_row each; then the
+ * priors' contribution to gradient[n]. */
 void fit_objective_slopes(const struct fit_objective *objective, const struct fit_answer *answer,
                           double *by_prediction, double *by_noise);
 void fit_objective_add_priors(const struct fit_objective *objective,
@@ -87,7 +87,8 @@ void fit_objective_add_priors(const struct fit_objective *objective,
 size_t fit_objective_n_row(const struct fit_objective *objective);
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer,
                         enum fit_curvature curvature, double *a, double *b);
-/* The same of measurements [first, last); the priors' rows follow the last one's. */
+/* Number and rows of measurements [first, last); the priors' rows follow those of the last
+ * measurement. */
 size_t fit_objective_n_row_of(const struct fit_objective *objective, size_t first, size_t last);
 void fit_objective_rows_of(const struct fit_objective *objective, const struct fit_answer *answer,
                            enum fit_curvature curvature, size_t first, size_t last, double *a,

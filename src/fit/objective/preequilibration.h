@@ -14,7 +14,8 @@ bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *m
                       struct evaluation *const *evaluations, size_t n,
                       bool (*ask)(void *, struct evaluation *const *, size_t), void *context);
 
-/* The same of any problem: all at once if no experiment begins at another's steady state. */
+/* fit_ask_in_order for any problem: if no experiment begins at another's steady state, all are
+ * asked at once. */
 static inline bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
                                       struct evaluation *const *evaluations, size_t n,
                                       bool (*ask)(void *, struct evaluation *const *, size_t),

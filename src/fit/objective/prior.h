@@ -24,7 +24,7 @@ struct fit_prior {
  *   log-normal   u + (u - location)^2 / (2 scale^2) = (u - location + scale^2)^2 / (2 scale^2) +
  *                a constant
  *   Laplace      |r|, its kink rounded as fit_loss_at does
- *   log-laplace  u + |u - location| / scale, likewise
+ *   log-laplace  u + |u - location| / scale, its kink rounded
  *   Cauchy       log(1 + r^2)
  *   gamma        x / scale - (shape - 1) u; chi-square: shape = location / 2, scale = 2;
  *                exponential: shape = 1

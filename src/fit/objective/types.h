@@ -95,7 +95,7 @@ static inline size_t fit_problem_n_row(const struct fit_problem *problem)
 struct fit_options {
     bool evaluates;             /* only the start, even outside its bounds; nothing is searched */
     enum optimizer optimizer;   /* none: chosen by the sizes */
-    enum gradient_method gradient; /* likewise; trf has no adjoint gradients */
+    enum gradient_method gradient; /* none: chosen by the sizes; trf has no adjoint gradients */
     enum engine_kind engine;    /* the first one; adjoint gradients are for CVODES */
     /* Converged: the decrease that the Gauss-Newton model predicts within the bounds, or the
      * decrease over the last few iterations, is below f_tolerance times fit_point_misfit; or the

@@ -38,5 +38,5 @@ struct stamp {
 };
 
 void stamp_take(struct stamp *stamp, const char *path);
-/* Also true if no stamp was taken. */
+/* Whether the file is as it was when the stamp was taken; true if none was. */
 bool stamp_holds(const struct stamp *stamp, const char *path);

@@ -379,7 +379,7 @@ static enum status copy_strings(const struct hdf5_column *column, uint64_t first
     return STATUS_OK;
 }
 
-/* The same type in file and memory: no conversion; the padding is cut here. */
+/* File and memory have one type, so nothing is converted; the padding is cut here. */
 static enum status read_fixed(const struct hdf5_column *column, uint64_t first, size_t n,
                               size_t max_length, struct arena *arena, char **out, char *buffer,
                               struct error *error)

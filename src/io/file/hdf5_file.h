@@ -132,9 +132,9 @@ enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_fil
                                uint64_t rows_expected, bool compress, struct error *error);
 enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, size_t n,
                                const void *rows, struct error *error);
-/* The same for strings (UTF-8, one dimension, width as the longest needs: the column is
- * rewritten when a longer one comes, as variable-length strings beyond 256 bytes). string_size:
- * a first guess of the longest in bytes, 0: none. */
+/* A new column of strings (UTF-8, one dimension, width as the longest needs: the column is
+ * rewritten when a longer one comes, as variable-length strings beyond 256 bytes). string_size: a
+ * first guess of the longest in bytes, 0: none. */
 enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file,
                                        const char *path, size_t string_size, uint64_t rows_expected,
                                        bool compress, struct error *error);

@@ -20,7 +20,7 @@ enum frame_type {
     FRAME_RECORD = 'R',    /* of a fit: io/journal/record_frame.h */
     FRAME_ANSWER = 'A',    /* to evaluation `number` of a fit: io/journal/answers.h */
     FRAME_STATE = 'S',     /* of the searches over many datasets; the highest number counts */
-    FRAME_POPULATION = 'P' /* io/result/mixed_result.h; likewise */
+    FRAME_POPULATION = 'P' /* io/result/mixed_result.h; the highest number counts */
 };
 
 enum { FRAME_HEAD = 16, FRAME_FORMAT = 4 };

@@ -30,8 +30,8 @@ enum status journal_open(struct journal **journal, const char *directory,
  * is full) an incomplete record is removed if possible. */
 enum status journal_append(struct journal *journal, const struct fit_record *record,
                            struct error *error);
-/* The same in two steps, for several records at once: the size of a record's frame, its bytes, and
- * any number of complete ones. */
+/* Appends several records at once, in two steps: the size of a record's frame, its bytes, and any
+ * number of complete ones. */
 size_t journal_size(const struct journal *journal, const struct fit_record *record);
 size_t journal_encode(const struct journal *journal, const struct fit_record *record,
                       unsigned char *bytes);
@@ -73,7 +73,7 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
  * threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record,
                  struct error *error);
-/* The same by dataset and task, of a journal that has an identity. */
+/* journal_get by dataset and task, of a journal that has an identity. */
 bool journal_get_task(struct journal_reader *reader, uint64_t dataset, uint32_t task,
                       struct fit_record *record, struct error *error);
 /* What journal_keep has kept of this type, *n bytes, to be freed, and its number. *bytes is NULL if

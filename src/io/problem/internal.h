@@ -76,7 +76,8 @@ struct problem {
     struct problem_prior *prior;  /* n_parameter, or NULL */
     struct problem_errors errors;
     uint64_t n_censored;          /* found by problem_validate */
-    uint64_t *n_fixed;            /* n_parameter: likewise, as problem_n_fixed; NULL before */
+    /* n_parameter: problem_n_fixed, by problem_validate; NULL before */
+    uint64_t *n_fixed;
 };
 
 static inline enum status problem_no_memory(const struct problem *problem, struct error *error)

@@ -147,7 +147,7 @@ static void hash_doubles(struct sha256 *hash, const double *values, size_t n)
     }
 }
 
-/* sha256_add_uint64 for each value, likewise. */
+/* sha256_add_uint64 for each value, many at a time. */
 static void hash_numbers(struct sha256 *hash, const uint32_t *values, size_t n)
 {
     unsigned char bytes[512 * 8];
@@ -287,7 +287,8 @@ static bool hash_happenings(struct sha256 *hash, size_t n_input,
     sha256_add_uint64(hash, experiment->n_substitute);
     for (size_t i = 0; i < experiment->n_substitute; i++) {
         struct substitute substitute = experiment->substitute[i];
-        if (substitute.by != EXPERIMENT_NUMBER) /* likewise */
+        /* a number that is not used has no part in the identity */
+        if (substitute.by != EXPERIMENT_NUMBER)
             substitute.value = NAN;
         hash_record(hash, &record_info[RECORD_SUBSTITUTE], &substitute);
     }

@@ -73,7 +73,7 @@ static void write_add_column(struct write_rows *rows, const char *name, enum col
     snprintf(column->path, sizeof column->path, "%s/%s", rows->path, name);
 }
 
-/* The same for a column of numbers that the file has only if a row's value is not `none`. */
+/* Adds a column of numbers that the file has only if a row's value is not `none`. */
 static void write_add_optional(struct write_rows *rows, const char *name, enum column_kind kind,
                         double none)
 {

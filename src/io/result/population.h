@@ -27,7 +27,7 @@ struct result_population {
     double *natural_mean, *natural_error; /* of a log scale: the median, and its standard error */
     double *correlation;                  /* NaN where a variance is 0 */
     double *shrinkage;
-    double *occasion_deviation;           /* q: standard deviations over experiments, as above */
+    double *occasion_deviation;           /* q: over experiments, on the optimiser's scale */
     double *shared, *shared_error;        /* s, natural scale */
     /* m, and m x m: means, entries of the covariance, variances over experiments, shared ones;
      * optimiser's scale */

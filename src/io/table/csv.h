@@ -28,12 +28,13 @@ struct csv_reader;
 /* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is
  * empty, or a column but the first has no name, or one has that of another. */
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
-/* The same for tables whose rows may leave out empty fields at their ends. */
+/* Opens a table whose rows may leave out empty fields at their ends. */
 enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error);
-/* The same for the file's n bytes of text, which are copied. */
+/* Opens the file's n bytes of text, which are copied. */
 enum status csv_open_text(struct csv_reader **reader, const char *path, const char *text, size_t n,
                           struct error *error);
-/* The same without a header, for csv_next_line: the lines may have any number of fields. */
+/* Opens n bytes of text without a header, for csv_next_line: lines may have any number of
+ * fields. */
 enum status csv_open_lines(struct csv_reader **reader, const char *path, const char *text, size_t n,
                            char delimiter, struct error *error);
 /* The next line that is no comment, even an empty one, as csv_n_field fields. */

@@ -30,7 +30,7 @@ enum status build_model(const char *text, size_t n_byte, const char *origin,
                         const struct build_options *options, struct built *built,
                         struct text_messages *messages, struct error *error);
 
-/* Generates the C source of the text (NUL-terminated; free *source). Errors as above, without
- * the compiler. */
+/* Generates the C source of the text (NUL-terminated; free *source). Errors are those of
+ * build_model, but the compiler's. */
 enum status build_source(const char *text, size_t n_byte, const char *origin, char **source,
                          struct text_messages *messages, struct error *error);

@@ -218,8 +218,8 @@ static const char *full_name(const struct values *values, const struct step *ste
     return step->label == VALUE_NONE ? NULL : equations->intermediate[step->label].name;
 }
 
-/* The same; long names, which would make the C many times longer than the text, are replaced by
- * numbers. */
+/* full_name, but long names, which would make the C many times longer than the text, are replaced
+ * by numbers. */
 static const char *user_name(const struct values *values, const struct step *step,
                              const char **prefix)
 {

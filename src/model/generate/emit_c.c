@@ -87,7 +87,7 @@ static void put_item_text(const struct emitter *e, const char *text, const char 
     putc('\n', e->out);
 }
 
-/* The same for short items, as many per line as fit. */
+/* Writes short items of a table, as many per line as fit. */
 static void put_packed(const struct emitter *e, const char *table)
 {
     size_t column = LINE_COLUMNS;
@@ -114,7 +114,7 @@ static void put_packed(const struct emitter *e, const char *table)
         fputs((n) > 0 ? "};\n" : "", (e)->out); \
     } while (0)
 
-/* The same for numbers of parameters. */
+/* A table of a number of each parameter; `number` speaks of parameter i. */
 #define PUT_NUMBERS(e, table, number) \
     do { \
         fprintf((e)->out, "static const double parameter_%s[] = {\n", table); \

@@ -78,7 +78,7 @@ static const char *const names[N_LANES_FUNCTION] = {
     [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve",
     [LANES_observe] = "lanes_observe"};
 
-/* The same matrix as the program will find it in the plugin. */
+/* The pattern of the matrix, as the program will find it in the plugin. */
 static struct stiffit_pattern pattern_of(const struct graph_matrix *matrix)
 {
     return (struct stiffit_pattern){(const int32_t *)matrix->column_start,

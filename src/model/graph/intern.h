@@ -8,7 +8,7 @@
 /* The one node that equals `wanted` (with unused arguments NODE_NONE), old or new. Node 0 and a
  * failed graph if there is no room. */
 node graph_intern(struct graph *graph, struct graph_node wanted);
-/* The same without making one: NODE_NONE if it does not exist. */
+/* The node that equals `wanted`, if there is one; otherwise NODE_NONE. */
 node graph_find(const struct graph *graph, struct graph_node wanted);
 
 /* Fails the graph for good; the first reason is kept. */

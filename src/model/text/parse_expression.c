@@ -68,7 +68,7 @@ static struct pending *top_of(struct expression *e)
     return parser->pending.n > e->base ? &parser->pending.item[parser->pending.n - 1] : NULL;
 }
 
-/* Pushes an item to be completed later; NULL as above. */
+/* Pushes an item to be completed later; NULL after a failure. */
 static struct pending *push(struct expression *e, enum pending_kind kind, uint32_t offset)
 {
     struct parser *parser = e->parser;

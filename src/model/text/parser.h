@@ -39,7 +39,7 @@ const struct token *parser_peek(struct parser *parser, uint32_t k);
 struct token parser_take(struct parser *parser);
 bool parser_accept(struct parser *parser, enum token_kind kind);
 bool parser_accept_name(struct parser *parser, const char *name); /* a word that is not reserved */
-/* the same without taking it */
+/* Whether token k from here on is this name, or this reserved word. Takes nothing. */
 bool parser_is_name(struct parser *parser, uint32_t k, const char *name);
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word);
 /* `log-normal`, which is three tokens. */
@@ -56,7 +56,7 @@ const char *slip_statement_hint(const struct reading *reading, const struct toke
 /* Reads one expression, as far as it goes, and returns its formula, whose `failed` is set after
  * a fault. NONE: the reading is over. */
 uint32_t parser_expression(struct parser *parser, enum formula_role role);
-/* The same for a bound, which may be `inf` or `-inf`. */
+/* parser_expression for a bound, which may be `inf` or `-inf`. */
 uint32_t parser_bound(struct parser *parser, enum formula_role role);
 
 /* Reads the whole text. */

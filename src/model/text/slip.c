@@ -64,7 +64,7 @@ static const char *operator_hint(struct parser *parser, const struct token *toke
                ? "there is no open bracket for it to close" : NULL;
 }
 
-/* The same, if it is about model text. */
+/* A hint for the token after a value, if it holds in model text alone. */
 static const char *statement_hint(const struct token *token)
 {
     switch (token->kind) {

@@ -591,7 +591,7 @@ static bool pass_stop(struct gpu_engine *own, struct seat *seat, const double *r
     return false;
 }
 
-/* The same for n seats, in own->share.number. */
+/* pass_stop for n seats, in own->share.number. */
 static bool pass_stops(struct gpu_engine *own, size_t n, struct line *done)
 {
     size_t n_input = record_copied(&own->share.record.input),
@@ -619,7 +619,7 @@ static void look(struct gpu_engine *own, const struct seat *seat, double *record
     exchange_look(&exchange, record);
 }
 
-/* The same for n seats, in own->share.number. */
+/* look for n seats, in own->share.number. */
 static bool look_at(struct gpu_engine *own, size_t n, struct line *done)
 {
     size_t n_input = record_copied(&own->share.record.input);

@@ -56,7 +56,7 @@ struct record record_of(const struct lanes_plan *plan, const struct record_size 
     return record;
 }
 
-/* The same as a struct for the device. */
+/* Writes the layout of the record as structs for the device. */
 static void put_structs(const struct lanes_plan *plan, const struct record_size *size, FILE *out)
 {
     SIZES(plan, size)

@@ -83,8 +83,8 @@ void group_load_states(struct group *group, int k, const struct lane *lane);
 
 /* Sets the simulation's time, sizes and tolerances to those in lane l. */
 void group_follow(const struct group *group, int l, struct lane *lane);
-/* And the other way: the tolerances in the lanes from l on, and where steps must end, to those
- * of the simulation. */
+/* Sets the tolerances in the lanes from l on, and where steps must end, to those of the
+ * simulation. */
 void group_lead(struct group *group, int l, const struct lane *lane);
 /* The states at the end of the latest step and, in y_before, at its beginning; the simulation
  * follows. */

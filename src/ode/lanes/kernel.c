@@ -179,7 +179,7 @@ INLINE void block_end(const struct lanes_room *room, struct attempt *now,
     }
 }
 
-/* The same by the model's function, for matrices by column. */
+/* A stage of columns by the model's function, for matrices by column. */
 static void columns_stage(const struct lanes_room *room, const struct attempt *now,
                           const struct lanes_block *block, int i)
 {
@@ -271,7 +271,7 @@ static void state_stage(const struct lanes_room *room, struct attempt *now,
         }
 }
 
-/* The same by the model's function. */
+/* A stage of states by the model's function. */
 static void states_stage(const struct lanes_room *room, const lanes *inverse,
                          const struct stiffit_lanes_point *at,
                          const struct stiffit_lanes_point *base, int i)

@@ -51,7 +51,8 @@ enum { INSIDE = 2 };
 /* The difference of the last two arguments that shows an eigenvalue and not rounding errors,
  * relative to the states: the method's coefficients enlarge these some hundred times. */
 #define SEEN (1e4 * DBL_EPSILON)
-/* The same step would be stable as an explicit one. */
+/* An implicit step whose size times the largest rate is below this would be stable as an explicit
+ * one. */
 #define CALM 3
 /* An underflow so many attempts after the model gave numbers that are not finite is the model's
  * failure. */

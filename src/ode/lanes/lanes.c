@@ -421,7 +421,7 @@ void lane_set_accepted(struct lane *lane)
     const struct stiffit_model *abi = lane->sim.abi;
     double growth = tolerance->atol > 0 ? 1 : sqrt(sqrt(sqrt(1e-3 / tolerance->rtol)));
     double accepted = (tolerance->atol > 0 ? ACCEPTED_ATOL : ACCEPTED) * growth;
-    /* Which may be inside of a step. */
+    /* Switches and events may happen inside of a step. */
     bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0;
     lane->by_inside = is_exact ? growth * growth : 1;
     lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
@@ -480,7 +480,7 @@ static bool start(struct batch *b, int k)
 static void count_attempts(struct lane *lane, int64_t n_attempt)
 {
     const struct lanes_method *method = lanes_methods[lane->method];
-    /* Whose last slope is the first one of the next step. */
+    /* The last slope of an explicit step is the first one of the next step. */
     bool is_explicit = lane->method == METHOD_EXPLICIT;
     lane->sim.model.n_rhs += n_attempt * (method->n_stage - is_explicit);
     lane->sim.model.n_jacobian += is_explicit ? 0 : n_attempt;

@@ -146,7 +146,7 @@ struct lanes_kernel {
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers,
      * column by column. */
     void (*inside[N_METHOD])(const struct lanes_room *room, const lanes *s, lanes *out);
-    /* As tolerance_drop_vanished, for sensitivities found inside. */
+    /* tolerance_drop_vanished for sensitivities found inside. */
     void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
     /* The wanted observables at a time, from what `inside` has found there; for models whose
      * plan has n_observe. values: n_observe numbers, the output of the model's function. out:

@@ -33,7 +33,7 @@ INLINE part reciprocal_of(part x)
     return r * fused(-x, r, spread(2));
 }
 
-/* The same, off by less than 2 %: enough for the error tests of many numbers. Not finite if x is
+/* 1/x, off by less than 2 % of it: enough for the error tests of many numbers. Not finite if x is
  * infinite. */
 INLINE part rough_reciprocal_of(part x)
 {

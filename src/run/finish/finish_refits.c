@@ -30,7 +30,7 @@ struct finish_refits {
         double *sum;            /* n_start: the objective of each start; NULL: each dataset has its
                                  * own best start */
         uint32_t chosen;
-        double *limit;          /* 2 n_profile: of each side of a profile; likewise the next two */
+        double *limit;          /* 2 n_profile: of each side of a profile, as the next two */
         uint8_t *limit_word;
         int64_t *held_by;
         bool knows_limits;      /* the three arrays are filled */

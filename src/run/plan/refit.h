@@ -43,7 +43,8 @@ enum status refit_mark_names(const char *option, const char *list, const char *c
 enum { REFIT_PROFILE_TEXT = 300 };
 const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names,
                              char text[REFIT_PROFILE_TEXT]);
-/* The same of a text that is such a list already, or NULL, in `size` bytes, at least 60. */
+/* A text that is such a list already, or NULL, or its hash where it is long, in `size` bytes, at
+ * least 60. */
 const char *refit_list_text(const char *list, char *text, size_t size);
 const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names,
                                char text[REFIT_PROFILE_TEXT]);

@@ -18,7 +18,7 @@ void review_clear(const struct refit_plan *plan, size_t n_parameter, double *end
 /* Side i has ended: takes its end from its record, which has its points. */
 void review_take(const struct refit_plan *plan, size_t n_parameter, uint32_t i,
                  const struct fit_record *record, double *ends);
-/* The same from the journal, if it has the side. Uses the room of `starts`. */
+/* Takes the end of side i from the journal, if it has the side. Uses the memory of `starts`. */
 enum status review_read(const struct refit_plan *plan, struct refit_starts *starts,
                         uint64_t dataset, uint32_t i, double *ends, struct error *error);
 /* The request of a profile's side, or of its review. */

@@ -68,7 +68,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
 enum status run_paths_init(struct run_paths *paths, const char *output,
                            const struct selection_request *select, struct error *error);
 void run_paths_fini(struct run_paths *paths);
-/* The same, as the options say. */
+/* run_paths_init, for the paths that the options name. */
 enum status run_options_paths(const struct run_options *options, struct run_paths *paths,
                               struct error *error);
 /* Once all options are known: --evaluate turns off what only searches need. */

@@ -35,7 +35,7 @@ enum status selection_open(struct selection *selection, const struct selection_r
 void selection_fini(struct selection *selection);
 
 bool selection_has(const struct selection *selection, uint64_t dataset);
-/* The same in the form that problem_select takes. */
+/* selection_has in the form that problem_select takes. */
 bool selection_wants(const void *selection, uint64_t dataset);
 /* The words "retry=..." of such a text; "" if it has none. */
 const char *selection_retry_words(const char *text);

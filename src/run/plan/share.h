@@ -33,7 +33,7 @@ struct share {
  * life of the options' texts. */
 enum status share_open(struct share *share, struct run_options *options,
                        const struct problem *problem, struct error *error);
-/* The same from the recipe's texts alone, for the finisher: parameters have these names. */
+/* Makes the share from the recipe's texts alone, for the finisher: parameters have these names. */
 enum status share_read(struct share *share, const struct recipe *recipe, const char *const *names,
                        size_t n_parameter, const struct problem *problem, struct error *error);
 void share_fini(struct share *share);

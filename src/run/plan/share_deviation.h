@@ -10,7 +10,7 @@
 /* On the optimiser's scale; all NULL: nothing is given. */
 struct share_deviation {
     double *deviation;     /* n_parameter: standard deviations; NaN: not given */
-    double *by_experiment; /* n_parameter: those between the experiments of a dataset; likewise */
+    double *by_experiment; /* n_parameter: those between experiments of a dataset; NaN: not given */
     double *correlation;   /* n_parameter x n_parameter; 0: not given */
     char *text;            /* as --random-deviation, in the problem's order */
 };
