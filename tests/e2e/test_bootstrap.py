@@ -1,4 +1,4 @@
-"""Bootstrap refits: the same algorithm in NumPy, the same bits whatever the threads or kills, and coverage.
+"""Bootstrap refits: the same algorithm in NumPy, and coverage.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 2400
@@ -8,64 +8,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import helpers as h
-import test_same_bits as same
 from test_profile import decay_residuals
 
-ARGUMENTS = ("--bootstrap", "99", "--profile", "k,A", "--keep-bootstrap", "--keep-profile", "--keep-starts")
-
-
-def tables(path):
-    """Every table beside /fits as bytes."""
-    with h5py.File(path, "r") as f:
-        return {f"{group}/{name}": column[()].tobytes() for group in ("starts", "profiles", "bootstrap") if group in f
-                for name, column in f[group].items()}
-
-
-def all_bytes(path):
-    return same.fits_bytes(path), tables(path)
-
-
-def assert_same(a, b, what):
-    same.assert_same(a[0], b[0], what)
-    assert a[1].keys() == b[1].keys() and all(a[1][name] == b[1][name] for name in a[1]), what
-
-
-def mixed_problem(path, n):
-    h.decay_problem(path, n, noise=0.05)
-    with h5py.File(path, "r+") as f:
-        f["measurements/value"][8 * (n // 2):8 * (n // 2) + 8] = np.nan  # a failed fit among them
-    return path
-
-
-@h.more
-def test_threads(tmp):
-    mixed_problem(tmp / "p.h5", 12)
-    found = {}
-    for threads in (1, 2, 7):
-        h.run(tmp / "p.h5", "-j", threads, "--starts", "2", "--warm-start", "pilot", *ARGUMENTS, "-o", tmp / f"{threads}.h5",
-              code=1)
-        found[threads] = all_bytes(tmp / f"{threads}.h5")
-    assert_same(found[1], found[2], "1 and 2 threads")
-    assert_same(found[1], found[7], "1 and 7 threads")
-    assert found[1][1]["bootstrap/parameters"]
-
-
-@h.more
-def test_killed_among_the_refits_and_resumed(tmp):
-    n = 40
-    mixed_problem(tmp / "p.h5", n)
-    h.run(tmp / "p.h5", *ARGUMENTS, "-o", tmp / "straight.h5", code=1)
-    enough, kills, kept = 5, 0, []
-    for _ in range(3):  # the first among the starts or early refits, the others further on
-        if not same.kill_in_the_middle(tmp / "p.h5", tmp / "killed.h5", enough, ARGUMENTS):
-            break
-        kills += 1
-        kept.append(same.n_record(tmp / "killed.h5"))
-        enough = kept[-1] + 350
-    assert kills >= 2 and kept[-1] > 2 * n, kept  # more than there are starts: it was among the refits
-    fits = h.run(tmp / "p.h5", *ARGUMENTS, "-o", tmp / "killed.h5", code=1)
-    assert "resuming" in fits["stderr"], fits["stderr"]
-    assert_same(all_bytes(tmp / "straight.h5"), all_bytes(tmp / "killed.h5"), "straight and killed")
 
 
 def compare(fits, name, estimates, errors, best, error, n):

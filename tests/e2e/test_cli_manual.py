@@ -128,7 +128,7 @@ def test_shell_examples_run(tmp):
                                   and "| jq" not in line)
             for command in re.sub(r"\\\n\s*", "", block).splitlines():
                 words = shlex.split(command.split("|")[0])
-                if not words or words[0] in ("mpirun", "srun", "mpicc"):  # see test_ranks.py
+                if not words or words[0] in ("mpirun", "srun", "mpicc"):  # see launch.py
                     continue
                 if "--population" in words:  # see test_random_manual.py
                     continue

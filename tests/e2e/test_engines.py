@@ -11,7 +11,8 @@ import h5py
 import numpy as np
 
 import helpers as h
-import test_same_bits
+import ways
+from test_robertson import mixed_problem
 
 h.compile_as_users_do()
 
@@ -25,35 +26,25 @@ def fits(program, problem, output, *args):
     command = [program, "run", problem, "--trust", "--overwrite", "-o", output, *args]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=h.environment())
     assert done.returncode in (0, 1), done.stderr
-    return test_same_bits.fits_bytes(output)
-
-
-@h.both
-def test_the_same_bits_with_four_lanes(tmp):
-    test_same_bits.mixed_problem(tmp / "p.h5")
-    for way in h.portion(WAYS, 1):
-        want = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", "-j", 1, *way)
-        for threads in (1, 3) if h.SLOW else (3,):
-            got = fits(FOUR, tmp / "p.h5", tmp / "got.h5", "-j", threads, *way)
-            test_same_bits.assert_same(want, got, f"{way}: one lane, and four on {threads} threads")
+    return ways.fits_bytes(output)
 
 
 def test_one_fit_alone_by_several_workers(tmp):
     """All evaluations of its difference quotients may run at once."""
-    test_same_bits.mixed_problem(tmp / "p.h5")
+    mixed_problem(tmp / "p.h5")
     with h5py.File(tmp / "p.h5") as f:
         name = f["datasets/id"].asstr()[0]
     one = ("--only", name, "--gradient", "differences")
     want = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", "-j", 1, *one)
     for program in (h.STIFFIT, FOUR):
         got = fits(program, tmp / "p.h5", tmp / "got.h5", "-j", 4, *one)
-        test_same_bits.assert_same(want, got, f"{program.name}: 1 and 4 threads")
+        ways.assert_same(want, got, f"{program.name}: 1 and 4 threads")
 
 
 @h.more
 def test_failing_evaluations(tmp):
     """They are failed trials: every fit has its row, the same whatever runs beside it, and most converge nevertheless."""
-    test_same_bits.mixed_problem(tmp / "p.h5")
+    mixed_problem(tmp / "p.h5")
     for way in WAYS[:3] if h.SLOW else WAYS[:1]:
         want = fits(FAILING, tmp / "p.h5", tmp / "want.h5", "-j", 1, *way)
         with h5py.File(tmp / "want.h5") as f:
@@ -62,7 +53,7 @@ def test_failing_evaluations(tmp):
         assert np.any(notes != 0), way
         for threads in (2, 5) if h.SLOW else (5,):
             got = fits(FAILING, tmp / "p.h5", tmp / "got.h5", "-j", threads, *way)
-            test_same_bits.assert_same(want, got, f"{way}: 1 and {threads} threads")
+            ways.assert_same(want, got, f"{way}: 1 and {threads} threads")
 
 
 def existing(script, *words):
@@ -71,7 +62,7 @@ def existing(script, *words):
 
 @h.more
 def test_threads_and_a_kill(tmp):
-    existing("test_same_bits.py", "threads", "killed_and")
+    existing("test_ways.py", "of_starts")
 
 
 def test_crashes_and_hangs(tmp):
@@ -80,7 +71,7 @@ def test_crashes_and_hangs(tmp):
 
 @h.slow
 def test_kills_and_stops(tmp):
-    existing("test_same_bits.py")
+    existing("test_ways.py", "of_single", "of_lbfgs")
     existing("test_kills.py")
     existing("test_stop.py")
 

@@ -157,39 +157,6 @@ def test_optimum_as_scipy_finds_it(tmp):
         check_against_scipy(helpers.run(problem, *options, "--overwrite"), dosed)
 
 
-def everything(path):
-    """Every column of a result but the times."""
-    with h5py.File(path) as f:
-        found = {}
-
-        def keep(name, item):
-            if isinstance(item, h5py.Dataset) and name.split("/")[0] in ("fits", "starts", "bootstrap", "profile") and (
-                    "seconds" not in name):
-                found[name] = item[()].tobytes()
-        f.visititems(keep)
-    return found
-
-
-@helpers.more
-def test_same_bits(tmp):
-    """Any number of workers, shards, each engine's own."""
-    problem = write(tmp / "p.h5", n=4)
-    more = ("--bootstrap=20", "--profile=all", "--starts=2", "--keep-bootstrap", "--keep-profile", "--keep-starts")
-    for engine in ("cvodes", "lanes"):
-        one = tmp / f"{engine}.h5"
-        helpers.run(problem, f"--engine={engine}", *more, "-j1", "-o", one)
-        wanted = everything(one)
-        assert "fits/parameters" in wanted and len(wanted) > 30, wanted.keys()
-        for threads in (2, 7):
-            helpers.run(problem, f"--engine={engine}", *more, f"-j{threads}", "-o", tmp / "n.h5", "--overwrite")
-            assert everything(tmp / "n.h5") == wanted, (engine, threads)
-        parts = [tmp / f"part{k}.h5" for k in range(2)]
-        for k, part in enumerate(parts):
-            helpers.run(problem, f"--engine={engine}", *more, "-j2", f"--shard={k + 1}/2", "-o", part, "--overwrite")
-        helpers.stiffit("merge", *parts, "-o", tmp / "merged.h5", "--overwrite")
-        assert everything(tmp / "merged.h5") == wanted, engine
-
-
 def table(text):
     rows = list(csv.DictReader(text.splitlines()))
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}

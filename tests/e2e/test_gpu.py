@@ -19,7 +19,7 @@ import numpy as np
 
 import helpers as h
 import mixed
-import test_same_bits
+import ways
 from test_stop import wait_for_records
 
 h.compile_as_users_do()
@@ -322,7 +322,7 @@ def test_what_goes_to_the_cpu(tmp):
 def run(problem, output, engine, *words, code=(0, 1), **changes):
     done = h.stiffit("run", problem, "--trust", f"--engine={engine}", "--overwrite", "-o", output, *words, code=code,
                      env=environment(**changes))
-    return test_same_bits.fits_bytes(output), done.stderr
+    return ways.fits_bytes(output), done.stderr
 
 
 def problem(tmp, name, times, n=30):
@@ -340,7 +340,7 @@ def test_whole_runs(tmp):
     for words in ([["-j1"]] if h.SLOW else []) + [["-j2", "--starts=3"], ["-j2", "--atol=1e-9"]]:
         lanes, _ = run(p, tmp / "lanes.h5", "lanes", *words)
         gpu, says = run(p, tmp / "gpu.h5", "gpu", *words)
-        test_same_bits.assert_same(lanes, gpu, " ".join(words))
+        ways.assert_same(lanes, gpu, " ".join(words))
         assert re.search(r"device: [1-9]\d* evaluations", says), says
 
 
@@ -355,7 +355,7 @@ def test_results_without_a_device(tmp):
     assert (tmp / "r.csv").stat().st_size > 100
     done = h.stiffit("run", p, "--trust", "--engine=lanes", "-o", tmp / "r.h5", env=none)
     assert "already complete" in done.stderr, done.stderr
-    test_same_bits.assert_same(gpu, test_same_bits.fits_bytes(tmp / "r.h5"), "lanes after a device")
+    ways.assert_same(gpu, ways.fits_bytes(tmp / "r.h5"), "lanes after a device")
 
 
 def noisy_problem(path, errors, n=60):
@@ -397,12 +397,12 @@ def test_runs_with_noise(tmp):
         for engine in ("lanes", "gpu"):
             done = h.stiffit("run", problem, *model, *words, f"--engine={engine}", "--overwrite", "-j2", "-o",
                              tmp / f"{engine}.h5", code=(0, 1), env=environment())
-            found[engine] = mixed.read(tmp / f"{engine}.h5") if "--random" in words else test_same_bits.fits_bytes(
+            found[engine] = mixed.read(tmp / f"{engine}.h5") if "--random" in words else ways.fits_bytes(
                 tmp / f"{engine}.h5")
         if "--random" in words:
             mixed.same_bits(found["lanes"], found["gpu"], errors)
         else:
-            test_same_bits.assert_same(found["lanes"], found["gpu"], errors)
+            ways.assert_same(found["lanes"], found["gpu"], errors)
         counts = re.search(r"device: (\d+) evaluations; left to the CPU: (\d+) that were few at a time, and (\d+)", done.stderr)
         n_done, n_few, n_left = map(int, counts.groups())
         print(errors, n_done, n_few, n_left)
@@ -418,7 +418,7 @@ def test_shared_parameters(tmp):
         f["parameters"].create_dataset("level", data=level, dtype=h5py.string_dtype())
     lanes, _ = run(p, tmp / "lanes.h5", "lanes")
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2")
-    test_same_bits.assert_same(lanes, gpu, "shared parameters")
+    ways.assert_same(lanes, gpu, "shared parameters")
     assert re.search(r"device: [1-9]\d* evaluations", says), says
 
 
@@ -470,7 +470,7 @@ def test_lost_device(tmp):
                                  ("SHIM_RUN", 10**8, False)]:
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shimmed, **{name: str(after)})
         assert ("note: the device was lost" in says) == is_lost, (name, after, says)
-        test_same_bits.assert_same(lanes, gpu, f"{name} {after}")
+        ways.assert_same(lanes, gpu, f"{name} {after}")
 
 
 @h.more
@@ -489,7 +489,7 @@ def test_little_memory(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", *words, **changes)
         assert re.search(says_why, says), (words, changes, says)
         assert ("note: the device was lost" in says) == (says_why == little), (words, changes, says)
-        test_same_bits.assert_same(lanes, gpu, f"{words} {changes}")
+        ways.assert_same(lanes, gpu, f"{words} {changes}")
 
 
 def marked_problem(tmp, n, mark):
@@ -509,11 +509,11 @@ def test_hanging_device(tmp):
     p, mark = marked_problem(tmp, 120, 7), 7
     lanes, _ = run(p, tmp / "lanes.h5", "lanes")
     good, _ = run(p, tmp / "gpu.h5", "gpu", "-j2")  # the device's compiler has its work done after this
-    test_same_bits.assert_same(lanes, good, "with marks")
+    ways.assert_same(lanes, good, "with marks")
     hangs = {**shim(tmp), "SHIM_HANG": str(MARK), "STIFFIT_HANG_SECONDS": "2"}
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", code=0, **hangs, STIFFIT_GPU_LEAST="10")
     assert "no step finished for 2 s" in says, says
-    test_same_bits.assert_same(lanes, gpu, "suspects on the CPU")
+    ways.assert_same(lanes, gpu, "suspects on the CPU")
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", code=1, **hangs)
     assert "d7: hung" in says, says
     fits = h.read_fits(tmp / "gpu.h5")
@@ -532,7 +532,7 @@ def test_slow_compiler(tmp):
     run(p, tmp / "gpu.h5", "gpu", "-j2")
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shim(tmp), SHIM_BUILD="6", STIFFIT_HANG_SECONDS="2")
     assert "no step finished" not in says and re.search(r"device: [1-9]\d* evaluations", says), says
-    test_same_bits.assert_same(lanes, gpu, "a slow compiler")
+    ways.assert_same(lanes, gpu, "a slow compiler")
 
 
 @h.slow
@@ -545,7 +545,7 @@ def test_gamma_function(tmp):
     lanes, _ = run(tmp / "p.h5", tmp / "lanes.h5", "lanes", "--evaluate")
     gpu, says = run(tmp / "p.h5", tmp / "gpu.h5", "gpu", "--evaluate")
     assert re.search(r"device: [1-9]\d* evaluations", says), says
-    test_same_bits.assert_same(lanes, gpu, "the gamma function")
+    ways.assert_same(lanes, gpu, "the gamma function")
 
 
 def endless_problem(tmp):
@@ -596,7 +596,7 @@ def test_few_evaluations(tmp):
     lanes, _ = run(p, tmp / "lanes.h5", "lanes")
     gpu, says = run(p, tmp / "gpu.h5", "gpu", STIFFIT_GPU_LEAST="")
     assert re.search(r"device: 0 evaluations; left to the CPU: [1-9]\d* that were few", says), says
-    test_same_bits.assert_same(lanes, gpu, "few")
+    ways.assert_same(lanes, gpu, "few")
 
 
 @h.more
@@ -613,7 +613,7 @@ def test_several_devices(tmp):
         h.skip("the driver does not make two devices")
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", f"--devices={','.join(both)}", **two)
     assert re.search(f"devices: {both[0]}-.*; {both[1]}-", says), says
-    test_same_bits.assert_same(lanes, gpu, "two devices")
+    ways.assert_same(lanes, gpu, "two devices")
     names = []
     for number in "01":
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", f"--devices={number}", **two)
@@ -621,7 +621,7 @@ def test_several_devices(tmp):
     assert names == both, (names, both)
     gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", "--devices=0,1", **two, **shim(tmp), SHIM_QUEUE="150")
     assert "note: the device was lost" in says and "1 of 2 workers" in says, says
-    test_same_bits.assert_same(lanes, gpu, "one of two devices lost")
+    ways.assert_same(lanes, gpu, "one of two devices lost")
     for words, wrong in ((["--engine=gpu", "--devices=0,tesla"], "--devices 0,tesla: not all of these are"),
                          (["--engine=lanes", "--devices=0"], "--devices is for --engine gpu; this run has lanes"),
                          (["--device-memory=9", "--engine=cvodes"], "--device-memory is for --engine gpu")):
@@ -653,7 +653,7 @@ def test_kill_and_resume(tmp):
             n_killed += 1
     time.sleep(0.1)
     gpu, _ = run(p, tmp / "gpu.h5", "gpu", "-j2")
-    test_same_bits.assert_same(lanes, gpu, f"killed {n_killed} times")
+    ways.assert_same(lanes, gpu, f"killed {n_killed} times")
 
 
 if __name__ == "__main__":

@@ -8,17 +8,12 @@ SPDX-License-Identifier: BSD-3-Clause
 import csv
 import functools
 import json
-import os
-import signal
-import subprocess
-import time
 
 import h5py
 import numpy as np
 from scipy.integrate import solve_ivp
 
 import helpers
-from test_experiments import everything
 
 MODEL = """model pk
 parameter ka = 1 in [0.01, 100] scale log
@@ -194,54 +189,6 @@ def test_curves(tmp):
                 np.testing.assert_allclose([found["before"], found["after"]], [before, after], rtol=1e-5, atol=1e-6)
         # what changes at a time is written twice, and with it the others: two doses and the cut, or a dose, a wash and the cut
         assert n_both == 9, (name, n_both)
-
-
-def size_of(folder):
-    """Of its files, those that vanish meanwhile left out."""
-    total = 0
-    try:
-        for entry in os.scandir(folder):
-            total += entry.stat().st_size
-    except FileNotFoundError:
-        pass
-    return total
-
-
-@helpers.more
-def test_same_bits(tmp):
-    """Any number of workers, shards, killed and resumed."""
-    write(tmp, n=4)
-    more = ("--bootstrap=2", "--profile=k", "--starts=2", "--keep-starts", "--keep-bootstrap", "--keep-profile", "--quiet")
-    helpers.run(tmp / "p.h5", *more, "-j1", "-o", tmp / "one.h5")
-    wanted = everything(tmp / "one.h5")
-    helpers.run(tmp / "p.h5", *more, "-j3", "-o", tmp / "three.h5")
-    assert everything(tmp / "three.h5") == wanted
-    parts = [tmp / f"part{k}.h5" for k in (1, 2)]
-    for k, part in enumerate(parts):
-        helpers.run(tmp / "p.h5", *more, f"--shard={k + 1}/2", "-o", part)
-    helpers.stiffit("merge", *parts, "-o", tmp / "merged.h5")
-    assert everything(tmp / "merged.h5") == wanted
-    # a run that is killed as soon as some of its fits are in the journal, until one is not killed in time
-    n_killed, command = 0, [helpers.STIFFIT, "run", tmp / "p.h5", *more, "-j1", "-o", tmp / "killed.h5"]
-    command += helpers.ASKED
-    journal = tmp / "killed.h5.journal"
-    for attempt in range(20):
-        size = size_of(journal)
-        process = subprocess.Popen(command, env=helpers.environment(), start_new_session=True)
-        until = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < until:
-            now = size_of(journal)
-            if attempt < 4 and now > size + 3000:
-                break
-            time.sleep(0.002)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            n_killed += 1
-        if process.wait() == 0:
-            break
-    assert process.returncode == 0 and n_killed > 0, (process.returncode, n_killed)
-    found = everything(tmp / "killed.h5")
-    assert found == wanted, [name for name, column in wanted.items() if found.get(name) != column]
 
 
 def test_replicates(tmp):

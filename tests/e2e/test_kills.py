@@ -15,6 +15,8 @@ import h5py
 
 import faults
 import helpers as h
+from test_robertson import robertson_problem
+from ways import kill_in_the_middle, n_record
 
 ALLOWED = {"p.h5", "whole.h5", "shim.so", "counts", "p.result.h5", "p.result.h5.journal"}
 
@@ -167,6 +169,36 @@ def test_killed_at_every_call(tmp):
         tried += 1
     print(f"killed at {tried} calls, {resumed} times resumed")
     assert tried >= 12 and resumed > 0, (tried, resumed)  # most go on by themselves
+
+
+@h.more
+def test_journal_of_other_options_is_refused(tmp):
+    robertson_problem(tmp / "p.h5", 500 if not h.SANITIZE else 60)
+    assert kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)
+    done = h.stiffit("run", tmp / "p.h5", "--trust", "-o", tmp / "r.h5", "--rtol", "1e-5", code=4)
+    assert "rtol" in done.stderr and "--restart" in done.stderr, done.stderr
+    h.stiffit("run", tmp / "p.h5", "--trust", "-o", tmp / "r.h5", "--rtol", "1e-5", "--restart", code=0)
+
+
+def test_supervisor_killed_alone(tmp):
+    """The compute child dies with its supervisor: nothing goes on behind the user's back."""
+    robertson_problem(tmp / "p.h5", 500 if not h.SANITIZE else 60)
+    command = [str(h.STIFFIT), "run", str(tmp / "p.h5"), "--trust", "-j", "1", "-o", str(tmp / "r.h5")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=h.environment()) as process:
+        deadline = time.monotonic() + 120
+        while n_record(tmp / "r.h5") < 5:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+    settled = -1
+    deadline = time.monotonic() + 20  # generous: a signal, not a wait
+    while settled != n_record(tmp / "r.h5"):
+        settled = n_record(tmp / "r.h5")
+        assert time.monotonic() < deadline, "the child goes on writing"
+        time.sleep(0.5)
+    h.run(tmp / "p.h5", "-o", tmp / "r.h5")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.integrate
 
 import helpers as h
-import test_same_bits
+import ways
 from test_robertson import robertson_problem
 
 h.compile_as_users_do()
@@ -47,7 +47,7 @@ def run(program, problem, output, *args, code=(0, 1)):
 def fits(program, problem, output, *args):
     """Columns as bytes, and with their values."""
     run(program, problem, output, "--overwrite", *args)
-    return test_same_bits.fits_bytes(output), h.read_fits(output)
+    return ways.fits_bytes(output), h.read_fits(output)
 
 
 def engine(result):
@@ -115,7 +115,7 @@ def test_a_killed_run_goes_on(tmp):
     for began, words, want in ((h.STIFFIT, (), "cvodes"), (LANES, (), "lanes"), (LANES, ("--engine=cvodes",), "cvodes")):
         h.STIFFIT, program = began, h.STIFFIT
         try:
-            killed = test_same_bits.kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 10, words)
+            killed = ways.kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 10, words)
         finally:
             h.STIFFIT = program
         assert killed
@@ -134,7 +134,7 @@ def test_lanes_that_are_cvodes_give_its_bits(tmp):
         for threads in (1, 7):
             got, more = fits(LANES, tmp / "p.h5", tmp / "got.h5", "--engine=lanes", "-j", threads, *way)
             first = first or got
-            test_same_bits.assert_same(first, got, f"{way}: 1 and {threads} threads")
+            ways.assert_same(first, got, f"{way}: 1 and {threads} threads")
         for name in want:
             assert want[name] == got[name] or name in ("evaluations", "steps"), (way, name)
         assert np.all(more["evaluations"] >= values["evaluations"]), way
@@ -158,7 +158,7 @@ def test_the_check_of_a_sample(tmp):
     for k in (1, 2, 3):
         run(WRONG, tmp / "p.h5", tmp / f"{k}.h5", f"--shard={k}/3")
     h.stiffit("merge", *(tmp / f"{k}.h5" for k in (1, 2, 3)), "-o", tmp / "m.h5", code=(0, 1))
-    test_same_bits.assert_same(test_same_bits.fits_bytes(tmp / "w.h5"), test_same_bits.fits_bytes(tmp / "m.h5"), "shards")
+    ways.assert_same(ways.fits_bytes(tmp / "w.h5"), ways.fits_bytes(tmp / "m.h5"), "shards")
 
 
 def test_fits_whose_lanes_stall(tmp):
@@ -183,7 +183,7 @@ def test_fits_whose_lanes_fail(tmp):
         want, cvodes = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", *way)
         bits, changed = fits(FAILING, tmp / "p.h5", tmp / "got.h5", "--engine=lanes", "-j", 1, *way)
         more, _ = fits(FAILING, tmp / "p.h5", tmp / "got.h5", "--engine=lanes", "-j", 5, *way)
-        test_same_bits.assert_same(bits, more, f"{way}: 1 and 5 threads")
+        ways.assert_same(bits, more, f"{way}: 1 and 5 threads")
         noted = changed["notes"] & CHANGED != 0
         assert noted.sum() >= 3 and np.array_equal(changed["status"], cvodes["status"]), (way, noted.sum())
         good = changed["status"] == "converged"
@@ -225,25 +225,6 @@ def synthetic(name, path, *words):
 REAL = (("robertson", ("--times", "1:40:4", "--datasets", 60)), ("alpha-pinene", ("--times", "1:40:8", "--datasets", 60)))
 
 
-def test_the_same_bits_in_lanes(tmp):
-    """Whatever runs beside a fit, and in whichever lane: with any number of workers, in shards, alone, and after a kill."""
-    for name, words in REAL:
-        p = tmp / f"{name}.h5"
-        synthetic(name, p, *words)
-        for way in ((), ("--starts", 3), ("--gradient", "differences", "--engine", "lanes")):
-            want, _ = fits(h.STIFFIT, p, tmp / "want.h5", "-j", 1, *way)
-            for threads in (2, 7):
-                got, _ = fits(h.STIFFIT, p, tmp / "got.h5", "-j", threads, *way)
-                test_same_bits.assert_same(want, got, f"{name} {way}: 1 and {threads} workers")
-        want, values = fits(h.STIFFIT, p, tmp / "want.h5")
-        for k in (1, 2, 3):
-            run(h.STIFFIT, p, tmp / f"{k}.h5", f"--shard={k}/3", "--overwrite")
-        h.stiffit("merge", *(tmp / f"{k}.h5" for k in (1, 2, 3)), "-o", tmp / f"m-{name}.h5", code=(0, 1))
-        test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / f"m-{name}.h5"), f"{name}: shards")
-        _, alone = fits(h.STIFFIT, p, tmp / "alone.h5", f"--only={values['id'][8]}")
-        assert np.array_equal(alone["parameters"][0], values["parameters"][8]), name
-
-
 def test_the_use_of_lanes_is_told(tmp):
     """Of 400 fits at once a worker's eight lanes are mostly full; of two, at most a quarter; CVODES has none. A trace names the
     engine of each evaluation."""
@@ -262,15 +243,6 @@ def test_the_use_of_lanes_is_told(tmp):
         done = h.stiffit("run", tmp / "p.h5", "--only", ids[0], "--trace", "-", f"--engine={engine_name}")
         engines = [row["engine"] for row in csv.DictReader(io.StringIO(done.stdout)) if row["kind"] != "end"]
         assert engines.count(engine_name) >= len(engines) - 1 > 2, engines  # a certificate may be CVODES'
-
-
-@h.more
-def test_killed_in_lanes(tmp):
-    synthetic("robertson", tmp / "p.h5", "--times", "1:40:1", "--datasets", 3000 if not h.SANITIZE else 300)
-    want, _ = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5")
-    assert test_same_bits.kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)
-    assert "resuming" in run(h.STIFFIT, tmp / "p.h5", tmp / "r.h5").stderr
-    test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / "r.h5"), "straight and killed")
 
 
 def test_lanes_agree_with_cvodes(tmp):
@@ -337,7 +309,7 @@ def test_crashes_and_replay(tmp):
 
 @h.slow
 def test_more_of_them(tmp):
-    existing("test_same_bits.py", "killed")
+    existing("test_ways.py", "of_single")
     existing("test_kills.py")
     existing("test_stop.py")
     existing("test_replay.py", "go_on", "damaged", "spent_before")

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 import helpers as h
-import test_same_bits
+import ways
 
 h.compile_as_users_do()
 
@@ -49,7 +49,7 @@ def flags():
 def run(problem, output, *words, kernel=None):
     env = h.environment(**({"STIFFIT_LANES_KERNEL": kernel} if kernel else {}))
     h.stiffit("run", problem, "--trust", "--engine=lanes", "--overwrite", "-o", output, *words, code=(0, 1), env=env)
-    return test_same_bits.fits_bytes(output), h.read_fits(output)
+    return ways.fits_bytes(output), h.read_fits(output)
 
 
 @h.both
@@ -77,7 +77,7 @@ def test_widths(tmp):
                 bits, values = run(p, tmp / "r.h5", "--model", plugin, kernel=other)
                 assert np.mean(values["status"] == "converged") > 0.5, values["status"]
                 first = first or bits
-                test_same_bits.assert_same(first, bits, f"{text.stem}: {march} with the kernel {other}")
+                ways.assert_same(first, bits, f"{text.stem}: {march} with the kernel {other}")
         assert len(libraries) == len(widths), "the compiler made the same code"
         print(f"{text.stem}: {', '.join(march for _, march in widths)}")
 
@@ -111,7 +111,7 @@ def test_code_and_lists(tmp):
         assert n == 1 and f"{form}(" in code, name
         bits = [run(p, tmp / "r.h5", "--model", h.compile_plugin(each, tmp / f"{name}-{i}.so", "-O1"))[0]
                 for i, each in enumerate((code, lists))]
-        test_same_bits.assert_same(*bits, name)
+        ways.assert_same(*bits, name)
 
 
 def problem(path, model, kinds, order=None):

@@ -3,9 +3,6 @@ datasets: the maximum of the likelihood has a closed form, from each dataset's o
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import subprocess
-import time
-
 import h5py
 import numpy as np
 from scipy import stats
@@ -13,8 +10,6 @@ from scipy.optimize import brentq, minimize
 
 import helpers as h
 import mixed
-from test_ranks import ranks
-from test_shared_faults import kill
 
 FORMULA = """parameter k = 0.4
 parameter A = 3 scale log
@@ -141,40 +136,6 @@ def test_profile(tmp):
                 # the limit is found to 1e-4 of the rise
                 np.testing.assert_allclose(fits[name][:, column], value, rtol=2e-4, err_msg=f"{how} {name} {column}")
         assert np.all(np.isnan(fits["profile_lower"][:, 0]))
-
-
-@h.slow
-def test_same_bits(tmp):
-    """For any number of workers and ranks, and after kills: estimates, replicates and limits."""
-    problem = Balanced(12, 5).write(tmp / "p.h5")
-    words = (*WORDS, "--bootstrap", 3, "--profile", "k", "--likelihood", "laplace")
-    began = time.monotonic()
-    whole = mixed.run(problem, *words, "-j", 1)
-    longest = time.monotonic() - began
-    names = ("estimate", "standard_error", "bootstrap_standard_error", "bootstrap_lower")
-
-    def check(found, how):
-        for name in names:
-            assert np.array_equal(found[name], whole[name], equal_nan=True), (how, name, found[name], whole[name])
-        for name in ("parameters", "profile_lower", "profile_upper"):
-            assert np.array_equal(found["fits"][name], whole["fits"][name], equal_nan=True), (how, name)
-
-    assert np.all(np.isfinite(whole["fits"]["profile_lower"][:, 0]))
-    check(mixed.run(problem, *words, "-j", 2, "--overwrite", "--restart"), "2 workers")
-    ranks(2, *problem, *words, "--overwrite", "--restart", code=0)
-    check(mixed.read(h.result_path(problem[0])), "2 ranks")
-    rng = np.random.default_rng(5)
-    h.result_path(problem[0]).unlink()
-    for k in range(4):
-        process = subprocess.Popen([str(word) for word in (h.STIFFIT, "run", *problem, *words, "-j", 1 + k % 2)],
-                                   env=h.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
-        time.sleep(rng.uniform(0.3, 0.9) * longest)
-        kill(process, ("group", "supervisor", "child", "term")[k])
-        process.communicate(timeout=300)
-        if h.result_path(problem[0]).exists():
-            check(mixed.read(h.result_path(problem[0])), k)
-            h.result_path(problem[0]).unlink()
-    check(mixed.run(problem, *words), "after kills")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import helpers as h
 import mixed
 import test_mixed_quadrature as quadrature
-from test_ranks import ranks
+from launch import ranks
 
 TEXT = """parameter k = 0.5 scale log
 parameter A = 8 scale log

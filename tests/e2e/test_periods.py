@@ -233,16 +233,6 @@ def test_predictions(tmp):
                 np.testing.assert_allclose(float(row["value"]), wanted[row["observable"]], rtol=1e-5)
 
 
-def test_same_bits(tmp):
-    """With any number of workers, and after a kill the answers that were kept."""
-    problem = write(tmp / "p.h5")
-    found = []
-    for threads in (1, 2, 3):
-        fits = helpers.run(problem, "--starts=4", f"-j{threads}", "-o", tmp / "r.h5", "--overwrite")
-        found.append((fits["parameters"].tobytes(), fits["objective"].tobytes(), fits["standard_error"].tobytes()))
-    assert found[0] == found[1] == found[2]
-
-
 STATE_JUMP = 1 << 19
 
 WASHED = """model washed

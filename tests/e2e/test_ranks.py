@@ -1,10 +1,8 @@
-"""Fits with shared parameters on several ranks (mpirun): the same bits for every number of them, also after kills and crashes.
+"""Fits with shared parameters on several ranks (mpirun): what goes wrong on one of them.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import functools
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -14,47 +12,11 @@ import numpy as np
 
 import faults
 import helpers as h
+import test_shared_groups as groups
+import ways
+from launch import ranks
 from test_crash import problem as crash_problem
 from test_shared import EQUATIONS, FORMULA, NAMES, read, run_file, sample, write
-
-MPIRUN = shutil.which("mpirun")
-
-
-def launch(command, env, seconds, what):
-    """Runs it; one that does not end is a failure, which says what it had written."""
-    try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired as late:
-        said = (late.stderr or b"").decode(errors="replace")
-        raise AssertionError(f"{what} has not ended after {seconds} s: {' '.join(command)}\n{said}") from None
-
-
-@functools.cache
-def launcher():
-    """mpirun and its flags, once it has shown that it can start processes here: a container may lack what it needs."""
-    env = h.environment(HWLOC_COMPONENTS="-opencl")  # MPI looks for devices: an OpenCL driver that aborts would end it
-    is_open = "Open MPI" in launch([MPIRUN, "--version"], env, 20, "mpirun").stdout
-    flags = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else []) if is_open else []
-    done = launch([MPIRUN, *flags, "-n", "2", "true"], env, 30, "mpirun, with two processes that do nothing,")
-    assert done.returncode == 0, f"mpirun starts no processes here, exit code {done.returncode}: {done.stderr}"
-    return [MPIRUN, *flags]
-
-
-def ranks(n, *words, code=(0, 1), env=None, start=False):
-    """A run on n ranks; start: it is only begun."""
-    if not MPIRUN or not (h.BUILD / "stiffit-mpi.so").exists():
-        h.skip("no mpirun, or stiffit was built without MPI")
-    if h.SANITIZE == "thread":
-        h.skip("the thread sanitizer does not see what MPI does")
-    command = [*launcher(), "-n", str(n), str(h.STIFFIT), "run", *map(str, words)]
-    env = dict(env or h.environment())
-    env["HWLOC_COMPONENTS"] = "-opencl"
-    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "exitcode=99") + ":detect_leaks=0"  # MPI's own
-    if start:
-        return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    done = launch(command, env, 120 if h.SLOW else 60, f"a run on {n} ranks")
-    assert code is None or done.returncode in (code if isinstance(code, tuple) else (code,)), (done.returncode, done.stderr)
-    return done
 
 
 def fit(n, path, *words, code=(0, 1), env=None):
@@ -62,52 +24,12 @@ def fit(n, path, *words, code=(0, 1), env=None):
     return read(path) | {"stderr": done.stderr}
 
 
-def compare(path, *words, numbers=(1, 2, 3, 4), both=h.SLOW, code=(0, 1)):
-    """One process, then ranks with one or two threads, or both."""
-    first = run_file(path, *words, "--overwrite", code=code)
-    for n in numbers:
-        for threads in (1, 2) if both else (1 + n // 2 % 2,):
-            found = fit(n, path, *words, "--overwrite", "--restart", "-j", threads, code=code)
-            faults.same_fits(found, first, (n, threads))
-            said = [line for line in found["stderr"].splitlines() if re.search(" fits?, .*converged", line)]
-            assert len(said) == 1, found["stderr"]  # one rank speaks
-    return first
-
-
-def test_same_bits(tmp):
-    """Blocks of the tree of sums lie across ranks in many ways; integrated or not, with few or more shared parameters."""
-    for i, (text, n, share, numbers) in enumerate(((FORMULA, 150, "ka", (1, 2, 3, 4)), (EQUATIONS, 67, "ka,b", (3,)),
-                                                   (FORMULA, 9, "ka,k,b,A", (2, 4)))):
-        path, model = write(tmp / f"p{i}.h5", text, sample(n, seed=i))
-        found = compare(path, "--model", model, "--share", share, numbers=(1, 2, 3, 4) if h.SLOW else numbers)
-        assert np.all(found["status"] == 1)
-
-
 @h.more
-def test_few_datasets(tmp):
-    """Ranks with one dataset or none."""
-    for n, number in ((1, 2), (2, 4), (3, 4), (5, 2)):
-        path, model = write(tmp / f"p{n}.h5", EQUATIONS, sample(n, seed=3))
-        compare(path, "--model", model, "--share", "ka", numbers=(2, 4) if h.SLOW else (number,))
-
-
-@h.more
-def test_options(tmp):
-    """Bounds, priors, pilots and datasets that are left out."""
-    y = sample(30, seed=4)
-    text = FORMULA.replace("scale log", "scale log prior normal(1.5, 0.2)", 1).replace("[-10, 10]", "[0.29, 10]")
-    path, model = write(tmp / "a.h5", text.replace("b = 0 in", "b = 0.3 in"), y, 0.05)
-    compare(path, "--model", model, "--share", "ka", "--warm-start", "pilot", numbers=(2, 3) if h.SLOW else (3,))
-    y[[0, 1, 2, 3, 4, 5, 6, 7, 17]] = np.nan  # all of the first of four ranks
-    path, model = write(tmp / "b.h5", text.replace("b = 0 in", "b = 0.3 in"), y, 0.05)
-    for words in ((), ("--leave-out-failed",)):
-        found = compare(path, "--model", model, "--share", "ka", *words, numbers=(2, 4) if h.SLOW else (4,))
-        assert found["status"][0] == 8
-        assert (found["status"][29] == 1) == bool(words), found["status"]
+def test_another_start(tmp):
+    """Of a shared parameter in a dataset of another rank."""
     start = np.tile([1, 5, 0.2, 0.3], (30, 1))
     start[20, 0] = 2
-    path, model = write(tmp / "c.h5", text.replace("b = 0 in", "b = 0.3 in"), sample(30), 0.05, name=NAMES, start=start,
-                        level=["shared"] + 3 * ["dataset"])
+    path, model = write(tmp / "c.h5", FORMULA, sample(30), 0.05, name=NAMES, start=start, level=["shared"] + 3 * ["dataset"])
     for n in (2, 4) if h.SLOW else (4,):  # which datasets were evaluated before is chance
         found = fit(n, path, "--model", model, "--overwrite", "--restart", code=1)
         assert found["status"].tolist() == 20 * [10] + [8] + 9 * [10], found["status"]
@@ -118,14 +40,16 @@ def test_crash(tmp):
     """A dataset whose model crashes or hangs ends the fit or is left out, and no rank dies."""
     h.let_models_crash()
     env = h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED)
-    for word, status in (("segfault", 7), ("sleep", 4)):
+    leave_out = ("--leave-out-failed",)
+    lbfgs, refits = ("--optimizer", "lbfgs"), (*leave_out, "--profile", "k", "--bootstrap", 4)
+    for word, status, words in (("segfault", 7, ()), ("segfault", 7, leave_out), ("sleep", 4, leave_out),
+                                ("segfault", 7, lbfgs), ("segfault", 7, (*lbfgs, *leave_out)), ("segfault", 7, refits)):
         path = crash_problem(tmp / f"{word}.h5", 12, {7: word})
-        for words in ((), ("--leave-out-failed",)) if h.SLOW or word == "segfault" else (("--leave-out-failed",),):
-            first = run_file(path, "--trust", "--share", "k", *words, "--overwrite", env=env)
-            found = fit(3, path, "--trust", "--share", "k", *words, "--overwrite", "--restart", code=1,
-                        env=env)
-            faults.same_fits(found, first, (word, words))
-            assert found["status"][7] == status and "rank" not in found["stderr"].replace("ranks, each", "")
+        first = run_file(path, "--trust", "--share", "k", *words, "--overwrite", env=env)
+        found = fit(3, path, "--trust", "--share", "k", *words, "--overwrite", "--restart", code=1, env=env)
+        faults.same_fits(found, first, (word, words))
+        assert found["status"][7] == status and "rank" not in found["stderr"].replace("ranks, each", "")
+    assert found["profile_lower_status"][0, 0] == 1, found["profile_lower_status"]
 
 
 def is_running(pid):
@@ -164,8 +88,20 @@ def wait_for(condition, seconds=60):
 def test_kills(tmp):
     """A rank that is killed ends the job, with a code of its own; the same command resumes with another number of ranks, to the
     same bits. A signal to all of them stops them."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
-    words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
+    for share in "ka", "ka,b@plate":
+        killed(long_fit(tmp / f"{len(share)}.h5", share))
+
+
+def long_fit(path, share):
+    """The words of a run whose steps take long."""
+    n = 500
+    y = groups.sample(n, {3: np.arange(n) // 5}, seed=6)
+    path, model = groups.write(path, EQUATIONS, y, {"plate": np.arange(n) // 5})
+    return path, "--model", model, "--share", share, "-j", 1, "--rtol", "1e-11", "--engine", "cvodes"
+
+
+def killed(words):
+    path = words[0]
     first = run_file(*words)
     result = h.result_path(path)
     journal = result.with_name(result.name + ".journal")
@@ -193,8 +129,8 @@ def test_kills(tmp):
 @h.more
 def test_computing_process_dies(tmp):
     """Killed from outside, also on the rank that keeps the journal: all ranks go on from the latest step that was kept."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
-    words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
+    words = long_fit(tmp / "p.h5", "ka,b@plate")
+    path = words[0]
     first = run_file(*words)
     journal = h.result_path(path).with_name("p.result.h5.journal")
     for victim in (0, 1):
@@ -212,8 +148,8 @@ def test_computing_process_dies(tmp):
 @h.more
 def test_one_rank_is_stopped(tmp):
     """A stop of one rank stops all: within a pass, or at its end at most some seconds later, and the job resumes."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
-    words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
+    words = long_fit(tmp / "p.h5", "ka")
+    path = words[0]
     journal = h.result_path(path).with_name("p.result.h5.journal")
     for victim in (0, 1):
         job = ranks(2, *words, start=True)
@@ -223,6 +159,30 @@ def test_one_rank_is_stopped(tmp):
         assert job.returncode == 75, (job.returncode, said)
         assert not h.result_path(path).exists()
     assert np.all(fit(3, *words)["status"] == 1)
+
+
+@h.more
+def test_killed_among_refits(tmp):
+    """A rank that is killed at any moment; the same command resumes with another number of ranks, to the same bits."""
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(120, seed=6), 0.05)
+    words = (path, "--model", model, "--share", "ka", "-j", 1, "--starts", 3, "--profile", "all", "--bootstrap", 5,
+             "--keep-starts", "--keep-profile", "--keep-bootstrap", "--rtol", "1e-10", "--engine", "cvodes")
+    began = time.monotonic()
+    run_file(*words)
+    longest, whole = time.monotonic() - began, ways.everything(h.result_path(path))
+    h.result_path(path).unlink()
+    rng = np.random.default_rng(9)
+    for k in range(4 if h.SLOW else 2):
+        job = ranks(2 + k % 3, *words, start=True)
+        time.sleep(rng.uniform(0.3, 1) * longest / 2)
+        for pid in list(supervisors(job).values())[-1:]:
+            os.kill(pid, signal.SIGKILL)
+        job.communicate(timeout=120)
+        if h.result_path(path).exists():
+            ways.assert_same(ways.everything(h.result_path(path)), whole, k)
+            h.result_path(path).unlink()
+    fit(3, *words)
+    ways.assert_same(ways.everything(h.result_path(path)), whole, "at the end")
 
 
 def test_without_shared(tmp):

@@ -13,8 +13,8 @@ import faults
 import helpers as h
 import oracles as o
 from test_robertson import robertson_problem
-from test_same_bits import kill_in_the_middle
 from test_shards import TABLES, provenance, rows_of, shard_name
+from ways import kill_in_the_middle
 
 RETRIED = 1 << 17
 BUDGET = 7  # evaluations: a near start takes 5 to 7, a far one 9 or more

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
 """
+import h5py
 import numpy as np
 
 import helpers as h
@@ -24,6 +25,17 @@ def robertson_problem(path, n, **keywords):
     parameters.update(keywords)
     h.write_problem(path, h.model("robertson"), [f"r{i}" for i in range(n)], rows, parameters=parameters)
     return true, value, sigma
+
+
+def mixed_problem(path, n=40):
+    """One of the datasets has no measurement, another one few."""
+    robertson_problem(path, n if not h.SANITIZE else min(n, 12), lower=[1e-4, 1e1, 1e4], upper=[1e2, 1e7, 1e10])
+    with h5py.File(path, "r+") as f:
+        value, dataset = f["measurements/value"][()], f["measurements/dataset"][()]
+        value[dataset == 5] = np.nan
+        value[np.flatnonzero(dataset == 7)[::2]] = np.nan
+        f["measurements/value"][...] = value
+    return path
 
 
 @h.both

@@ -10,8 +10,8 @@ import h5py
 import numpy as np
 
 import helpers as h
-from test_robertson import robertson_problem
-from test_same_bits import kill_in_the_middle
+from test_robertson import mixed_problem, robertson_problem
+from ways import kill_in_the_middle
 
 TIMES = ("seconds",)
 TABLES = ("starts", "profiles", "bootstrap")
@@ -55,17 +55,8 @@ def provenance(path):
                 for name, value in f["provenance"].attrs.items()}
 
 
-def mixed_problem(path, n=13):
-    """Robertson's datasets, one of them bad."""
-    robertson_problem(path, n, lower=[1e-4, 1e1, 1e4], upper=[1e2, 1e7, 1e10])
-    with h5py.File(path, "r+") as f:
-        value = f["measurements/value"][()]
-        value[f["measurements/dataset"][()] == 5] = np.nan
-        f["measurements/value"][...] = value
-
-
 def test_shards_are_parts(tmp):
-    mixed_problem(tmp / "p.h5")
+    mixed_problem(tmp / "p.h5", 13)
     options = ("--starts", 2, "--keep-starts", "--seed", 5)
     h.run(tmp / "p.h5", *options, code=1)
     for k in (1, 2, 3):
@@ -109,15 +100,6 @@ def test_predictions_of_a_part(tmp):
         assert len(ids) == 2 and part == whole[:1] + [line for line in whole[1:] if line.split(",")[0] in ids]
 
 
-def test_refits_of_shards(tmp):
-    h.decay_problem(tmp / "p.h5", 7, known_sigma=True)
-    options = ("--bootstrap", 40, "--keep-bootstrap", "--profile", "k", "--keep-profile")
-    h.run(tmp / "p.h5", *options)
-    for k in (1, 2):
-        h.stiffit("run", tmp / "p.h5", "--trust", "--shard", f"{k}/2", "-j", k, *options)
-        assert_part_of(shard_name(tmp / "p.h5", k, 2), h.result_path(tmp / "p.h5"), range(k - 1, 7, 2), f"shard {k}")
-
-
 def test_warm_starts_of_shards(tmp):
     mixed_problem(tmp / "p.h5", 11)
     h.run(tmp / "p.h5", "--warm-start", "pilot", code=1)
@@ -130,7 +112,7 @@ def test_warm_starts_of_shards(tmp):
 
 
 def test_only(tmp):
-    mixed_problem(tmp / "p.h5")
+    mixed_problem(tmp / "p.h5", 13)
     with h5py.File(tmp / "p.h5") as f:
         ids = list(f["datasets/id"].asstr()[()])
     h.run(tmp / "p.h5", "--starts", 2, code=1)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import least_squares
 
-import faults
 import helpers as h
 
 T = np.array([0.25, 0.5, 1, 2, 4, 6, 9, 12.0])
@@ -259,17 +258,6 @@ def test_criteria(tmp):
                                rtol=1e-6), result
         p = stats.chi2.sf(2 * (total[0] - total[1]), n - 1)
         assert np.isclose(test["p"], p, rtol=1e-3) and (p < 1e-3) == bool(offset), (test, p)
-
-
-def test_same_bits(tmp):
-    """1, 2 and 7 workers."""
-    y = sample(40, seed=5)
-    path, model = write(tmp / "p.h5", EQUATIONS, y)
-    first = None
-    for threads in (1, 2, 7):
-        found = run(path, model, "--share", "ka", "-j", threads, "--overwrite", "--restart")
-        first = first or found
-        faults.same_fits(found, first)
 
 
 def test_all_shared(tmp):

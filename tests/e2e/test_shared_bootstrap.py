@@ -5,10 +5,8 @@ SPDX-License-Identifier: BSD-3-Clause
 import h5py
 import numpy as np
 
-import faults
 import helpers as h
 from test_shared import EQUATIONS, run_file, sample, write
-from test_shared_faults import killed_often
 
 MODEL = """model waves
 parameter w = 7 in [5, 9], A = 1 in [-10, 10]
@@ -77,25 +75,6 @@ def test_unknown_sigma_and_integration(tmp):
         low, high = f["fits/bootstrap_lower"][0, 0], f["fits/bootstrap_upper"][0, 0]
     assert low < found["parameters"][0, 0] < high
     assert 2.5 < (high - low) / found["standard_error"][0, 0] < 6
-
-
-def test_same_bits(tmp):
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(30, seed=2), 0.05)
-    words = (path, "--model", model, "--share", "ka", "--starts", 2, "--bootstrap", 20, "--keep-bootstrap", "--overwrite")
-    kept = []
-    for threads in (1, 2, 7):
-        found = run_file(*words, "-j", threads)
-        with h5py.File(h.result_path(path)) as f:
-            kept.append((found, f["bootstrap/parameters"][:], f["fits/bootstrap_standard_error"][:]))
-    for found, parameters, error in kept[1:]:
-        faults.same_fits(found, kept[0][0], "threads")
-        assert parameters.tobytes() == kept[0][1].tobytes() and error.tobytes() == kept[0][2].tobytes()
-    assert len(np.unique(kept[0][1][:, 0])) == 20
-
-
-@h.more
-def test_killed(tmp):
-    killed_often(tmp, 300, 6, 4, "--bootstrap", 30)
 
 
 def test_without_a_fit(tmp):

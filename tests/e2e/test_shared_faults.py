@@ -1,20 +1,14 @@
-"""Fits over many datasets with shared parameters when something goes wrong: bad datasets, crashes, kills.
+"""Fits over many datasets with shared parameters when something goes wrong: bad datasets and crashes.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import os
-import re
-import signal
-import subprocess
-import time
-
 import h5py
 import numpy as np
 
 import faults
 import helpers as h
 from test_crash import problem as crash_problem
-from test_shared import EQUATIONS, FORMULA, NAMES, read, run, run_file, sample, write
+from test_shared import FORMULA, NAMES, run, run_file, sample, write
 
 
 def without(path, gone, out):
@@ -131,60 +125,6 @@ def test_crash_on_the_way(tmp):
     assert found["status"][5] == 7 and found["status"].tolist().count(10) == 11, found["status"]
     found = compare_left_out(path, [5], ("--trust",), "--share", "A", same=False)
     assert found["status"][5] == 7, found["status"]
-
-
-def kill(process, who):
-    """SIGTERM to the supervisor, or SIGKILL to one process or all."""
-    if who == "term":
-        process.terminate()
-    elif who == "group":
-        os.killpg(process.pid, signal.SIGKILL)
-    elif who == "supervisor":
-        process.kill()
-    else:
-        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
-        for child in children:
-            try:
-                os.kill(int(child), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-
-
-def killed_often(tmp, n, n_kill, seed, *more):
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(n, seed=seed))
-    return kill_often(path, model, n_kill, seed, "--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13", *more)
-
-
-def kill_often(path, model, n_kill, seed, *words):
-    """Kills a run at random moments until it has ended; returns what resumed runs said of their steps."""
-    began = time.monotonic()
-    whole = run(path, model, *words, "-j", 2)
-    longest = time.monotonic() - began
-    h.result_path(path).unlink()
-    rng = np.random.default_rng(seed)
-    said = []
-    for k in range(n_kill):
-        process = subprocess.Popen([str(word) for word in (h.STIFFIT, "run", path, "--model", model, *words, "-j", 1 + k % 3)],
-                                   env=h.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
-        time.sleep(rng.uniform(0.1, 0.9) * longest)
-        kill(process, ("group", "supervisor", "child", "term")[k % 4])
-        said += re.findall(r"goes on after (\d+) steps", process.communicate(timeout=300)[1])
-        if h.result_path(path).exists():
-            faults.same_fits(read(path), whole)
-            h.result_path(path).unlink()
-    found = run(path, model, *words)
-    faults.same_fits(found, whole)
-    assert not list(path.parent.glob("*.journal")), list(path.parent.iterdir())
-    return [int(step) for step in said]
-
-
-@h.more
-def test_killed(tmp):
-    """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of
-    workers, to the bits of one that was not."""
-    steps = killed_often(tmp, 4000 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
-    print("went on after steps", steps)
-    assert any(step > 0 for step in steps), steps
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import numpy as np
 
-import faults
 import helpers as h
 import test_shared as one
 import test_shared_groups as groups
@@ -62,17 +61,6 @@ def test_groups(tmp):
         found = groups.run(path, model, "--share", "ka,b@well" if k == 0 else "ka@operator,b@well", *LBFGS)
         p, errors, _, objective = groups.stacked(y, values)
         compare(found, p, errors, objective)
-
-
-def test_same_bits(tmp):
-    """1, 2 and 7 workers."""
-    path, model = one.write(tmp / "p.h5", one.EQUATIONS, one.sample(40, seed=5))
-    first = None
-    for threads in (1, 2, 7):
-        found = one.run(path, model, "--share", "ka", "--optimizer", "lbfgs", "-j", threads, "--overwrite", "--restart")
-        first = first or found
-        faults.same_fits(found, first)
-    assert np.all(first["status"] == 1)
 
 
 def test_failures(tmp):

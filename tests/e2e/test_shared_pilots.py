@@ -2,13 +2,11 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import h5py
 import numpy as np
 from scipy.integrate import solve_ivp
 
 import helpers as h
-from test_shared import FORMULA, read, run, sample, write as write_formula
-from test_shared_faults import killed_often
+from test_shared import FORMULA, run, sample, write as write_formula
 
 TEXT = """parameter ka = 1 in [1e-3, 1e3] scale log, Vm = 1 in [1e-3, 1e3] scale log, Km = 3 in [1e-3, 1e3] scale log
 parameter g = 1 in [1e-3, 1e3] scale log, d = 0 in [-10, 10]
@@ -73,30 +71,6 @@ def test_near(tmp):
     plain = run(path, model, "--share", "ka")
     found = run(path, model, "--share", "ka", "--warm-start", "pilot", "--overwrite")
     assert found["parameters"].tobytes() == plain["parameters"].tobytes()
-
-
-@h.more
-def test_same_bits(tmp):
-    """With any number of workers, and when a pilot cannot be fitted."""
-    path = tmp / "p.h5"
-    model, _ = problem(path, 24, 2)
-    with h5py.File(path, "a") as f:  # the first dataset, a pilot, is noise
-        rows = f["measurements/dataset"][()] == 0
-        value = f["measurements/value"][()]
-        value[rows] = np.random.default_rng(1).normal(0, 3, rows.sum())
-        f["measurements/value"][...] = value
-    base = None
-    for workers in (1, 2, 7):
-        run(path, model, *SHARED, "--warm-start", "pilot", "--overwrite", "-j", workers, code=(0, 1))
-        found = read(path)
-        base = base or found
-        for name in ("parameters", "objective", "evaluations", "standard_error"):
-            assert found[name].tobytes() == base[name].tobytes(), (workers, name)
-
-
-def test_killed(tmp):
-    """At any moment, the pilots' fits included."""
-    killed_often(tmp, 200 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 8, 5, "--warm-start", "pilot")
 
 
 if __name__ == "__main__":

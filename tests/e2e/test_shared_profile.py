@@ -7,12 +7,10 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2, f as f_distribution
 
-import faults
 import helpers as h
 from test_profile import CLOSE, STRAIGHT, scipy_limit, straight_branch
 from test_shared import EQUATIONS, FORMULA, T, curve, run_file, sample, write
 from test_shared_bootstrap import T as WAVE_T, waves
-from test_shared_faults import kill_often, killed_often
 
 FOUND, BOUND, INFINITE, NO_FIT = 1, 2, 3, 7
 
@@ -135,26 +133,6 @@ def test_far_bound(tmp):
     h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0", "d1"], rows)
     found = h.run(tmp / "p.h5", "--share", "k", "--profile", "k")
     assert list(found["profile_upper_status"][:, 0]) == ["bound"] * 2 and limits(found, 0)[1] == 1e30
-
-
-def test_same_bits(tmp):
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(30, seed=2), 0.05)
-    words = (path, "--model", model, "--share", "ka,b", "--starts", 2, "--profile", "ka,b", "--bootstrap", 5, "--keep-profile",
-             "--overwrite")
-    kept = []
-    for threads in (1, 2, 7):
-        found = run_file(*words, "-j", threads)
-        with h5py.File(h.result_path(path)) as f:
-            kept.append((found, np.stack([f["profiles/value"][()], f["profiles/objective"][()]])))
-    for found, points in kept[1:]:
-        faults.same_fits(found, kept[0][0], "threads")
-        assert points.tobytes() == kept[0][1].tobytes()
-
-
-@h.more
-def test_killed(tmp):
-    killed_often(tmp, 200, 6, 4, "--profile", "ka")
-    kill_often(*straight(tmp, "a,b"), 6, 5, "--share", "a,b", "--profile", "all", "--overwrite")
 
 
 def straight(tmp, share):

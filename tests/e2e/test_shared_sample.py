@@ -6,9 +6,8 @@ import h5py
 import numpy as np
 from scipy.integrate import solve_ivp
 
-import faults
 import helpers as h
-from test_shared import FORMULA, read, run_file, sample, write
+from test_shared import FORMULA, run_file, sample, write
 
 # Absorption and elimination, linear and saturable: with wrong shared parameters a dataset has a local optimum, where its
 # objective is some thousand times as large.
@@ -100,14 +99,6 @@ def test_budget(tmp):
         found = run_file(path, "--model", model, "--share", ",".join(TRUE), "--max-evaluations", n, "--overwrite", code=(0, 1))
         assert found["evaluations"].max() <= n + 2, n  # the certificate may take more
         assert np.all(np.isfinite(found["objective"])) or n == 1, (n, found["objective"])
-
-
-def test_threads(tmp):
-    path, model = write(tmp / "p.h5", FORMULA, sample(500), 0.05)
-    found = [run_file(path, "--model", model, "--share", "ka", "--overwrite", "-j", j) for j in (1, 2, 7)]
-    for other in found[1:]:
-        faults.same_fits(other, found[0], "threads")
-    assert read(path)["status"].shape == (500,)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ import h5py
 import numpy as np
 
 import helpers as h
+from launch import MPIRUN, launcher
 from test_kills import group, wait_until_gone
-from test_ranks import MPIRUN, launcher
 from test_shards import shard_name
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

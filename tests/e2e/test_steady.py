@@ -109,16 +109,6 @@ def test_derivatives_agree_with_differences(tmp):
     assert np.allclose(forward["standard_error"], differences["standard_error"], rtol=1e-4)
 
 
-def test_same_bits(tmp):
-    problem = write(tmp / "p.h5")
-    found = []
-    for threads in (1, 7):
-        helpers.run(problem, "--threads", str(threads), "--bootstrap=20", "--profile=all", "--overwrite")
-        found.append(helpers.read_fits(helpers.result_path(problem)))
-    for name in ("parameters", "objective", "standard_error", "steps", "bootstrap_lower", "profile_lower"):
-        assert found[0][name].tobytes() == found[1][name].tobytes(), name
-
-
 def test_predictions_begin_at_rest(tmp):
     """The losses of export's residuals are the objective; simulate goes on from the steady state; so do replicates."""
     problem = write(tmp / "p.h5")

@@ -8,7 +8,6 @@ import numpy as np
 
 import helpers as h
 import oracles as o
-import test_same_bits as same
 from test_robertson import robertson_problem
 
 WARM, COLD = 1 << 13, 1 << 14
@@ -75,18 +74,6 @@ def test_misfits_fall_back_to_the_cold_start(tmp):
     assert warm["evaluations"][0] > cold["evaluations"][0], "both starts were tried"
     assert warm["notes"][0] & (WARM | COLD)
     assert warm["objective"][0] <= cold["objective"][0] * (1 + 1e-9)
-
-
-@h.more
-def test_killed_and_resumed(tmp):
-    n = 1500 if h.SLOW and not h.SANITIZE else 500
-    robertson_problem(tmp / "p.h5", n)
-    arguments = ("--warm-start", "pilot")
-    h.run(tmp / "p.h5", *arguments, "-o", tmp / "straight.h5")
-    assert same.kill_in_the_middle(tmp / "p.h5", tmp / "killed.h5", 3, arguments)  # among the pilots
-    assert same.kill_in_the_middle(tmp / "p.h5", tmp / "killed.h5", 100, arguments)
-    h.run(tmp / "p.h5", *arguments, "-o", tmp / "killed.h5")
-    same.assert_same(same.fits_bytes(tmp / "straight.h5"), same.fits_bytes(tmp / "killed.h5"), "straight and killed")
 
 
 def test_starts_are_kept_and_compared(tmp):

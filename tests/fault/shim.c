@@ -3,7 +3,7 @@
  * forked child) in a file that all of them share, so that counts go on over a child that is started again.
  *   SHIM_COUNTS   file of N_PROCESS x N_CALL counts (uint64), for which SHIM_NAMES tells the order
  *   SHIM_FAULT    PROCESS CALL K HOW: K counts from 1; HOW is `once ERRNO`, `ever ERRNO`, or `kill` before the call, `half`
- *                 in the middle of a write, `after` it
+ *                 in the middle of a write, `after` it; `all` kills the group of processes before the call
  *   SHIM_ANY=1    calls of libraries count too, not the program's own alone (HDF5 is one, also where it is linked into it)
  *   SHIM_CLOCK=1  the time of day jumps by hours, to and fro
  *   SHIM_HASTE=1  in the computing process every look at the clock finds it a fifth of a second later than it is, so that
@@ -47,7 +47,7 @@ static const char *const call_name[] = {
 #undef X
 };
 static const char *const process_name[] = {"run", "__compute", "__finish"};
-enum { N_PROCESS = 3, ONCE, EVER, KILL, HALF, AFTER };
+enum { N_PROCESS = 3, ONCE, EVER, KILL, HALF, AFTER, ALL };
 
 static _Atomic uint64_t *counts; /* of this kind of process; NULL: nothing is counted */
 static uintptr_t text_begin, text_end, text_offset; /* of the program itself; of its text from where it is loaded */
@@ -143,7 +143,7 @@ static void begin_as(int kind)
             if (!strcmp(call, call_name[i]))
                 bad_call = i;
     how = !strcmp(way, "once") ? ONCE : !strcmp(way, "ever") ? EVER : !strcmp(way, "half") ? HALF
-          : !strcmp(way, "after") ? AFTER : KILL;
+          : !strcmp(way, "after") ? AFTER : !strcmp(way, "all") ? ALL : KILL;
     counts = (_Atomic uint64_t *)memory + kind * N_CALL;
 }
 
@@ -167,7 +167,7 @@ int prctl(int option, ...)
 
 static void die(void)
 {
-    syscall(SYS_kill, getpid(), SIGKILL);
+    syscall(SYS_kill, how == ALL ? 0 : getpid(), SIGKILL);
     for (;;)
         pause();
 }
@@ -182,7 +182,7 @@ static int fails(enum call call, void *caller, int *last)
     uint64_t k = atomic_fetch_add(&counts[call], 1) + 1;
     if ((int)call != bad_call || (how == EVER ? k < bad_k : k != bad_k))
         return 0;
-    if (how == KILL)
+    if (how == KILL || how == ALL)
         die();
     *last = how == HALF || how == AFTER;
     errno = *last ? 0 : bad_errno;
