@@ -11,8 +11,6 @@ import platform
 import re
 import signal
 import subprocess
-import sys
-import time
 
 import h5py
 import numpy as np
@@ -20,12 +18,12 @@ import numpy as np
 import helpers as h
 import mixed
 import ways
+from device import environment, need_device
 from test_stop import wait_for_records
 
 h.compile_as_users_do()
 
 MANY = h.BUILD / "tests/property/evaluate_many"
-WITHOUT_DEVICE = []  # look_for_device's answer, once it is known
 # Text, times (how many, first, last), spread of the parameters in decades.
 MODELS = {
     "robertson": (6, 0.4, 40, 0.5), "alpha-pinene": (6, 1000, 36000, 0.3), "pollu": (6, 5, 60, 0.2),
@@ -196,44 +194,6 @@ cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int3
 """
 
 
-def environment(**changes):
-    return h.environment(**{"POCL_CACHE_DIR": str(h.BUILD / "tests/pocl"), "STIFFIT_GPU_LEAST": "1", **changes})
-
-
-# What an OpenCL driver does first; pocl aborts in it without /sys, say.
-LOOK = """
-import ctypes
-cl = ctypes.CDLL("libOpenCL.so.1")
-platform, n = (ctypes.c_void_p * 16)(), ctypes.c_uint()
-if cl.clGetPlatformIDs(16, platform, ctypes.byref(n)) == 0:
-    for i in range(n.value):
-        cl.clGetDeviceIDs(ctypes.c_void_p(platform[i]), ctypes.c_ulong(0xffffffff), 0, None, ctypes.byref(ctypes.c_uint()))
-"""
-
-
-def need_device(tmp):
-    """Skips where OpenCL has no device, or a driver that does not survive the question for devices."""
-    if not WITHOUT_DEVICE:
-        WITHOUT_DEVICE.append(look_for_device(tmp))
-    if WITHOUT_DEVICE[0]:
-        h.skip(WITHOUT_DEVICE[0])
-
-
-def look_for_device(tmp):
-    """What is missing, or ""."""
-    look = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, env=environment(), check=False)
-    if look.returncode < 0:
-        return f"OpenCL's driver dies of signal {-look.returncode}: {look.stderr.strip()}"
-    h.stiffit("simulate", "-m", h.ROOT / "models/robertson/robertson.ode", "--times", "0.5:2:0.5", "--datasets", 1,
-              "-o", tmp / "one.h5")  # a kernel that other tests need, too: compiling one takes seconds
-    done = h.stiffit("run", tmp / "one.h5", "--trust", "--engine=gpu", "-o", tmp / "one.result.h5", code=None,
-                     env=environment())
-    if "needs OpenCL's loader" in done.stderr or "needs a device" in done.stderr:
-        return done.stderr.strip().splitlines()[-1]
-    assert done.returncode == 0, done.stderr
-    return ""
-
-
 def build(tmp, name, text=None):
     plugin = tmp / f"{name}.so"
     path = h.ROOT / "models" / name / f"{name}.ode"
@@ -332,18 +292,6 @@ def problem(tmp, name, times, n=30):
     return path
 
 
-@h.more
-def test_whole_runs(tmp):
-    """Fits of several starts, with and without automatic tolerances, any number of workers: all of /fits but the seconds."""
-    need_device(tmp)
-    p = problem(tmp, "alpha-pinene", "1000:36000:5000")
-    for words in ([["-j1"]] if h.SLOW else []) + [["-j2", "--starts=3"], ["-j2", "--atol=1e-9"]]:
-        lanes, _ = run(p, tmp / "lanes.h5", "lanes", *words)
-        gpu, says = run(p, tmp / "gpu.h5", "gpu", *words)
-        ways.assert_same(lanes, gpu, " ".join(words))
-        assert re.search(r"device: [1-9]\d* evaluations", says), says
-
-
 def test_results_without_a_device(tmp):
     """What a device has computed is read, and recognised as what lanes compute, where there is none."""
     need_device(tmp)
@@ -407,19 +355,6 @@ def test_runs_with_noise(tmp):
         n_done, n_few, n_left = map(int, counts.groups())
         print(errors, n_done, n_few, n_left)
         assert n_done > 300 and n_few + n_left < 0.1 * n_done, done.stderr
-
-
-@h.more
-def test_shared_parameters(tmp):
-    need_device(tmp)
-    p = problem(tmp, "alpha-pinene", "1000:36000:9000", 12)
-    with h5py.File(p, "r+") as f:
-        level = ["shared", "dataset", "dataset", "shared", "dataset"]
-        f["parameters"].create_dataset("level", data=level, dtype=h5py.string_dtype())
-    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
-    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2")
-    ways.assert_same(lanes, gpu, "shared parameters")
-    assert re.search(r"device: [1-9]\d* evaluations", says), says
 
 
 def test_refusals(tmp):
@@ -635,25 +570,6 @@ def test_aborting_driver(tmp):
     done = h.stiffit("run", p, "--trust", "--engine=gpu", "-o", tmp / "r.h5", code=4,
                      env=environment(**shim(tmp), SHIM_ABORT="1"))
     assert "driver" in done.stderr and "--engine" in done.stderr and "model check" not in done.stderr, done.stderr
-
-
-def test_kill_and_resume(tmp):
-    need_device(tmp)
-    p = problem(tmp, "robertson", "0.5:40:4", 400)
-    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
-    command = [str(h.STIFFIT), "run", str(p), "--trust", "--engine=gpu", "-j2", "--overwrite", "-o", str(tmp / "gpu.h5")]
-    n_killed = 0
-    for wait in (1.5, 2, 2.5):
-        process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            process.wait(wait)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            n_killed += 1
-    time.sleep(0.1)
-    gpu, _ = run(p, tmp / "gpu.h5", "gpu", "-j2")
-    ways.assert_same(lanes, gpu, f"killed {n_killed} times")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 import faults
 import helpers as h
 import mixed
+from device import environment as device_environment, need_device
 from launch import ranks
 
 
@@ -99,9 +100,9 @@ class Case:
         self.path, self.words, self.kind, self.alike, self.engine = path, words, kind, alike, engine
         self.folder = path.parent
 
-    def run(self, output, *more, problem=None, program=None, env=None, start=False):
+    def run(self, output, *more, problem=None, program=None, engine=None, env=None, start=False):
         """Returns the finished process, or that which has begun."""
-        words = [problem or self.path, "--trust", *self.words, *self.engine_words(), "-o", output, *more]
+        words = [problem or self.path, "--trust", *self.words, *self.engine_words(engine), "-o", output, *more]
         command = [str(word) for word in (program or h.STIFFIT, "run", *words)]
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": env or h.environment()}
         if start:
@@ -113,8 +114,8 @@ class Case:
         assert done.returncode in (0, 1), (done.returncode, command, done.stderr[-3000:])
         return done
 
-    def engine_words(self):
-        return [f"--engine={self.engine}"] if self.engine and h.ONE_LANE else h.ASKED
+    def engine_words(self, engine=None):
+        return [f"--engine={engine or self.engine}"] if self.engine and h.ONE_LANE else h.ASKED
 
     @functools.cached_property
     def whole_result(self):
@@ -158,6 +159,26 @@ def kernels(case):
         if flag is None or flag in known:
             case.run(case.folder / "kernel.h5", "-j", 2, env=h.environment(STIFFIT_LANES_KERNEL=kernel))
             case.check(case.folder / "kernel.h5", f"the kernel {kernel}")
+
+
+@way("a device", lambda case: case.engine == "lanes" and h.ONE_LANE)
+def on_device(case):
+    """A device has the bits of lanes, also of a run that was killed."""
+    need_device(case.folder)
+    output, env = case.folder / "device.h5", device_environment()
+    done = case.run(output, "-j", 2, engine="gpu", env=env)
+    assert re.search(r"device: [1-9]\d* evaluations", done.stderr), done.stderr
+    case.check(output, "lanes and a device")
+    process = case.run(output, "-j", 2, engine="gpu", env=env, start=True)
+    deadline = time.monotonic() + 60
+    while process.poll() is None and n_record(output) < 5 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    if not output.exists():
+        case.run(output, "-j", 2, engine="gpu", env=env)
+    case.check(output, "a device, killed")
 
 
 @way("alone", lambda case: case.kind == "own" and (case.alike or case.engine == "lanes"))
@@ -235,7 +256,7 @@ def another_order(case):
     output.unlink()
 
 
-def killed_at(*parts):
+def killed_at(parts):
     """At these parts of all writes of the computing process, which saves what it can each time: it alone, then all processes of
     the run, whose command goes on with another number of workers."""
     def run(case):
@@ -261,8 +282,8 @@ def killed_at(*parts):
     return run
 
 
-way("killed")(killed_at(0.5))
-way("killed again and again")(killed_at(0.1, 0.3, 0.7, 0.9))
+way("killed")(killed_at((0.5,)))
+way("killed again and again")(killed_at(np.linspace(0.01, 0.99, 60) if h.SLOW else (0.1, 0.3, 0.7, 0.9)))
 
 
 @way("again")
