@@ -32,9 +32,9 @@ struct fact {
     enum fact_kind kind;
     double value;
     unsigned how;        /* FACT_NOT_IN_TEXT, FACT_NOT_IN_PAGE; FACT_BELOW: on a line of its own */
-    /* of a column in text: at least so wide, below 0 aligned to the left, 0: not in text; and the
-     * significant digits of a number */
-    int width, digits;
+    /* of a column in text: at least so wide, below 0 aligned to the left, 0: not in text */
+    int width;
+    int digits;          /* in text: significant ones of a number; the most names, 0: all */
     const char *word;
     size_t n;
     const char *const *names;

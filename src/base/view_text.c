@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 100, MOST_COLUMNS = 32, WIDEST = 40, NAMES_SHOWN = 12, VALUE_SIZE = 4000 };
+enum { MOST_ROWS = 100, MOST_COLUMNS = 32, WIDEST = 40, LEAST_LISTED = 12, VALUE_SIZE = 1 << 16 };
 
 struct page {
     const struct view *view;
@@ -37,10 +37,11 @@ static const char *value_of(const struct fact *fact, char text[VALUE_SIZE])
         snprintf(text, VALUE_SIZE, "%.*g", fact->digits, fact->value);
     else if (fact->kind == FACT_NAMES)
         snprintf(text, VALUE_SIZE, "%zu%s", fact->n, fact->n ? ":" : "");
-    for (size_t i = 0; fact->names && i < fact->n && i < NAMES_SHOWN; i++)
+    size_t most = fact->digits ? (size_t)fact->digits : fact->n;
+    for (size_t i = 0; fact->names && i < fact->n && i < most; i++)
         words_add(text, VALUE_SIZE, "%s %s",
                   fact->kind == FACT_NAMES ? "" : i ? "," : "e.g.", fact->names[i]);
-    if (fact->names && fact->n > NAMES_SHOWN)
+    if (fact->names && fact->n > most)
         words_add(text, VALUE_SIZE, " ...");
     return text;
 }
@@ -169,7 +170,7 @@ static void put_listed(struct page *page, size_t group)
     const struct view *view = page->view;
     char text[VALUE_SIZE];
     size_t end = view_behind(view, group) - 1;
-    int width = 0;
+    int width = LEAST_LISTED;
     for (size_t i = group + 1; i < end; i = view_behind(view, i))
         if (is_shown(&view->item[i]) && is_known(&view->item[i].fact))
             width = wider(width, view->item[i].fact.text);

@@ -76,25 +76,10 @@ static int show_equations(const struct show_call *call)
     return status ? message_error(&error, call->color) : command_close_output(0);
 }
 
-static void print_names(const char *what, const char *const *names, uint32_t n)
-{
-    printf("%-12s %u", what, n);
-    for (uint32_t i = 0; i < n; i++)
-        printf("%s%s", i ? " " : ": ", names[i]);
-    putchar('\n');
-}
-
-static void print_plugin(const struct model *model)
+static void view_plugin(struct view *view, const struct model *model)
 {
     const struct stiffit_model *abi = &model->abi;
-    printf("%s%s%s\ncompiled plugin, sha256 %s\n", abi->name, abi->description ? ": " : "",
-           abi->description ? abi->description : "", model->sha256);
-    print_names("states", abi->state_name, abi->n_state);
-    print_names("parameters", abi->parameter_name, abi->n_parameter);
-    print_names("covariates", abi->covariate_name, abi->n_covariate);
-    print_names("observables", abi->observable_name, abi->n_observable);
-    if (abi->observable_error)
-        print_names("errors", abi->observable_error, abi->n_observable);
+    size_t n_error = abi->observable_error ? abi->n_observable : 0;
     const struct {
         const char *name;
         bool there;
@@ -109,37 +94,33 @@ static void print_plugin(const struct model *model)
                {"noise_parameter", abi->noise_parameter},
                {"prepare", abi->prepare},
                {"lanes", abi->lanes}};
-    fputs("has         ", stdout);
+    const char *words = "";
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         if (has[i].there)
-            printf(" %s", has[i].name);
-    putchar('\n');
-    if (model->n_lane && !abi->lanes)
-        printf("note: its functions of %u lanes are not used: this program has %d\n", model->n_lane,
-               STIFFIT_LANES);
+            words = view_word(view, "%s%s%s", words, *words ? " " : "", has[i].name);
+    view_say(view, "%s%s%s\ncompiled plugin, sha256 %s\n", abi->name,
+             abi->description ? ": " : "", abi->description ? abi->description : "",
+             model->sha256);
     uint32_t missing = model_missing_derivatives(model);
+    VIEW_FACTS(view, fact_word("model", NULL, 0, abi->name),
+               fact_word("sha256", NULL, 0, model->sha256),
+               fact_count("lanes", NULL, 0, abi->lanes ? STIFFIT_LANES : 0),
+               fact_count("missing", NULL, 0, missing));
+    view_group(view, NULL, NULL, VIEW_LISTED);
+    VIEW_FACTS(view, fact_names("states", "states", abi->state_name, abi->n_state),
+               fact_names("parameters", "parameters", abi->parameter_name, abi->n_parameter),
+               fact_names("covariates", "covariates", abi->covariate_name, abi->n_covariate),
+               fact_names("observables", "observables", abi->observable_name, abi->n_observable),
+               fact_names("observable_errors", n_error ? "errors" : NULL, abi->observable_error,
+                          n_error),
+               fact_word(NULL, "has", 0, words));
+    view_end(view);
+    if (model->n_lane && !abi->lanes)
+        view_say(view, "note: its functions of %u lanes are not used: this program has %d\n",
+                 model->n_lane, STIFFIT_LANES);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1 && note_meaning(bit))
-            printf("note: %s\n", note_meaning(bit));
-}
-
-static void print_plugin_json(const struct model *model)
-{
-    const struct stiffit_model *abi = &model->abi;
-    struct json json;
-    json_begin(&json, stdout);
-    json_object_begin(&json, NULL);
-    json_string(&json, "model", abi->name);
-    json_string(&json, "sha256", model->sha256);
-    json_strings(&json, "states", abi->state_name, abi->n_state);
-    json_strings(&json, "parameters", abi->parameter_name, abi->n_parameter);
-    json_strings(&json, "covariates", abi->covariate_name, abi->n_covariate);
-    json_strings(&json, "observables", abi->observable_name, abi->n_observable);
-    json_strings(&json, "observable_errors", abi->observable_error,
-                 abi->observable_error ? abi->n_observable : 0);
-    json_unsigned(&json, "lanes", abi->lanes ? STIFFIT_LANES : 0);
-    json_unsigned(&json, "missing", model_missing_derivatives(model));
-    json_end(&json);
+            view_say(view, "note: %s\n", note_meaning(bit));
 }
 
 static int show_plugin(const struct show_call *call)
@@ -152,8 +133,12 @@ static int show_plugin(const struct show_call *call)
                              ? error_set(&error, STATUS_BAD_MODEL,
                                          "%s: a compiled plugin: it has no equations", call->path)
                              : model_load(&model, call->path, NULL, &error);
-    if (!status)
-        (call->json ? print_plugin_json : print_plugin)(&model);
+    struct view view = {.n = 0};
+    if (!status) {
+        view_plugin(&view, &model);
+        status = command_print(&view, call->json, &error);
+    }
+    view_fini(&view);
     model_unload(&model);
     return status ? message_error(&error, call->color) : command_close_output(0);
 }

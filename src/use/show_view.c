@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { LABEL = -9, STATUS = -14, COUNT = 10 }; /* widths of columns */
+enum { NAMES_SHOWN = 12 };
 
 static const char *const side_name[] = {"lower", "upper"};
 
@@ -24,7 +25,9 @@ static struct fact if_there(bool is_there, struct fact fact)
 static struct fact names_if_any(const char *key, const char *text, const char *const *names,
                                 size_t n)
 {
-    return if_there(n > 0, fact_names(key, text, names, names ? n : 0));
+    struct fact fact = fact_names(key, text, names, names ? n : 0);
+    fact.digits = NAMES_SHOWN;
+    return if_there(n > 0, fact);
 }
 
 static const char *model_in_words(struct view *view, const struct problem_model *model)

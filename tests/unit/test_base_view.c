@@ -107,7 +107,7 @@ static void test_listed(void **state)
                fact_names("parameters", "parameters", name, 2),
                fact_word("sha256", "sha256", 0, NULL));
     view_end(&view);
-    assert_string_equal(printed(&view, false), "datasets   3\nparameters 2: k A\n");
+    assert_string_equal(printed(&view, false), "datasets     3\nparameters   2: k A\n");
     assert_non_null(strstr(printed(&view, true), "\"sha256\": null"));
     view_fini(&view);
 }
