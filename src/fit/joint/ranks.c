@@ -140,6 +140,10 @@ bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const
                   double *sum)
 {
     struct totals totals = {.joint = joint, .n = n, .get = get, .context = context};
+    if (joint->part.n_all == 1 && !joint->ranks.gather) {
+        get(context, joint_active(joint, 0), sum);
+        return true;
+    }
     double few[(DEPTH + NODES) * JOINT_MANY];
     double *room = n <= JOINT_MANY ? few : memory_alloc((DEPTH + NODES) * n * sizeof *room),
            *nodes = room + DEPTH * n;

@@ -20,6 +20,11 @@ void joint_eliminate(size_t n, size_t s, const double *triangle, const double *r
                      double *schur_rhs, double *own)
 {
     size_t all = n + s, m = all + n_loose, width = n_loose + n_kept;
+    if (n == 0 && s > 0 && n_kept == s) { /* it is the triangle of these rows */
+        memcpy(schur, triangle, s * s * sizeof *schur);
+        memcpy(schur_rhs, rhs, s * sizeof *schur_rhs);
+        return;
+    }
     double *a = scratch, *b = a + m * width, *r = b + m, *q = r + width * width;
     memset(a, 0, m * width * sizeof *a);
     memcpy(b, rhs, all * sizeof *b);
@@ -57,9 +62,28 @@ static void put_piece(struct pieces *pieces, const struct joint_rows *piece)
     pieces->n_row += n;
 }
 
-static void reduce_pieces(struct pieces *pieces, double *triangle, double *rhs)
+/* Whether a piece is the triangle of all columns. */
+static bool is_triangle(const struct joint_rows *piece, size_t width)
+{
+    bool is_so = piece->n == width;
+    for (size_t c = 0; is_so && c < width; c++) {
+        is_so = !piece->column || piece->column[c] == c;
+        for (size_t i = c + 1; is_so && i < width; i++)
+            is_so = piece->schur[i + c * width] == 0;
+    }
+    return is_so;
+}
+
+/* The last piece may be the only one. */
+static void reduce_pieces(struct pieces *pieces, const struct joint_rows *last, double *triangle,
+                          double *rhs)
 {
     size_t width = pieces->width, m = pieces->n_row;
+    if (m == last->n && is_triangle(last, width)) {
+        memcpy(triangle, last->schur, width * width * sizeof *triangle);
+        memcpy(rhs, last->rhs, width * sizeof *rhs);
+        return;
+    }
     for (size_t c = 1; c < width; c++)
         memmove(pieces->rows + c * m, pieces->rows + c * AT_ONCE * width, m * sizeof *pieces->rows);
     matrix_triangle(m, width, pieces->rows, pieces->rhs, triangle, rhs);
@@ -80,15 +104,16 @@ static void sum_range(const struct sum *sum, size_t first, size_t n, double *roo
     struct pieces pieces = {.width = width, .rows = room, .rhs = room + AT_ONCE * width * width};
     double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width,
            *below = part_rhs + width;
+    struct joint_rows piece = {.n = 0};
     for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
-        struct joint_rows piece = {.n = width, .schur = part, .rhs = part_rhs};
+        piece = (struct joint_rows){.n = width, .schur = part, .rhs = part_rhs};
         if (n == AT_ONCE)
             piece = sum->get(sum->context, first - sum->before);
         else
             sum_range(sum, first, n / AT_ONCE, below, part, part_rhs);
         put_piece(&pieces, &piece);
     }
-    reduce_pieces(&pieces, triangle, rhs);
+    reduce_pieces(&pieces, &piece, triangle, rhs);
 }
 
 /* How many items the root has, a power of AT_ONCE, and the levels below it. */
@@ -179,12 +204,12 @@ static void complete(const struct sum *sum, const struct joint *joint, size_t fi
         unpack(width, from, triangle, rhs);
         return;
     }
+    const struct joint_rows piece = {.n = width, .schur = part, .rhs = part_rhs};
     for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
-        const struct joint_rows piece = {.n = width, .schur = part, .rhs = part_rhs};
         complete(sum, joint, first, n / AT_ONCE, from, below, part, part_rhs);
         put_piece(&pieces, &piece);
     }
-    reduce_pieces(&pieces, triangle, rhs);
+    reduce_pieces(&pieces, &piece, triangle, rhs);
 }
 
 bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context,
