@@ -1,4 +1,4 @@
-/* What all commands have in common: their options, and groups of commands.
+/* What all commands have in common: their options, and families of commands.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -6,43 +6,43 @@
 
 #include <string.h>
 
-static int no_child(const struct command *group, const char *word)
+static int no_child(const struct command *family, const char *word)
 {
     enum { MOST = 8 };
     struct error error;
     const char *names[MOST];
     char list[200] = "";
     size_t n = 0;
-    for (const struct command *const *child = group->child; *child && n < MOST; child++) {
-        names[n] = (*child)->name + strlen(group->name) + 1;
+    for (const struct command *const *child = family->child; *child && n < MOST; child++) {
+        names[n] = (*child)->name + strlen(family->name) + 1;
         words_add(list, sizeof list, "%s%s", n ? ", " : "", names[n]);
         n++;
     }
     const char *near = word ? nearest_name(word, names, n) : NULL;
     if (!word)
         error_set(&error, STATUS_USAGE, "no command of 'stiffit %s' was given\nCommands: %s.",
-                  group->name, list);
+                  family->name, list);
     else if (near)
         error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nDid you mean %s?",
-                  group->name, word, near);
+                  family->name, word, near);
     else
-        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nCommands: %s.", group->name,
+        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nCommands: %s.", family->name,
                   word, list);
-    return message_usage(group->name, &error, WHEN_AUTO);
+    return message_usage(family->name, &error, WHEN_AUTO);
 }
 
-int command_run_child(const struct command *group, int argc, char **argv)
+int command_run_child(const struct command *family, int argc, char **argv)
 {
     if (argc < 1)
-        return no_child(group, NULL);
+        return no_child(family, NULL);
     if (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
-        help_command(stdout, group);
+        help_command(stdout, family);
         return command_close_output(0);
     }
-    for (const struct command *const *child = group->child; *child; child++)
-        if (!strcmp((*child)->name + strlen(group->name) + 1, argv[0]))
+    for (const struct command *const *child = family->child; *child; child++)
+        if (!strcmp((*child)->name + strlen(family->name) + 1, argv[0]))
             return (*child)->run(*child, argc - 1, argv + 1);
-    return no_child(group, argv[0]);
+    return no_child(family, argv[0]);
 }
 
 static enum when color_of(const struct command *command, const void *options)

@@ -9,13 +9,13 @@
 #include "cli/message.h"
 
 struct command {
-    const char *name;        /* with that of its group, as in "model check" */
+    const char *name;        /* with that of its family, as in "model check" */
     const char *synopsis;    /* the arguments after the options */
     const char *summary;     /* one line, small letter, no full stop */
     const char *example;     /* command lines, one per line, no newline at the end */
     const char *needs;       /* the message if no argument is given; NULL: none is needed */
     const char *description; /* paragraphs separated by newlines */
-    /* of a group of commands, NULL-terminated; NULL for others */
+    /* of a family of commands, NULL-terminated; NULL for others */
     const struct command *const *child;
     struct option_table table;
     struct option_table (*run_table)(void); /* instead of `table`; or NULL */
@@ -25,14 +25,14 @@ struct command {
 
 #define COMMAND_TABLE(array) {(array), sizeof(array) / sizeof *(array)}
 
-/* Empty for a group. */
+/* Empty for a family. */
 static inline struct option_table command_table(const struct command *command)
 {
     return command->run_table ? command->run_table() : command->table;
 }
 
-/* The `run` of a group: runs the command that the first argument names. */
-int command_run_child(const struct command *group, int argc, char **argv);
+/* The `run` of a family: runs the command that the first argument names. */
+int command_run_child(const struct command *family, int argc, char **argv);
 
 /* Parses the arguments of `command` into its struct of options, and checks that needed ones are
  * there. Returns -1 to continue; otherwise the command ends with this exit code: help has been

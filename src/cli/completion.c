@@ -47,15 +47,15 @@ static void print_bash_options(FILE *file, const struct command *command)
     fputs("' -- \"$word\")) ;;\n", file);
 }
 
-/* Prints the second part of each name in a group, which is either recognised or completed. */
-static void print_names(FILE *file, const struct command *group)
+/* Prints the second part of each name in a family, which is either recognised or completed. */
+static void print_names(FILE *file, const struct command *family)
 {
-    for (const struct command *const *child = group->child; child && *child; child++)
-        fprintf(file, "%s%s", child == group->child ? "" : " ",
-                (*child)->name + strlen(group->name) + 1);
+    for (const struct command *const *child = family->child; child && *child; child++)
+        fprintf(file, "%s%s", child == family->child ? "" : " ",
+                (*child)->name + strlen(family->name) + 1);
 }
 
-static void print_bash_groups(FILE *file, const struct command *const *commands)
+static void print_bash_families(FILE *file, const struct command *const *commands)
 {
     for (const struct command *const *command = commands; *command; command++) {
         if (!(*command)->child)
@@ -83,7 +83,7 @@ void completion_bash(FILE *file, const struct command *const *commands)
     for (const struct command *const *command = commands; *command; command++)
         fprintf(file, "%s ", (*command)->name);
     fputs("--help --version' -- \"$word\"))\n        return\n    fi\n", file);
-    print_bash_groups(file, commands);
+    print_bash_families(file, commands);
     fputs("    case \"$command:$before\" in\n", file);
     for (const struct command *const *command = commands; *command; command++)
         print_bash_values(file, *command);
@@ -156,7 +156,7 @@ static void print_zsh_command(FILE *file, const struct command *command)
           file);
 }
 
-static void print_zsh_groups(FILE *file, const struct command *const *commands)
+static void print_zsh_families(FILE *file, const struct command *const *commands)
 {
     for (const struct command *const *command = commands; *command; command++) {
         if (!(*command)->child)
@@ -188,7 +188,7 @@ void completion_zsh(FILE *file, const struct command *const *commands)
           "return\n    fi\n"
           "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n",
           file);
-    print_zsh_groups(file, commands);
+    print_zsh_families(file, commands);
     fputs("    case $command in\n", file);
     for (const struct command *const *command = commands; *command; command++)
         print_zsh_command(file, *command);
@@ -205,10 +205,10 @@ static void print_fish_text(FILE *file, const char *text)
     }
 }
 
-/* The beginning of a line that offers something after these words; is_group: right after them. */
-static void print_fish_start(FILE *file, const char *words, bool is_group)
+/* The beginning of a line that offers something after these words; is_family: right after them. */
+static void print_fish_start(FILE *file, const char *words, bool is_family)
 {
-    const char *more = is_group ? "; and test (count (commandline -opc)) -eq 2" : "";
+    const char *more = is_family ? "; and test (count (commandline -opc)) -eq 2" : "";
     fprintf(file, "complete -c stiffit -n '__stiffit_is %s%s' ", words, more);
 }
 

@@ -52,14 +52,14 @@ static void print_option(FILE *file, const struct option *option)
     print_wrapped(file, text, INDENT, INDENT);
 }
 
-static void print_children(FILE *file, const struct command *group)
+static void print_children(FILE *file, const struct command *family)
 {
     fputs("\nCommands:\n", file);
-    for (const struct command *const *child = group->child; *child; child++) {
-        fprintf(file, "  %-10s", (*child)->name + strlen(group->name) + 1);
+    for (const struct command *const *child = family->child; *child; child++) {
+        fprintf(file, "  %-10s", (*child)->name + strlen(family->name) + 1);
         print_wrapped(file, (*child)->summary, 12, 12);
     }
-    fprintf(file, "\n`stiffit %s COMMAND --help` shows the options of a command.\n", group->name);
+    fprintf(file, "\n`stiffit %s COMMAND --help` shows the options of a command.\n", family->name);
 }
 
 void help_command(FILE *file, const struct command *command)

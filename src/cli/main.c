@@ -49,7 +49,7 @@ static int run_named(int argc, char **argv)
     if (!command)
         return no_command(name);
     int code = command->run(command, argc - 2, argv + 2);
-    /* negative: `help` or a group of commands does not know its last word */
+    /* negative: `help` or a family of commands does not know its last word */
     return code >= 0 ? code : no_command(argv[argc - 1]);
 }
 

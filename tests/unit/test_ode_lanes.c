@@ -5,7 +5,7 @@
 #include "ode_case.h"
 #include "ode_lanes_case.h"
 
-#include "ode/lanes/room.h"
+#include "ode/lanes/bank.h"
 
 enum { MAX_ANSWER = 200, N_ASIDE = 16 };
 
@@ -37,7 +37,7 @@ static void side_fini(struct side *s)
     engine_pool_free(s->pool);
 }
 
-/* An evaluation with room for its answer: all observables at all times. */
+/* An evaluation with bank for its answer: all observables at all times. */
 struct request {
     struct evaluation evaluation;
     struct ode_task task;

@@ -4,7 +4,7 @@
 #include "ode_case.h"
 #include "ode_lanes_case.h"
 
-#include "ode/lanes/room.h"
+#include "ode/lanes/bank.h"
 
 /* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 =
  * cos t */
@@ -61,7 +61,7 @@ static const struct stiffit_lanes clock_lanes = {
 struct track {
     struct stiffit_model abi;
     struct lanes_plan *plan;
-    struct lanes_room room;
+    struct lanes_bank bank;
     const struct lanes_kernel *kernel;
     enum lanes_method_kind method;
 };
@@ -75,43 +75,43 @@ static void track_init(struct track *track, enum lanes_method_kind method, const
     *track = (struct track){.method = method, .abi = {.n_state = n_state, .n_parameter = n_parameter, .lanes = functions}};
     track->plan = lanes_plan_new(&track->abi, &is_wrong);
     assert_non_null(track->plan);
-    assert_true(lanes_room_init(&track->room, track->plan, lanes_methods[method], 0));
-    assert_true(lanes_room_reserve(&track->room, n_parameter, 1));
-    lanes_room_set_columns(&track->room, n_parameter, columns, 1);
+    assert_true(lanes_bank_init(&track->bank, track->plan, lanes_methods[method], 0));
+    assert_true(lanes_bank_reserve(&track->bank, n_parameter, 1));
+    lanes_bank_set_columns(&track->bank, n_parameter, columns, 1);
     track->kernel = lanes_kernel_choose(NULL, NULL);
     for (int k = 0; k < N_LANE; k++) {
-        track->room.live[k] = -1;
-        track->room.tolerance.rtol[k] = 1e100;
-        track->room.t_stop[k] = track->room.t_next[k] = 1e300;
-        track->room.control.log_h[k] = -INFINITY;
-        track->room.control.max_steps[k] = track->room.control.patience[k] = INT64_MAX;
-        track->room.control.t_turn[k] = INFINITY;
+        track->bank.live[k] = -1;
+        track->bank.tolerance.rtol[k] = 1e100;
+        track->bank.t_stop[k] = track->bank.t_next[k] = 1e300;
+        track->bank.control.log_h[k] = -INFINITY;
+        track->bank.control.max_steps[k] = track->bank.control.patience[k] = INT64_MAX;
+        track->bank.control.t_turn[k] = INFINITY;
         for (uint32_t i = 0; i < n_state; i++)
-            track->room.tolerance.beyond[i][k] = 1e100;
+            track->bank.tolerance.beyond[i][k] = 1e100;
         for (uint32_t j = 0; j < n_parameter; j++)
-            track->room.unit[j][k] = 1, track->room.active[j][k] = -1;
+            track->bank.unit[j][k] = 1, track->bank.active[j][k] = -1;
     }
 }
 
 static void track_fini(struct track *track)
 {
-    lanes_room_fini(&track->room);
+    lanes_bank_fini(&track->bank);
     lanes_plan_free(track->plan);
 }
 
 static void advance(struct track *track, const double h[N_LANE])
 {
-    lanes_mask before = track->room.control.n_step;
+    lanes_mask before = track->bank.control.n_step;
     for (int k = 0; k < N_LANE; k++)
-        track->room.h[k] = h[k];
-    track->kernel->attempt[track->method](&track->room);
+        track->bank.h[k] = h[k];
+    track->kernel->attempt[track->method](&track->bank);
     for (int k = 0; k < N_LANE; k++)
-        assert_int_equal(track->room.control.n_step[k], before[k] + 1);
+        assert_int_equal(track->bank.control.n_step[k], before[k] + 1);
 }
 
 static double sens_of(const struct track *track, size_t i, size_t j, int k)
 {
-    const struct lanes_block *block = track->room.block; /* the only one */
+    const struct lanes_block *block = track->bank.block; /* the only one */
     return block->sens[i * block->width + j][k];
 }
 
@@ -125,8 +125,8 @@ static void find_order(enum lanes_method_kind method)
     double errors[2][N][N_VALUE]; /* [end or inside][lane][value] */
     track_init(&track, method, &clock_lanes, 3, 3);
     for (int k = 0; k < N_LANE; k++) {
-        track.room.p[0][k] = 2, track.room.p[1][k] = 1.5, track.room.p[2][k] = 3;
-        track.room.y[0][k] = 0.2, track.room.y[1][k] = 1, track.room.y[2][k] = 1;
+        track.bank.p[0][k] = 2, track.bank.p[1][k] = 1.5, track.bank.p[2][k] = 3;
+        track.bank.y[0][k] = 0.2, track.bank.y[1][k] = 1, track.bank.y[2][k] = 1;
     }
     for (int lane = 0; lane < N; lane++) {
         double h[N_LANE];
@@ -136,19 +136,19 @@ static void find_order(enum lanes_method_kind method)
         struct track now = track;
         /* each from the beginning: lanes that are ahead do no harm */
         for (int k = 0; k < N_LANE; k++) {
-            now.room.t[k] = 0;
-            now.room.y[0][k] = 0.2, now.room.y[1][k] = 1, now.room.y[2][k] = 1;
+            now.bank.t[k] = 0;
+            now.bank.y[0][k] = 0.2, now.bank.y[1][k] = 1, now.bank.y[2][k] = 1;
             for (int e = 0; e < 9; e++)
-                now.room.block->sens[e][k] = 0;
+                now.bank.block->sens[e][k] = 0;
         }
-        now.room.fresh = 255;
+        now.bank.fresh = 255;
         for (int i = 0; i < n_step; i++)
             advance(&now, h);
         lanes s;
         for (int where = 0; where < 2; where++) {
             for (int k = 0; k < N_LANE; k++)
                 s[k] = where ? 0.4 : 1;
-            now.kernel->inside[now.method](&now.room, &s, inside);
+            now.kernel->inside[now.method](&now.bank, &s, inside);
             double t = where ? 1 - 0.6 / n_step : 1, e = exp(-2 * t), y1 = 1 / (1 + 4 * e), y2 = exp(-1.5 * sin(t));
             double exact[N_VALUE] = {y1, y2, cos(t), y1 * y1 * 4 * e * t, 0, 0, 0, -sin(t) * y2, 0, 0, 0, 0};
             for (int i = 0; i < N_VALUE; i++)
@@ -187,13 +187,13 @@ static void frozen(enum lanes_method_kind method, const struct stiffit_lanes *fu
     for (uint32_t first = 0; first < n_parameter; first += 3) {
         struct track track;
         track_init(&track, method, functions, n, n_parameter);
-        track.room.fresh = 255;
+        track.bank.fresh = 255;
         for (int k = 0; k < N_LANE; k++) {
             for (uint32_t i = 0; i < n; i++)
-                track.room.y[i][k] = y0[i];
+                track.bank.y[i][k] = y0[i];
             for (uint32_t j = 0; j < n_parameter; j++) {
                 uint32_t side = (uint32_t)k - 1 - 2 * (j - first);
-                track.room.p[j][k] = p[j] * (k > 0 && j >= first && side < 2 ? 1 + (side ? -d : d) : 1);
+                track.bank.p[j][k] = p[j] * (k > 0 && j >= first && side < 2 ? 1 + (side ? -d : d) : 1);
             }
         }
         for (int step = 0; step < n_step; step++) {
@@ -205,7 +205,7 @@ static void frozen(enum lanes_method_kind method, const struct stiffit_lanes *fu
             for (int where = 0; where < 2; where++) {
                 for (int k = 0; k < N_LANE; k++)
                     s[k] = where ? 0.3 : 1;
-                track.kernel->inside[track.method](&track.room, &s, inside[where]);
+                track.kernel->inside[track.method](&track.bank, &s, inside[where]);
                 for (uint32_t j = first; j < n_parameter && j < first + 3; j++)
                     for (uint32_t i = 0; i < n; i++) {
                         int k = 1 + 2 * (int)(j - first);
@@ -261,32 +261,32 @@ static void test_shared_lanes(void **state)
         for (int m = 0; m < N_METHOD; m++) {
             struct track track;
             track_init(&track, m, &clock_lanes, N, N);
-            assert_true(lanes_room_reserve(&track.room, N, share));
-            lanes_room_set_columns(&track.room, N, columns, share);
+            assert_true(lanes_bank_reserve(&track.bank, N, share));
+            lanes_bank_set_columns(&track.bank, N, columns, share);
             for (int k = 0; k < N_LANE; k++) {
-                track.room.h[k] = 0.01;
-                track.room.tolerance.rtol[k] = 1e-7;
-                track.room.control.by_accepted[k] = 1;
-                track.room.longest[k] = 1;
-                track.room.p[0][k] = 2, track.room.p[1][k] = 1.5, track.room.p[2][k] = 3;
+                track.bank.h[k] = 0.01;
+                track.bank.tolerance.rtol[k] = 1e-7;
+                track.bank.control.by_accepted[k] = 1;
+                track.bank.longest[k] = 1;
+                track.bank.p[0][k] = 2, track.bank.p[1][k] = 1.5, track.bank.p[2][k] = 3;
                 for (int i = 0; i < N; i++) {
-                    track.room.y[i][k] = i == 0 ? 0.2 : 1;
-                    track.room.tolerance.beyond[i][k] = 1e-9;
+                    track.bank.y[i][k] = i == 0 ? 0.2 : 1;
+                    track.bank.tolerance.beyond[i][k] = 1e-9;
                 }
                 for (int j = 0; j < N; j++) {
-                    track.room.unit[j][k] = 1;
-                    track.room.active[j][k] = -(j * share + k % share < N);
+                    track.bank.unit[j][k] = 1;
+                    track.bank.active[j][k] = -(j * share + k % share < N);
                 }
             }
-            track.room.fresh = 255;
+            track.bank.fresh = 255;
             for (int i_step = 0; i_step < N_STEP; i_step++) {
                 double now[1 + N + N * N];
-                track.kernel->attempt[m](&track.room);
-                now[0] = track.room.t[0];
+                track.kernel->attempt[m](&track.bank);
+                now[0] = track.bank.t[0];
                 for (int i = 0; i < N; i++) {
-                    now[1 + i] = track.room.y[i][0];
+                    now[1 + i] = track.bank.y[i][0];
                     for (int j = 0; j < N; j++) {
-                        const struct lanes_block *block = track.room.block;
+                        const struct lanes_block *block = track.bank.block;
                         now[1 + N + i * N + j] = block->sens[i * (int)block->width + j / share][j % share];
                     }
                 }
@@ -294,7 +294,7 @@ static void test_shared_lanes(void **state)
                     memcpy(expected[m][i_step], now, sizeof now);
                 assert_memory_equal(now, expected[m][i_step], sizeof now);
             }
-            assert_true(track.room.t[0] > 0);
+            assert_true(track.bank.t[0] > 0);
             track_fini(&track);
         }
 }

@@ -3,7 +3,7 @@
 #include "ode/gpu/exchange.h"
 
 #include "ode/lanes/kernel_constants.h"
-#include "ode/lanes/room.h"
+#include "ode/lanes/bank.h"
 #include "ode/observation.h"
 #include "ode/stops.h"
 #include "ode/tolerance.h"

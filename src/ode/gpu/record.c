@@ -39,16 +39,16 @@ struct record record_of(const struct lanes_plan *plan, const struct record_size 
     record.answer.first = skipped = at;
     RECORD_ANSWER(ONE, MANY, ROWS, NOTHING, NONE)
     record.answer.n = at - skipped;
-    record.n_room = at;
+    record.n_bank = at;
     /* of columns, in copies behind the others */
-    skipped = record.n_room - record.input.n;
+    skipped = record.n_bank - record.input.n;
     COLUMNS_INPUT(MANY, ROWS)
-    record.input.n_of_columns = at - record.n_room;
+    record.input.n_of_columns = at - record.n_bank;
     COLUMNS_SCRATCH(NO_MANY, NO_ROWS)
-    record.answer.first_of_columns = at - record.n_room;
+    record.answer.first_of_columns = at - record.n_bank;
     skipped = at - record.answer.n;
     COLUMNS_ANSWER(MANY, ROWS)
-    record.n_columns = at - record.n_room;
+    record.n_columns = at - record.n_bank;
     record.answer.n_of_columns = record.n_columns - record.answer.first_of_columns;
 #undef ONE
 #undef MANY
@@ -67,7 +67,7 @@ static void put_structs(const struct lanes_plan *plan, const struct record_size 
     fprintf(out, "    %s %s[%zu][%zu][GROUP];\n", #type, #name, some(rows), some(count));
 #define OPEN fputs("    struct {\n", out);
 #define CLOSE(name) fprintf(out, "    } %s;\n", #name);
-    fputs("struct lanes_room {\n", out);
+    fputs("struct lanes_bank {\n", out);
     RECORD_HEAD(ONE, MANY, ROWS, OPEN, CLOSE)
     RECORD_INPUT(ONE, MANY, ROWS, OPEN, CLOSE)
     RECORD_SCRATCH(ONE, MANY, ROWS, OPEN, CLOSE)
@@ -77,7 +77,7 @@ static void put_structs(const struct lanes_plan *plan, const struct record_size 
 #define MANY(type, name, count) fprintf(out, "    %s %s[%zu];\n", #type, #name, some(count));
 #define ROWS(type, name, rows, count) \
     fprintf(out, "    %s %s[%zu][%zu];\n", #type, #name, some(rows), some(count));
-    fputs("};\nstruct room_columns {\n", out);
+    fputs("};\nstruct bank_columns {\n", out);
     COLUMNS_INPUT(MANY, ROWS)
     COLUMNS_SCRATCH(MANY, ROWS)
     COLUMNS_ANSWER(MANY, ROWS)
@@ -131,11 +131,11 @@ void record_text(const struct lanes_plan *plan, const struct record_size *size, 
     const struct record record = record_of(plan, size);
     size_t n = plan->n, n_direct = (size_t)direct->start[abi->n_parameter];
     fprintf(out,
-            "#define GROUP %d\n#define RECORD %zu\n#define N_ROOM %zu\n#define N %zu\n"
+            "#define GROUP %d\n#define RECORD %zu\n#define N_BANK %zu\n#define N %zu\n"
             "#define NC %zu\n#define N_DERIVE %zu\n#define FIRST_ENTRY %zu\n#define DIRECT %zu\n"
             "#define FOLLOWS_SIZES %d\n#define N_IN %u\n#define HAS_DOSES %d\n"
             "#define HAS_STATES %d\n",
-            RECORD_GROUP, record.n_room + record.n_columns, record.n_room, n, size->n_column,
+            RECORD_GROUP, record.n_bank + record.n_columns, record.n_bank, n, size->n_column,
             plan->n_derive, n + (size_t)plan->lanes->by_state.start[n + 1],
             (size_t)abi->n_observable + (size_t)plan->lanes->observe_state.start[n],
             follows_sizes, (unsigned)abi->n_input, size->has_doses, size->has_states);

@@ -31,7 +31,7 @@ struct record_size {
     bool has_states; /* at measurements, from which the host answers rows of some evaluations */
 };
 
-/* The members of struct lanes_room on a device, with the names that they have in ode/lanes/room.h
+/* The members of struct lanes_bank on a device, with the names that they have in ode/lanes/bank.h
  * where files step_*.h use them: ONE(type, name), MANY(type, name, numbers), and ROWS(type, name,
  * rows, numbers); OPEN and CLOSE(name) make a struct of what is between them. Sizes are n
  * (states), n_column, ... of the program. */
@@ -75,7 +75,7 @@ struct record_size {
     MANY(double, prediction, n_row) MANY(double, excess, n_row) \
     ROWS(double, at_time, n_shown, n) ROWS(double, size_at, n_shown, n) \
     ROWS(double, guess_at, n_shown, n) ROWS(double, beyond_at, n_shown, n)
-/* Those of struct room_columns. */
+/* Those of struct bank_columns. */
 #define COLUMNS_INPUT(MANY, ROWS) \
     MANY(long, id, n_column) MANY(long, active, n_column) MANY(double, unit, n_column) \
     ROWS(double, sens, n, n_column) ROWS(double, minus_rate_of, n_rate, n_column)
@@ -86,7 +86,7 @@ struct record_size {
 #define COLUMNS_ANSWER(MANY, ROWS) \
     ROWS(double, derivative, n_row, n_column) ROWS(double, sens_at, n_shown * n, n_column)
 
-/* Parts of a record that are copied: numbers of the room and of the columns. A copy holds the
+/* Parts of a record that are copied: numbers of the bank and of the columns. A copy holds the
  * former, then the latter. */
 struct record_part {
     size_t first, n, first_of_columns, n_of_columns;
@@ -108,7 +108,7 @@ struct record {
 #undef MANY
 #undef ROWS
     struct record_part head, input, answer;
-    size_t n_room, n_columns; /* numbers of an evaluation */
+    size_t n_bank, n_columns; /* numbers of an evaluation */
 };
 struct record record_of(const struct lanes_plan *plan, const struct record_size *size);
 /* Numbers in a copy. */

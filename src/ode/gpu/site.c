@@ -260,7 +260,7 @@ static bool make_part(struct share *own)
     own->program = site->program;
     own->size = site->size;
     own->record = record_of(site->plan, &own->size);
-    size_t n_byte = (own->record.n_room + own->record.n_columns) * RECORD_GROUP * sizeof(double);
+    size_t n_byte = (own->record.n_bank + own->record.n_columns) * RECORD_GROUP * sizeof(double);
     size_t n_fit = site->n_byte / site->n_worker / n_byte * RECORD_GROUP;
     size_t n_entry = site->plan->abi->n_parameter * site->plan->n,
            n_input = record_copied(&own->record.input),

@@ -12,9 +12,9 @@
 #define KERNEL_NAME "plain"
 #endif
 
-static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
+static void begin_attempt(struct lanes_bank *bank, struct attempt *now, int h)
 {
-    plan_step(room, now, h);
+    plan_step(bank, now, h);
     divide_by_step(now);
     for (int i = 1; i < METHOD.n_stage; i++)
         for (int j = 0; j < i; j++)
@@ -22,10 +22,10 @@ static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 }
 
 /* Factors I/(h gamma) - J, for J among what derive has given. */
-static void factorize(const struct lanes_room *room, const lanes *derived, part inverse,
+static void factorize(const struct lanes_bank *bank, const lanes *derived, part inverse,
                       lanes *factor, int h)
 {
-    const struct lanes_plan *plan = room->plan;
+    const struct lanes_plan *plan = bank->plan;
     size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
     for (size_t k = 0; k < plan->n_factor; k++)
         PART(factor, k) = (part){0};
@@ -72,10 +72,10 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
     }
 }
 
-INLINE void solve_part(const struct lanes_room *room, const lanes *factor, int i, size_t width,
+INLINE void solve_part(const struct lanes_bank *bank, const lanes *factor, int i, size_t width,
                        const lanes *sens, lanes *right, lanes *out, int h)
 {
-    const struct lanes_plan *plan = room->plan;
+    const struct lanes_plan *plan = bank->plan;
     for (size_t k = 0; k < plan->n; k++) {
         size_t r = (size_t)plan->order[k];
         lanes *row = right + r * width;
@@ -83,7 +83,7 @@ INLINE void solve_part(const struct lanes_room *room, const lanes *factor, int i
         for (size_t c = 0; c < width; c++)
             sum[c] = PART(row, c);
         if (sens)
-            add_terms(&plan->forward, r, room->scratch.derived[i], sens, width, false, sum, h);
+            add_terms(&plan->forward, r, bank->scratch.derived[i], sens, width, false, sum, h);
         add_terms(&plan->lower, r, factor, right, width, true, sum, h);
         for (size_t c = 0; c < width; c++)
             PART(row, c) = sum[c];
@@ -103,66 +103,66 @@ INLINE void solve_part(const struct lanes_room *room, const lanes *factor, int i
 
 /* Solves the factored equations for `width` right-hand sides, to which it adds those of
  * plan->forward for the matrices at `sens`. Overwrites right. */
-INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens,
+INLINE void solve(const struct lanes_bank *bank, int i, size_t width, const lanes *sens,
                   lanes *right, lanes *out)
 {
-    EACH_PART(room)
-        solve_part(room, room->scratch.factor, i, width, sens, right, out, h);
+    EACH_PART(bank)
+        solve_part(bank, bank->scratch.factor, i, width, sens, right, out, h);
 }
 
 /* Solves for the states with `factor`, one of the factored matrices. Overwrites right. */
-static void solve_states(const struct lanes_room *room, const lanes *factor, lanes *right,
+static void solve_states(const struct lanes_bank *bank, const lanes *factor, lanes *right,
                          lanes *out)
 {
-    if (room->plan->algebra.solve)
-        room->plan->algebra.solve((const double *)factor, (const double *)right, (double *)out,
-                                  room->n_lane);
+    if (bank->plan->algebra.solve)
+        bank->plan->algebra.solve((const double *)factor, (const double *)right, (double *)out,
+                                  bank->n_lane);
     else
-        EACH_PART(room)
-            solve_part(room, factor, 0, 1, NULL, right, out, h);
+        EACH_PART(bank)
+            solve_part(bank, factor, 0, 1, NULL, right, out, h);
 }
 
 /* The solution for the residual of x, the first stage for `right`. Overwrites right. */
-static void refine(const struct lanes_room *room, const struct attempt *now, const lanes *x,
+static void refine(const struct lanes_bank *bank, const struct attempt *now, const lanes *x,
                    lanes *right, lanes *correction)
 {
-    EACH_PART(room)
-        set_residual(room, &now[h], x, right, h);
-    solve_states(room, room->scratch.factor, right, correction);
+    EACH_PART(bank)
+        set_residual(bank, &now[h], x, right, h);
+    solve_states(bank, bank->scratch.factor, right, correction);
 }
 
 /* Stage i of a block of sensitivities. */
-INLINE void block_stage(struct lanes_room *room, const struct attempt *now,
+INLINE void block_stage(struct lanes_bank *bank, const struct attempt *now,
                         const struct lanes_block *block, size_t width, int i)
 {
-    size_t n_number = room->plan->n * width;
-    lanes *right = room->scratch.right;
-    const lanes *entries = room->scratch.entry[i];
-    EACH_PART(room) {
+    size_t n_number = bank->plan->n * width;
+    lanes *right = bank->scratch.right;
+    const lanes *entries = bank->scratch.entry[i];
+    EACH_PART(bank) {
         combine(i, &now[h], n_number, block->sens, block->stage, block->sens + n_number, right, h);
         for (size_t q = 0; q < block->n_entry; q++) {
             const struct stiffit_lanes_entry *entry = &block->entry[q];
-            add_entry(room, entry, PART((const double *)entries + entry->value, 0), right, h);
+            add_entry(bank, entry, PART((const double *)entries + entry->value, 0), right, h);
         }
-        infuse(room, block->minus_rate, n_number, right, h);
+        infuse(bank, block->minus_rate, n_number, right, h);
     }
-    solve(room, i, width, block->sens, right, block->stage[i]);
+    solve(bank, i, width, block->sens, right, block->stage[i]);
 }
 
 /* The end of the step of columns first <= c < first + width, and its error. */
-INLINE void block_end(const struct lanes_room *room, struct attempt *now,
+INLINE void block_end(const struct lanes_bank *bank, struct attempt *now,
                       const struct lanes_block *block, size_t first, size_t width, int h)
 {
-    size_t at = room->by_column ? first * room->plan->n : 0;
+    size_t at = bank->by_column ? first * bank->plan->n : 0;
     const lanes *error = block->stage[METHOD.n_stage - 1] + at,
-                *unit = room->unit + block->first + first;
-    const lanes *sens = block->sens + at, *moved = sens + room->plan->n * block->width,
-                *base = room->scratch.base;
+                *unit = bank->unit + block->first + first;
+    const lanes *sens = block->sens + at, *moved = sens + bank->plan->n * block->width,
+                *base = bank->scratch.base;
     lanes *sens_new = block->sens_new + at;
-    part most[8], finite[8], rtol = PART(&room->tolerance.rtol, 0);
+    part most[8], finite[8], rtol = PART(&bank->tolerance.rtol, 0);
     for (size_t c = 0; c < width; c++)
         most[c] = finite[c] = (part){0};
-    for (size_t r = 0, e = 0; r < room->plan->n; r++)
+    for (size_t r = 0, e = 0; r < bank->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
             part off = PART(error, e), end = PART(moved, e) + off;
             part tolerance =
@@ -173,84 +173,84 @@ INLINE void block_end(const struct lanes_room *room, struct attempt *now,
             finite[c] = fused((part){0}, end, finite[c]); /* NaN where the end is infinite */
         }
     for (size_t c = 0; c < width; c++) {
-        part_mask active = MASK(room->active, block->first + first + c);
+        part_mask active = MASK(bank->active, block->first + first + c);
         now->good &= (finite[c] == 0) | ~active;
         now->worst = pick((most[c] > now->worst) & active, most[c], now->worst);
     }
 }
 
 /* A stage of columns by the model's function, for matrices by column. */
-static void columns_stage(const struct lanes_room *room, const struct attempt *now,
+static void columns_stage(const struct lanes_bank *bank, const struct attempt *now,
                           const struct lanes_block *block, int i)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
-    size_t n_number = room->plan->n * block->width;
+    const struct lanes_scratch *scratch = &bank->scratch;
+    size_t n_number = bank->plan->n * block->width;
     lanes *argument = block->sens + n_number;
-    EACH_PART(room)
+    EACH_PART(bank)
         combine(i, &now[h], n_number, block->sens, block->stage, argument, scratch->right, h);
     const struct stiffit_lanes_columns stage =
         {.derived = (const double *)scratch->derived[i], .factor = (const double *)scratch->factor,
          .entry = (const double *)scratch->entry[i], .sens = (const double *)block->sens,
          .argument = (const double *)argument, .right = (double *)scratch->right,
          .out = (double *)block->stage[i],
-         .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
-         .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry,
+         .minus_rate = bank->outside.infused ? (const double *)block->minus_rate : NULL,
+         .of_rank = bank->n_share > 1 ? (const double *)bank->of_rank : NULL, .place = block->entry,
          .n_place = (int32_t)block->n_entry, .n_column = (int32_t)block->width,
-         .n_lane = room->n_lane};
-    room->plan->algebra.columns(&stage);
+         .n_lane = bank->n_lane};
+    bank->plan->algebra.columns(&stage);
 }
 
 /* i: a stage; n_stage: the end. */
 #define WIDTHS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define BLOCK(width) \
-    static void block_##width(struct lanes_room *room, struct attempt *now, \
+    static void block_##width(struct lanes_bank *bank, struct attempt *now, \
         const struct lanes_block *block, int i) \
     { \
         if (i < METHOD.n_stage) \
-            block_stage(room, now, block, width, i); \
+            block_stage(bank, now, block, width, i); \
         else \
-            EACH_PART(room) block_end(room, &now[h], block, 0, width, h); \
+            EACH_PART(bank) block_end(bank, &now[h], block, 0, width, h); \
     }
 WIDTHS(BLOCK)
 #define BY_WIDTH(width) [width] = block_##width,
-static void (*const block_by_row[])(struct lanes_room *, struct attempt *,
+static void (*const block_by_row[])(struct lanes_bank *, struct attempt *,
                                     const struct lanes_block *, int) = {WIDTHS(BY_WIDTH)};
 
-static void block_do(struct lanes_room *room, struct attempt *now, const struct lanes_block *block,
+static void block_do(struct lanes_bank *bank, struct attempt *now, const struct lanes_block *block,
                      int i)
 {
-    if (!room->by_column)
-        block_by_row[block->width](room, now, block, i);
+    if (!bank->by_column)
+        block_by_row[block->width](bank, now, block, i);
     else if (i < METHOD.n_stage)
-        columns_stage(room, now, block, i);
+        columns_stage(bank, now, block, i);
     else
-        EACH_PART(room)
+        EACH_PART(bank)
             for (size_t c = 0; c < block->width; c++)
-                block_end(room, &now[h], block, c, 1, h);
+                block_end(bank, &now[h], block, c, 1, h);
 }
 
 /* Stage i of the states after `combine`: u_i, and what the sensitivities need of it.
  * base->direction: u_i. */
-static void state_stage(const struct lanes_room *room, struct attempt *now,
+static void state_stage(const struct lanes_bank *bank, struct attempt *now,
                         const struct stiffit_lanes_point *at,
                         const struct stiffit_lanes_point *base, int i)
 {
-    const struct lanes_plan *plan = room->plan;
+    const struct lanes_plan *plan = bank->plan;
     const struct stiffit_lanes *model = plan->lanes;
-    const struct lanes_scratch *scratch = &room->scratch;
+    const struct lanes_scratch *scratch = &bank->scratch;
     size_t n = plan->n;
     lanes *right = scratch->right, *derived = scratch->derived[i], *curved = scratch->curved[i];
     /* derive, not rhs, even without columns: their last bits differ, and other lanes may have
      * columns */
     model->derive(at, (double *)derived);
     if (i == 0)
-        EACH_PART(room)
-            factorize(room, scratch->derived[0], now[h].inverse, scratch->factor, h);
-    EACH_PART(room) {
+        EACH_PART(bank)
+            factorize(bank, scratch->derived[0], now[h].inverse, scratch->factor, h);
+    EACH_PART(bank) {
         part direct = PART(scratch->stage[i], n);
         for (size_t k = 0; k < n; k++)
             PART(right, k) += PART(derived, k);
-        infuse(room, room->outside.minus_rate, n, right, h);
+        infuse(bank, bank->outside.minus_rate, n, right, h);
         for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time;
              term++)
             PART(right, term->row) =
@@ -258,11 +258,11 @@ static void state_stage(const struct lanes_room *room, struct attempt *now,
         for (size_t k = 0; k < n && i == 0; k++)
             PART(scratch->base, k) = PART(right, k);
     }
-    solve_states(room, scratch->factor, right, scratch->stage[i]);
-    if (room->n_column == 0)
+    solve_states(bank, scratch->factor, right, scratch->stage[i]);
+    if (bank->n_column == 0)
         return;
     model->curve(base, (double *)curved);
-    EACH_PART(room)
+    EACH_PART(bank)
         for (size_t k = 0; k < plan->n_entry; k++) {
             const struct lanes_entry *entry = &plan->entry[k];
             part value = PART(derived, entry->value);
@@ -272,21 +272,21 @@ static void state_stage(const struct lanes_room *room, struct attempt *now,
 }
 
 /* A stage of states by the model's function. */
-static void states_stage(const struct lanes_room *room, const lanes *inverse,
+static void states_stage(const struct lanes_bank *bank, const lanes *inverse,
                          const struct stiffit_lanes_point *at,
                          const struct stiffit_lanes_point *base, int i)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
+    const struct lanes_scratch *scratch = &bank->scratch;
     const struct stiffit_lanes_states stage =
         {.at = at, .base = base, .inverse = i == 0 ? (const double *)inverse : NULL,
-         .direct = (const double *)(scratch->stage[i] + room->plan->n),
-         .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
+         .direct = (const double *)(scratch->stage[i] + bank->plan->n),
+         .minus_rate = bank->outside.infused ? (const double *)bank->outside.minus_rate : NULL,
          .first = (const double *)scratch->derived[0], .right = (double *)scratch->right,
          .derived = (double *)scratch->derived[i], .curved = (double *)scratch->curved[i],
          .entry = (double *)scratch->entry[i], .factor = (double *)scratch->factor,
          .correction = (double *)scratch->base, .out = (double *)scratch->stage[i],
-         .n_lane = room->n_lane, .has_columns = room->n_column > 0};
-    room->plan->algebra.states(&stage);
+         .n_lane = bank->n_lane, .has_columns = bank->n_column > 0};
+    bank->plan->algebra.states(&stage);
 }
 
 /* Where the model's functions are evaluated. Set once: copies of what was just written in parts
@@ -296,112 +296,112 @@ struct points {
     struct stiffit_lanes_point base, stage;
 };
 
-static void set_points(const struct lanes_room *room, struct points *points)
+static void set_points(const struct lanes_bank *bank, struct points *points)
 {
     points->base =
         (struct stiffit_lanes_point){.t = (const double *)&points->t,
-                                     .y = (const double *)room->y, .p = (const double *)room->p,
-                                     .covariate = (const double *)room->covariate,
-                                     .work = (const double *)room->work,
-                                     .input = (const double *)room->scratch.input,
-                                     .input_slope = (const double *)room->outside.input_slope};
+                                     .y = (const double *)bank->y, .p = (const double *)bank->p,
+                                     .covariate = (const double *)bank->covariate,
+                                     .work = (const double *)bank->work,
+                                     .input = (const double *)bank->scratch.input,
+                                     .input_slope = (const double *)bank->outside.input_slope};
     points->stage =
         (struct stiffit_lanes_point){.t = (const double *)&points->t_stage,
-                                     .y = (const double *)room->scratch.argument,
-                                     .p = (const double *)room->p,
-                                     .covariate = (const double *)room->covariate,
-                                     .work = (const double *)room->work,
-                                     .input = (const double *)(room->scratch.input +
-                                                               room->plan->abi->n_input),
-                                     .input_slope = (const double *)room->outside.input_slope};
+                                     .y = (const double *)bank->scratch.argument,
+                                     .p = (const double *)bank->p,
+                                     .covariate = (const double *)bank->covariate,
+                                     .work = (const double *)bank->work,
+                                     .input = (const double *)(bank->scratch.input +
+                                                               bank->plan->abi->n_input),
+                                     .input_slope = (const double *)bank->outside.input_slope};
 }
 
 /* Stage i of the states. */
-static void stage_do(struct lanes_room *room, struct attempt *now, struct points *points, int i)
+static void stage_do(struct lanes_bank *bank, struct attempt *now, struct points *points, int i)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
-    size_t n = room->plan->n;
-    lanes *input = scratch->input + room->plan->abi->n_input;
-    EACH_PART(room) {
-        combine(i, &now[h], n, room->y, scratch->stage, scratch->argument, scratch->right, h);
-        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now[h].h, &points->t_stage, input, h);
+    const struct lanes_scratch *scratch = &bank->scratch;
+    size_t n = bank->plan->n;
+    lanes *input = scratch->input + bank->plan->abi->n_input;
+    EACH_PART(bank) {
+        combine(i, &now[h], n, bank->y, scratch->stage, scratch->argument, scratch->right, h);
+        set_time(bank, PART(&bank->t, 0) + METHOD.alpha[i] * now[h].h, &points->t_stage, input, h);
         PART(scratch->stage[i], n) = METHOD.gamma_i[i] * now[h].h;
     }
     points->base.direction = (const double *)scratch->stage[i];
-    if (room->plan->algebra.states)
-        states_stage(room, &points->inverse, &points->stage, &points->base, i);
+    if (bank->plan->algebra.states)
+        states_stage(bank, &points->inverse, &points->stage, &points->base, i);
     else
-        state_stage(room, now, &points->stage, &points->base, i);
+        state_stage(bank, now, &points->stage, &points->base, i);
     if (i == 0) {
-        refine(room, now, scratch->stage[0], scratch->base, scratch->argument);
-        EACH_PART(room)
-            find_safe(room, &now[h], scratch->stage[0], scratch->argument, h);
+        refine(bank, now, scratch->stage[0], scratch->base, scratch->argument);
+        EACH_PART(bank)
+            find_safe(bank, &now[h], scratch->stage[0], scratch->argument, h);
     }
 }
 
 /* Factors the matrix of the step's end. */
-static void factorize_end(const struct lanes_room *room, const struct attempt *now)
+static void factorize_end(const struct lanes_bank *bank, const struct attempt *now)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
-    EACH_PART(room)
-        factorize(room, scratch->derived[METHOD.n_stage - 1], now[h].inverse, scratch->factor_end,
+    const struct lanes_scratch *scratch = &bank->scratch;
+    EACH_PART(bank)
+        factorize(bank, scratch->derived[METHOD.n_stage - 1], now[h].inverse, scratch->factor_end,
                   h);
 }
 
 /* What the matrix of the end makes of x, an estimated error with its change in scratch.right
  * (step_implicit.h). */
-static const lanes *error_at_end(const struct lanes_room *room, const lanes *x)
+static const lanes *error_at_end(const struct lanes_bank *bank, const lanes *x)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
-    lanes *error = scratch->right + room->plan->n;
-    solve_states(room, scratch->factor_end, scratch->right, error);
-    EACH_PART(room)
-        correct(room, x, error, h);
+    const struct lanes_scratch *scratch = &bank->scratch;
+    lanes *error = scratch->right + bank->plan->n;
+    solve_states(bank, scratch->factor_end, scratch->right, error);
+    EACH_PART(bank)
+        correct(bank, x, error, h);
     return error;
 }
 
 /* Confirms the errors of states. Returns whether those of sensitivities must be confirmed. */
-static bool confirm(const struct lanes_room *room, struct attempt *now)
+static bool confirm(const struct lanes_bank *bank, struct attempt *now)
 {
     part_mask large[N_PART];
     unsigned any = 0, ends = 0;
-    EACH_PART(room) {
-        large[h] = must_confirm(room, &now[h], room->scratch.right, h);
+    EACH_PART(bank) {
+        large[h] = must_confirm(bank, &now[h], bank->scratch.right, h);
         any |= bits(large[h] | now[h].ends);
     }
     if (!any)
         return false;
-    factorize_end(room, now);
-    const lanes *error = error_at_end(room, room->scratch.stage[METHOD.n_stage - 1]);
-    EACH_PART(room) {
-        judge_end(room, &now[h], large[h], error, h);
+    factorize_end(bank, now);
+    const lanes *error = error_at_end(bank, bank->scratch.stage[METHOD.n_stage - 1]);
+    EACH_PART(bank) {
+        judge_end(bank, &now[h], large[h], error, h);
         ends |= bits(now[h].ends);
     }
     return ends;
 }
 
 /* Confirms the errors of a block's sensitivities. */
-static void confirm_block(const struct lanes_room *room, struct attempt *now,
+static void confirm_block(const struct lanes_bank *bank, struct attempt *now,
                           const struct lanes_block *block)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
-    size_t n = room->plan->n;
+    const struct lanes_scratch *scratch = &bank->scratch;
+    size_t n = bank->plan->n;
     lanes *x = scratch->argument;
     for (size_t c = 0; c < block->width; c++) {
-        EACH_PART(room) {
+        EACH_PART(bank) {
             for (size_t i = 0; i < n; i++)
-                PART(x, i) = PART(block->stage[METHOD.n_stage - 1], lanes_place(room, block, i, c));
-            set_change(room, &now[h], x, spread(0), scratch->right, h);
+                PART(x, i) = PART(block->stage[METHOD.n_stage - 1], lanes_place(bank, block, i, c));
+            set_change(bank, &now[h], x, spread(0), scratch->right, h);
         }
-        const lanes *error = error_at_end(room, x);
-        EACH_PART(room) {
+        const lanes *error = error_at_end(bank, x);
+        EACH_PART(bank) {
             part worst = spread(0), finite = spread(0);
-            part_mask where = now[h].ends & MASK(room->active, block->first + c);
+            part_mask where = now[h].ends & MASK(bank->active, block->first + c);
             for (size_t i = 0; i < n; i++) {
-                size_t e = lanes_place(room, block, i, c);
+                size_t e = lanes_place(bank, block, i, c);
                 part tolerance = column_tolerance(
-                    PART(&room->tolerance.rtol, 0), PART(block->sens, e), PART(block->sens_new, e),
-                    PART(room->unit, block->first + c), PART(scratch->base, i));
+                    PART(&bank->tolerance.rtol, 0), PART(block->sens, e), PART(block->sens_new, e),
+                    PART(bank->unit, block->first + c), PART(scratch->base, i));
                 part ratio = PART(error, i) * reciprocal_of(tolerance);
                 worst = larger(ratio * ratio, worst);
                 finite += 0 * PART(error, i);
@@ -413,48 +413,48 @@ static void confirm_block(const struct lanes_room *room, struct attempt *now,
 }
 
 /* Looks at the middle of the step (step_implicit.h). */
-static void check_inside(struct lanes_room *room, struct attempt *now, struct points *points)
+static void check_inside(struct lanes_bank *bank, struct attempt *now, struct points *points)
 {
     part_mask inside[N_PART];
     unsigned any = 0;
-    size_t n = room->plan->n;
-    lanes *f = room->scratch.right, *input = room->scratch.input + room->plan->abi->n_input;
-    EACH_PART(room) {
-        inside[h] = needs_middle(room, &now[h], h);
+    size_t n = bank->plan->n;
+    lanes *f = bank->scratch.right, *input = bank->scratch.input + bank->plan->abi->n_input;
+    EACH_PART(bank) {
+        inside[h] = needs_middle(bank, &now[h], h);
         any |= bits(inside[h]);
     }
     if (!any)
         return;
-    EACH_PART(room) {
-        set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &points->t_stage, input, h);
-        set_middle(room, &now[h], h);
+    EACH_PART(bank) {
+        set_time(bank, PART(&bank->t, 0) + 0.5 * now[h].h, &points->t_stage, input, h);
+        set_middle(bank, &now[h], h);
     }
-    room->plan->lanes->rhs(&points->stage, (double *)f);
-    EACH_PART(room) {
-        infuse(room, room->outside.minus_rate, n, f, h);
+    bank->plan->lanes->rhs(&points->stage, (double *)f);
+    EACH_PART(bank) {
+        infuse(bank, bank->outside.minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
-            PART(f, i) -= PART(room->scratch.base, i);
+            PART(f, i) -= PART(bank->scratch.base, i);
     }
-    solve_states(room, room->scratch.factor, f, room->scratch.argument);
+    solve_states(bank, bank->scratch.factor, f, bank->scratch.argument);
     any = 0;
-    EACH_PART(room) {
-        judge_middle(room, &now[h], inside[h], room->scratch.argument, h);
+    EACH_PART(bank) {
+        judge_middle(bank, &now[h], inside[h], bank->scratch.argument, h);
         struct change found =
-            set_change(room, &now[h], room->scratch.argument, spread(BY_INSIDE), f, h);
+            set_change(bank, &now[h], bank->scratch.argument, spread(BY_INSIDE), f, h);
         inside[h] &= found.large & (now[h].worst <= 1);
         any |= bits(inside[h]);
     }
     if (!any)
         return;
-    factorize_end(room, now);
-    const lanes *error = error_at_end(room, room->scratch.argument);
-    EACH_PART(room)
-        judge_middle(room, &now[h], inside[h], error, h);
+    factorize_end(bank, now);
+    const lanes *error = error_at_end(bank, bank->scratch.argument);
+    EACH_PART(bank)
+        judge_middle(bank, &now[h], inside[h], error, h);
 }
 
 /* An attempt in which the model's function makes all stages. */
 struct stages {
-    const struct lanes_room *room;
+    const struct lanes_bank *bank;
     const struct attempt *now;
     struct points *points;
     struct stiffit_lanes_states states;
@@ -463,21 +463,21 @@ struct stages {
 static void begin_stage(void *context, int32_t i)
 {
     struct stages *stages = context;
-    const struct lanes_room *room = stages->room;
-    const struct lanes_scratch *scratch = &room->scratch;
-    size_t n = room->plan->n;
-    lanes *input = scratch->input + room->plan->abi->n_input;
-    EACH_PART(room) {
+    const struct lanes_bank *bank = stages->bank;
+    const struct lanes_scratch *scratch = &bank->scratch;
+    size_t n = bank->plan->n;
+    lanes *input = scratch->input + bank->plan->abi->n_input;
+    EACH_PART(bank) {
         const struct attempt *now = &stages->now[h];
-        combine(i, now, n, room->y, scratch->stage, scratch->argument, scratch->right, h);
-        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now->h, &stages->points->t_stage,
+        combine(i, now, n, bank->y, scratch->stage, scratch->argument, scratch->right, h);
+        set_time(bank, PART(&bank->t, 0) + METHOD.alpha[i] * now->h, &stages->points->t_stage,
                  input, h);
         PART(scratch->stage[i], n) = METHOD.gamma_i[i] * now->h;
-        for (size_t b = 0; b < room->n_block; b++) {
-            const struct lanes_block *block = &room->block[b];
+        for (size_t b = 0; b < bank->n_block; b++) {
+            const struct lanes_block *block = &bank->block[b];
             size_t n_number = n * block->width;
             combine(i, now, n_number, block->sens, block->stage, block->sens + n_number,
-                    room->right + n * block->first, h);
+                    bank->right + n * block->first, h);
         }
     }
     stages->states.inverse = i == 0 ? (const double *)&stages->points->inverse : NULL;
@@ -485,89 +485,89 @@ static void begin_stage(void *context, int32_t i)
     stages->states.derived = is_kept ? (double *)scratch->derived[i] : NULL;
     stages->states.out = (double *)scratch->stage[i];
     stages->states.direct = (const double *)(scratch->stage[i] + n);
-    for (size_t b = 0; b < room->n_block; b++)
-        room->columns[b].out = (double *)room->block[b].stage[i];
+    for (size_t b = 0; b < bank->n_block; b++)
+        bank->columns[b].out = (double *)bank->block[b].stage[i];
 }
 
-static void stages_do(struct lanes_room *room, struct attempt *now, struct points *points)
+static void stages_do(struct lanes_bank *bank, struct attempt *now, struct points *points)
 {
-    const struct lanes_scratch *scratch = &room->scratch;
-    size_t n = room->plan->n;
-    struct stages stages = {.room = room,
+    const struct lanes_scratch *scratch = &bank->scratch;
+    size_t n = bank->plan->n;
+    struct stages stages = {.bank = bank,
                             .now = now, .points = points,
                             .states = {.at = &points->stage,
                                        .base = &points->base,
                                        .first = (const double *)scratch->derived[0],
-                                       .minus_rate = room->outside.infused
-                                                         ? (const double *)room->outside.minus_rate
+                                       .minus_rate = bank->outside.infused
+                                                         ? (const double *)bank->outside.minus_rate
                                                          : NULL,
                                        .right = (double *)scratch->right,
                                        .factor = (double *)scratch->factor,
                                        .correction = (double *)scratch->base,
-                                       .n_lane = room->n_lane, .has_columns = room->n_column > 0}};
-    for (size_t b = 0; b < room->n_block; b++) {
-        const struct lanes_block *block = &room->block[b];
-        room->columns[b] =
+                                       .n_lane = bank->n_lane, .has_columns = bank->n_column > 0}};
+    for (size_t b = 0; b < bank->n_block; b++) {
+        const struct lanes_block *block = &bank->block[b];
+        bank->columns[b] =
             (struct stiffit_lanes_columns){.sens = (const double *)block->sens,
                                            .argument =
                                                (const double *)(block->sens + n * block->width),
-                                           .minus_rate = room->outside.infused
+                                           .minus_rate = bank->outside.infused
                                                              ? (const double *)block->minus_rate
                                                              : NULL,
-                                           .of_rank = room->n_share > 1
-                                                          ? (const double *)room->of_rank
+                                           .of_rank = bank->n_share > 1
+                                                          ? (const double *)bank->of_rank
                                                           : NULL,
                                            .place = block->entry,
                                            .which = block->which,
-                                           .right = (double *)(room->right + n * block->first),
+                                           .right = (double *)(bank->right + n * block->first),
                                            .n_place = (int32_t)block->n_entry,
                                            .n_column = (int32_t)block->width,
-                                           .n_lane = room->n_lane};
+                                           .n_lane = bank->n_lane};
     }
     const struct stiffit_lanes_stages all = {.begin = begin_stage,
                                              .context = &stages, .states = &stages.states,
-                                             .block = room->columns, .n_stage = METHOD.n_stage,
-                                             .n_block = (int32_t)room->n_block};
-    room->plan->algebra.stages(&all);
-    EACH_PART(room)
-        find_safe(room, &now[h], scratch->stage[0], scratch->base, h);
+                                             .block = bank->columns, .n_stage = METHOD.n_stage,
+                                             .n_block = (int32_t)bank->n_block};
+    bank->plan->algebra.stages(&all);
+    EACH_PART(bank)
+        find_safe(bank, &now[h], scratch->stage[0], scratch->base, h);
 }
 
-static struct lanes_events attempt(struct lanes_room *room)
+static struct lanes_events attempt(struct lanes_bank *bank)
 {
     struct attempt now[N_PART];
     struct points points;
-    set_points(room, &points);
-    EACH_PART(room) {
-        set_time(room, PART(&room->t, 0), &points.t, room->scratch.input, h);
-        begin_attempt(room, &now[h], h);
+    set_points(bank, &points);
+    EACH_PART(bank) {
+        set_time(bank, PART(&bank->t, 0), &points.t, bank->scratch.input, h);
+        begin_attempt(bank, &now[h], h);
         PART(&points.inverse, 0) = now[h].inverse;
     }
     /* With one block, its work fills the gaps that the states' dependencies leave; more blocks
      * do not fit the cache together. */
-    bool is_done = room->plan->algebra.stages, together = is_done || room->n_block == 1;
+    bool is_done = bank->plan->algebra.stages, together = is_done || bank->n_block == 1;
     if (is_done)
-        stages_do(room, now, &points);
+        stages_do(bank, now, &points);
     for (int i = 0; i < METHOD.n_stage && !is_done; i++) {
-        stage_do(room, now, &points, i);
+        stage_do(bank, now, &points, i);
         if (together)
-            block_do(room, now, room->block, i);
+            block_do(bank, now, bank->block, i);
     }
-    EACH_PART(room)
-        state_end(room, &now[h], h);
-    bool ends = confirm(room, now);
-    for (size_t b = 0; b < room->n_block; b++) {
+    EACH_PART(bank)
+        state_end(bank, &now[h], h);
+    bool ends = confirm(bank, now);
+    for (size_t b = 0; b < bank->n_block; b++) {
         for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
-            block_do(room, now, &room->block[b], i);
+            block_do(bank, now, &bank->block[b], i);
         if (ends)
-            confirm_block(room, now, &room->block[b]);
+            confirm_block(bank, now, &bank->block[b]);
     }
 
-    agree(room, now);
-    EACH_PART(room)
-        now[h].worst *= PART(&room->control.by_accepted, 0);
-    check_inside(room, now, &points);
-    return conclude(room, now, &METHOD);
+    agree(bank, now);
+    EACH_PART(bank)
+        now[h].worst *= PART(&bank->control.by_accepted, 0);
+    check_inside(bank, now, &points);
+    return conclude(bank, now, &METHOD);
 }
 
 extern const struct lanes_kernel KERNEL;

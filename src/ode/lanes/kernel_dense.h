@@ -6,46 +6,46 @@
 #include "ode/lanes/step_inside.h"
 #include "ode/lanes/step_stops.h"
 
-INLINE void inside_by(const struct lanes_method *method, const struct lanes_room *room,
+INLINE void inside_by(const struct lanes_method *method, const struct lanes_bank *bank,
                       const lanes *at, lanes *out)
 {
-    size_t n = room->plan->n;
-    EACH_PART(room) {
+    size_t n = bank->plan->n;
+    EACH_PART(bank) {
         part s = PART(at, 0);
         struct weights weights = {.at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
-        weigh_inside(method, s, PART(&room->h_used, 0), &weights);
-        interpolate(method, &weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
-        for (size_t b = 0; b < room->n_block; b++) {
-            const struct lanes_block *block = &room->block[b];
-            size_t width = room->by_column ? 1 : block->width, n_row = n * block->width / width;
+        weigh_inside(method, s, PART(&bank->h_used, 0), &weights);
+        interpolate(method, &weights, n, 1, bank->y_before, bank->y, bank->scratch.stage, out, h);
+        for (size_t b = 0; b < bank->n_block; b++) {
+            const struct lanes_block *block = &bank->block[b];
+            size_t width = bank->by_column ? 1 : block->width, n_row = n * block->width / width;
             interpolate(method, &weights, n_row, width, block->sens_new, block->sens, block->stage,
                         out + n * (1 + block->first), h);
         }
     }
 }
 
-static void inside_implicit(const struct lanes_room *room, const lanes *at, lanes *out)
+static void inside_implicit(const struct lanes_bank *bank, const lanes *at, lanes *out)
 {
-    inside_by(&METHOD, room, at, out);
+    inside_by(&METHOD, bank, at, out);
 }
 
-static void inside_explicit(const struct lanes_room *room, const lanes *at, lanes *out)
+static void inside_explicit(const struct lanes_bank *bank, const lanes *at, lanes *out)
 {
-    inside_by(&EXPLICIT, room, at, out);
+    inside_by(&EXPLICIT, bank, at, out);
 }
 
-static void drop_vanished(const struct lanes_room *room, lanes *inside)
+static void drop_vanished(const struct lanes_bank *bank, lanes *inside)
 {
-    size_t n = room->plan->n;
-    EACH_PART(room) {
-        part share = PART(&room->tolerance.rtol, 0) * PART(&room->tolerance.fraction, 0),
+    size_t n = bank->plan->n;
+    EACH_PART(bank) {
+        part share = PART(&bank->tolerance.rtol, 0) * PART(&bank->tolerance.fraction, 0),
              square = share * share;
         for (size_t i = 0; i < n; i++) {
-            part least = square * PART(room->tolerance.size, i);
+            part least = square * PART(bank->tolerance.size, i);
             part_mask small = magnitude(PART(inside, i)) <= least;
-            for (size_t c = 0; bits(small) && c < room->n_column; c++) {
+            for (size_t c = 0; bits(small) && c < bank->n_column; c++) {
                 part sens = PART(inside, i + (1 + c) * n);
-                part_mask vanished = small & (magnitude(sens) <= least * PART(room->unit, c));
+                part_mask vanished = small & (magnitude(sens) <= least * PART(bank->unit, c));
                 PART(inside, i + (1 + c) * n) = pick(vanished, (part){0}, sens);
             }
         }
@@ -53,43 +53,43 @@ static void drop_vanished(const struct lanes_room *room, lanes *inside)
 }
 
 /* Observable o: its derivatives, and its excess; NaN if one of these or its value is not finite. */
-INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values,
+INLINE void observe_one(const struct lanes_bank *bank, size_t o, const lanes *values,
                         const lanes *inside, lanes *out, int h)
 {
-    const struct lanes_rows *rows = &room->plan->observe;
+    const struct lanes_rows *rows = &bank->plan->observe;
     const struct lanes_term *first = rows->term + rows->start[o],
                             *end = rows->term + rows->start[o + 1];
-    size_t n = room->plan->n, n_observable = room->plan->abi->n_observable;
-    part excess = excess_of(room, o, values, h);
-    for (size_t c = 1; c <= room->n_column; c++) {
+    size_t n = bank->plan->n, n_observable = bank->plan->abi->n_observable;
+    part excess = excess_of(bank, o, values, h);
+    for (size_t c = 1; c <= bank->n_column; c++) {
         part sum = {0};
         for (const struct lanes_term *term = first; term < end; term++)
             sum = fused(PART(values, term->value), PART(inside, c * n + (size_t)term->row), sum);
         PART(out, c * n_observable + o) = sum;
-        excess = pick(MASK(room->active, c - 1), fused((part){0}, sum, excess), excess);
+        excess = pick(MASK(bank->active, c - 1), fused((part){0}, sum, excess), excess);
     }
     PART(out, o) = excess;
 }
 
-static void observe(const struct lanes_room *room, const lanes *time, const lanes *inside,
+static void observe(const struct lanes_bank *bank, const lanes *time, const lanes *inside,
                     const bool *is_wanted, lanes *values, lanes *out)
 {
-    const struct stiffit_model *abi = room->plan->abi;
-    lanes *input = room->scratch.input + abi->n_input;
-    EACH_PART(room)
-        set_inputs(room, PART(time, 0), input, h);
+    const struct stiffit_model *abi = bank->plan->abi;
+    lanes *input = bank->scratch.input + abi->n_input;
+    EACH_PART(bank)
+        set_inputs(bank, PART(time, 0), input, h);
     const struct stiffit_lanes_point at = {.t = (const double *)time,
                                            .y = (const double *)inside,
-                                           .p = (const double *)room->p,
-                                           .covariate = (const double *)room->covariate,
-                                           .work = (const double *)room->work,
+                                           .p = (const double *)bank->p,
+                                           .covariate = (const double *)bank->covariate,
+                                           .work = (const double *)bank->work,
                                            .input = (const double *)input,
                                            .input_slope =
-                                               (const double *)room->outside.input_slope};
-    room->plan->lanes->observe(&at, (double *)values);
+                                               (const double *)bank->outside.input_slope};
+    bank->plan->lanes->observe(&at, (double *)values);
     for (size_t o = 0; o < abi->n_observable; o++)
         if (is_wanted[o])
-            EACH_PART(room) observe_one(room, o, values, inside, out, h);
+            EACH_PART(bank) observe_one(bank, o, values, inside, out, h);
 }
 
 #endif

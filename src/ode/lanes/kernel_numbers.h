@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/lanes/room.h"
+#include "ode/lanes/bank.h"
 
 #include <float.h>
 #include <math.h>
@@ -25,26 +25,26 @@ typedef double part __attribute__((vector_size(8 * N_LANE / N_PART)));
 typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
 #define PART(array, e) (((part *)(array))[(size_t)(e) * N_PART + (size_t)h])
 #define MASK(array, e) (((part_mask *)(array))[(size_t)(e) * N_PART + (size_t)h])
-/* The parts of a room that are in use. */
-#define IS_PART(room, h) (N_PART == 1 ? (h) < 1 : (h) * (N_LANE / N_PART) < (room)->n_lane)
-#define EACH_PART(room) for (int h = 0; IS_PART(room, h); h++)
+/* The parts of a bank that are in use. */
+#define IS_PART(bank, h) (N_PART == 1 ? (h) < 1 : (h) * (N_LANE / N_PART) < (bank)->n_lane)
+#define EACH_PART(bank) for (int h = 0; IS_PART(bank, h); h++)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Of the words for a GPU: the memory of a room, and lists of a row's terms. */
+/* Of the words for a GPU: the memory of a bank, and lists of a row's terms. */
 #define AT
-#define N_STATE(room) ((room)->plan->n)
-#define N_INPUT(room) ((room)->plan->abi->n_input)
-#define IS_INFUSED(room) ((room)->outside.infused)
-#define ROW(rows, i) (room->plan->rows.start[i])
-#define TERM(rows, k, member) (room->plan->rows.term[k].member)
+#define N_STATE(bank) ((bank)->plan->n)
+#define N_INPUT(bank) ((bank)->plan->abi->n_input)
+#define IS_INFUSED(bank) ((bank)->outside.infused)
+#define ROW(rows, i) (bank->plan->rows.start[i])
+#define TERM(rows, k, member) (bank->plan->rows.term[k].member)
 /* stages of n numbers each */
 #define STAGES_OF(name) lanes *const *name
 /* Coefficients over h, in struct attempt: c_ij / h. */
 #define C_TABLE part c[METHOD_STAGES][METHOD_STAGES];
 #define C_PER_H(now, i, j) ((now)->c[i][j])
 #define UNROLLED _Pragma("GCC unroll 9")
-#define IS_LIVE(room) MASK(&(room)->live, 0)
+#define IS_LIVE(bank) MASK(&(bank)->live, 0)
 
 /* Truth values are 0 or -1 here, and 0 or 1 on a GPU. */
 #define everywhere (~(part_mask){0})

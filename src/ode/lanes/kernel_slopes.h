@@ -22,14 +22,14 @@ static void advance(int i, part step, size_t n, const lanes *x, lanes *const *sl
 }
 
 /* The slopes of a block's sensitivities at `from`: slope i. */
-INLINE void multiply(const struct lanes_room *room, const struct lanes_block *block, size_t width,
+INLINE void multiply(const struct lanes_bank *bank, const struct lanes_block *block, size_t width,
                      int i, const lanes *from)
 {
-    const struct lanes_plan *plan = room->plan;
+    const struct lanes_plan *plan = bank->plan;
     const struct lanes_rows *jacobian = &plan->jacobian;
-    const lanes *derived = room->scratch.derived[i];
+    const lanes *derived = bank->scratch.derived[i];
     lanes *slope = block->stage[i];
-    EACH_PART(room) {
+    EACH_PART(bank) {
         for (size_t r = 0; r < plan->n; r++) {
             const struct lanes_term *end = jacobian->term + jacobian->start[r + 1];
             part sum[8];
@@ -47,10 +47,10 @@ INLINE void multiply(const struct lanes_room *room, const struct lanes_block *bl
         }
         for (size_t q = 0; q < block->n_entry; q++) {
             const struct stiffit_lanes_entry *entry = &block->entry[q];
-            add_entry(room, entry, PART(derived, plan->entry[entry->value / N_LANE].value), slope,
+            add_entry(bank, entry, PART(derived, plan->entry[entry->value / N_LANE].value), slope,
                       h);
         }
-        infuse(room, block->minus_rate, plan->n * width, slope, h);
+        infuse(bank, block->minus_rate, plan->n * width, slope, h);
     }
 }
 

@@ -17,9 +17,9 @@ struct lane {
     double *y;
     /* of each block: its parameter; from n_parameter on, of those that have none */
     uint32_t *id;
-    /* While in a lane, for group_answer_rows: */
-    bool is_simple;     /* group_answer_rows answers the rows */
-    /* each derivative of a row is one number of group.observed; `from` (n_from, by sens) has the
+    /* While in a lane, for gang_answer_rows: */
+    bool is_simple;     /* gang_answer_rows answers the rows */
+    /* each derivative of a row is one number of gang.observed; `from` (n_from, by sens) has the
      * places of the first observable's */
     bool is_plain;
     size_t n_from, *from;

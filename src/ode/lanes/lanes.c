@@ -3,7 +3,7 @@
  * and a lane whose evaluation is finished takes the next one. A worker has lanes of two methods,
  * an explicit and an implicit one; an evaluation moves to the others where its steps show that
  * these cost less, and waits while all of them are taken. The kernel computes with all lanes of
- * a method at once (room.h); group.h copies an evaluation's numbers into them and out of them.
+ * a method at once (bank.h); gang.h copies an evaluation's numbers into them and out of them.
  * Here are the seats: which evaluation is in which lanes, how it begins, when it changes the
  * method or waits, and how it ends.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -11,7 +11,7 @@
 
 #include "ode/blocks.h"
 #include "ode/forcing.h"
-#include "ode/lanes/group.h"
+#include "ode/lanes/gang.h"
 #include "ode/lanes/kernel_constants.h"
 #include "ode/linear.h"
 #include "ode/observation.h"
@@ -54,7 +54,7 @@ struct plan {
 struct lanes_batch {
     struct batch base;
     const struct plan *plan;
-    struct group group[N_METHOD];
+    struct gang gang[N_METHOD];
     int lane[N_SEAT];           /* the first one of the seat's evaluation, among those of its
                                  * method; -1: none */
     unsigned live;              /* seats at the latest attempt */
@@ -70,9 +70,9 @@ static struct lane *lane_of(const struct lanes_batch *own, int k)
 {
     return (struct lane *)own->base.seat[k];
 }
-static struct group *group_of(struct lanes_batch *own, int k)
+static struct gang *gang_of(struct lanes_batch *own, int k)
 {
-    return &own->group[lane_of(own, k)->method];
+    return &own->gang[lane_of(own, k)->method];
 }
 
 static const char *refusal(const struct stiffit_model *abi)
@@ -155,7 +155,7 @@ static void batch_free(struct batch *base)
 {
     struct lanes_batch *own = lanes_of(base);
     for (int m = 0; m < N_METHOD; m++)
-        group_fini(&own->group[m]);
+        gang_fini(&own->gang[m]);
     free(own->wanted);
     linear_free(own->linear);
     free(own);
@@ -175,9 +175,9 @@ static struct batch *batch_new(const void *own)
         batch->lane[k] = -1;
     bool good = batch->wanted && batch->linear;
     for (int m = 0; m < N_METHOD; m++)
-        good = group_init(&batch->group[m], plan->lanes, lanes_methods[m], plan->n_id) && good;
+        good = gang_init(&batch->gang[m], plan->lanes, lanes_methods[m], plan->n_id) && good;
     for (int m = 0; m < N_METHOD; m++)
-        batch->group[m].room.tolerance.follows_sizes = plan->follows_sizes;
+        batch->gang[m].bank.tolerance.follows_sizes = plan->follows_sizes;
     if (good)
         return &batch->base;
     batch_free(&batch->base);
@@ -188,16 +188,16 @@ static struct batch *batch_new(const void *own)
 static void store_seat(struct lanes_batch *own, int k)
 {
     if (own->lane[k] >= 0)
-        group_store(group_of(own, k), own->lane[k], lane_of(own, k));
+        gang_store(gang_of(own, k), own->lane[k], lane_of(own, k));
 }
 
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
-static void mark_wanted(struct lanes_batch *own, const struct group *group, const struct lane *new)
+static void mark_wanted(struct lanes_batch *own, const struct gang *gang, const struct lane *new)
 {
     memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
     for (int l = 0; l <= N_LANE; l++) {
         const struct lane *lane = l == N_LANE         ? new
-                                : group->seat[l] >= 0 ? lane_of(own, group->seat[l])
+                                : gang->seat[l] >= 0 ? lane_of(own, gang->seat[l])
                                                       : NULL;
         for (size_t b = 0; lane && b < lane->sim.blocks.n; b++)
             own->wanted[lane->id[b]] = true;
@@ -206,69 +206,69 @@ static void mark_wanted(struct lanes_batch *own, const struct group *group, cons
 
 /* Gives a column to each parameter that is wanted, and lanes to each evaluation. False: out of
  * memory, and every evaluation is where it was. */
-static bool arrange(struct lanes_batch *own, struct group *group, struct layout layout)
+static bool arrange(struct lanes_batch *own, struct gang *gang, struct layout layout)
 {
     int l = 0, seat[N_LANE];
-    memcpy(seat, group->seat, sizeof seat);
+    memcpy(seat, gang->seat, sizeof seat);
     for (int k = 0; k < N_LANE; k++)
         if (seat[k] >= 0)
-            group_store(group, k, lane_of(own, seat[k]));
-    if (!group_arrange(group, layout, own->wanted, own->plan->n_id))
+            gang_store(gang, k, lane_of(own, seat[k]));
+    if (!gang_arrange(gang, layout, own->wanted, own->plan->n_id))
         return false;
     for (int k = 0; k < N_LANE; k++)
-        group->seat[k] = -1;
+        gang->seat[k] = -1;
     for (int k = 0; k < N_LANE; k++) {
         if (seat[k] < 0)
             continue;
-        group->seat[l] = seat[k];
+        gang->seat[l] = seat[k];
         own->lane[seat[k]] = l;
-        group_load(group, l, lane_of(own, seat[k]));
+        gang_load(gang, l, lane_of(own, seat[k]));
         l += layout.n_share;
     }
     return true;
 }
 
 /* Whether an evaluation wants all columns and no others, as most do. */
-static bool wants_all(const struct group *group, const struct lane *new)
+static bool wants_all(const struct gang *gang, const struct lane *new)
 {
     size_t n = new->sim.blocks.n;
-    bool all = n == group->n_parameter;
+    bool all = n == gang->n_parameter;
     for (size_t b = 0; all && b < n; b++)
-        all = group->number[new->id[b]] >= 0;
+        all = gang->number[new->id[b]] >= 0;
     return all;
 }
 
 /* Lanes for a new evaluation, or -1: out of memory. */
-static int make_room(struct lanes_batch *own, struct group *group, const struct lane *new)
+static int make_room(struct lanes_batch *own, struct gang *gang, const struct lane *new)
 {
-    bool same = group->is_filled;
+    bool same = gang->is_filled;
     size_t n = 0;
-    if (same && wants_all(group, new) && group_free_lane(group) >= 0)
-        return group_free_lane(group);
-    mark_wanted(own, group, new);
+    if (same && wants_all(gang, new) && gang_free_lane(gang) >= 0)
+        return gang_free_lane(gang);
+    mark_wanted(own, gang, new);
     for (uint32_t j = 0; j < own->plan->n_id; j++) {
-        same = same && own->wanted[j] == (group->number[j] >= 0);
+        same = same && own->wanted[j] == (gang->number[j] >= 0);
         n += own->wanted[j];
     }
-    if (same && group_free_lane(group) >= 0)
-        return group_free_lane(group);
-    return arrange(own, group, group_choose_layout(own->plan->kernel, group->n_taken + 1, n))
-             ? group_free_lane(group)
+    if (same && gang_free_lane(gang) >= 0)
+        return gang_free_lane(gang);
+    return arrange(own, gang, gang_choose_layout(own->plan->kernel, gang->n_taken + 1, n))
+             ? gang_free_lane(gang)
              : -1;
 }
 
 /* When evaluations have left and no others have come, the others share the lanes. */
-static void spread_out(struct lanes_batch *own, struct group *group)
+static void spread_out(struct lanes_batch *own, struct gang *gang)
 {
-    if (group->n_taken == group->n_spread)
+    if (gang->n_taken == gang->n_spread)
         return;
-    struct layout best = group_choose_layout(own->plan->kernel, group->n_taken, group->n_parameter);
-    group->n_spread = group->n_taken;
-    if (best.n_lane == group->room.n_lane && best.n_share == group->room.n_share)
+    struct layout best = gang_choose_layout(own->plan->kernel, gang->n_taken, gang->n_parameter);
+    gang->n_spread = gang->n_taken;
+    if (best.n_lane == gang->bank.n_lane && best.n_share == gang->bank.n_share)
         return;
     for (uint32_t j = 0; j < own->plan->n_id; j++)
-        own->wanted[j] = group->number[j] >= 0;
-    (void)arrange(own, group, best); /* without memory for it they stay where they are */
+        own->wanted[j] = gang->number[j] >= 0;
+    (void)arrange(own, gang, best); /* without memory for it they stay where they are */
 }
 
 /* The lane of a seat is free again. */
@@ -279,11 +279,11 @@ static void release(struct lanes_batch *own, int k)
         own->waiting[m] &= ~(1u << k);
     own->turned &= ~(1u << k);
     own->lane[k] = -1;
-    for (struct group *group = own->group; l >= 0 && group < own->group + N_METHOD; group++)
-        if (group->seat[l] == k) {
-            group->seat[l] = -1;
-            group->n_taken--;
-            group_clear(group, l);
+    for (struct gang *gang = own->gang; l >= 0 && gang < own->gang + N_METHOD; gang++)
+        if (gang->seat[l] == k) {
+            gang->seat[l] = -1;
+            gang->n_taken--;
+            gang_clear(gang, l);
         }
 }
 
@@ -315,23 +315,23 @@ static void release_ended(struct lanes_batch *own)
 /* A seat's evaluation gets a lane of its method, or waits for one. False: out of memory. */
 static bool place(struct lanes_batch *own, int k)
 {
-    struct group *group = group_of(own, k);
+    struct gang *gang = gang_of(own, k);
     struct lane *lane = lane_of(own, k);
-    if (group->n_taken == N_LANE) {
+    if (gang->n_taken == N_LANE) {
         let_wait(own, k);
         return true;
     }
-    int l = make_room(own, group, lane);
+    int l = make_room(own, gang, lane);
     if (l < 0)
         return false;
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
-    for (int other = 0; !group->is_filled && other < N_LANE; other++)
-        group_load_states(group, other, lane);
-    group_load(group, l, lane);
-    group->is_filled = true;
-    if (group->n_taken++ == 0)
-        group->used = own->group[!lane->method].used;
-    group->seat[l] = k;
+    for (int other = 0; !gang->is_filled && other < N_LANE; other++)
+        gang_load_states(gang, other, lane);
+    gang_load(gang, l, lane);
+    gang->is_filled = true;
+    if (gang->n_taken++ == 0)
+        gang->used = own->gang[!lane->method].used;
+    gang->seat[l] = k;
     own->lane[k] = l;
     own->waiting[lane->method] &= ~(1u << k);
     return true;
@@ -355,7 +355,7 @@ static void reload(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     if (own->lane[k] >= 0)
-        group_load(group_of(own, k), own->lane[k], lane_of(own, k));
+        gang_load(gang_of(own, k), own->lane[k], lane_of(own, k));
 }
 
 /* The root mean square of x over the tolerances at y. */
@@ -497,12 +497,12 @@ static void count(struct batch *b, int k)
         count_attempts(lane_of(own, k), lane_of(own, k)->n_attempt);
         return;
     }
-    struct lanes_room *room = &group_of(own, k)->room;
-    sim->t = sim->evaluation->t_reached = room->t[l];
-    sim->evaluation->n_step = room->control.n_step[l];
-    count_attempts(lane_of(own, k), room->control.n_attempt[l]);
-    EACH_LANE(group_of(own, k), l, each)
-        room->control.n_attempt[each] = 0;
+    struct lanes_bank *bank = &gang_of(own, k)->bank;
+    sim->t = sim->evaluation->t_reached = bank->t[l];
+    sim->evaluation->n_step = bank->control.n_step[l];
+    count_attempts(lane_of(own, k), bank->control.n_attempt[l]);
+    EACH_LANE(gang_of(own, k), l, each)
+        bank->control.n_attempt[each] = 0;
 }
 
 /* An evaluation that is in no lane changes the method. */
@@ -553,7 +553,7 @@ static unsigned change_lanes(struct lanes_batch *own)
     own->turned = 0;
     for (int m = 0; m < N_METHOD; m++)
         for (unsigned waiting; (waiting = own->waiting[m] & ~lost) != 0
-                               && own->group[m].n_taken < N_LANE;) {
+                               && own->gang[m].n_taken < N_LANE;) {
             int first = __builtin_ctz(waiting);
             EACH_SEAT(other, waiting)
                 first = own->number[other] < own->number[first] ? other : first;
@@ -568,16 +568,16 @@ static unsigned change_lanes(struct lanes_batch *own)
 /* An attempt in the lanes of one method. */
 static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_method_kind method)
 {
-    struct group *group = &own->group[method];
+    struct gang *gang = &own->gang[method];
     struct batch *b = &own->base;
-    spread_out(own, group);
-    struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
-    struct integrator_events events = {.moved = b->attended ? group_seats(group, found.moved) : 0,
-                                       .measured = group_seats(group, found.measured),
-                                       .fell = group_seats(group, found.fell),
-                                       .failed = group_seats(group, found.underflow),
-                                       .exhausted = group_seats(group, found.spent)};
-    own->turned |= group_seats(group, found.turned);
+    spread_out(own, gang);
+    struct lanes_events found = own->plan->kernel->attempt[method](&gang->bank);
+    struct integrator_events events = {.moved = b->attended ? gang_seats(gang, found.moved) : 0,
+                                       .measured = gang_seats(gang, found.measured),
+                                       .fell = gang_seats(gang, found.fell),
+                                       .failed = gang_seats(gang, found.underflow),
+                                       .exhausted = gang_seats(gang, found.spent)};
+    own->turned |= gang_seats(gang, found.turned);
     if (method == METHOD_EXPLICIT) { /* the other one may go on */
         own->turned |= events.failed;
         events.failed = 0;
@@ -585,12 +585,12 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     unsigned seen = events.fell | events.measured | events.failed | events.exhausted |
                     (events.moved & b->attended);
     EACH_SEAT(k, seen & b->live) {
-        b->seat[k]->t_before = group->room.t_before[own->lane[k]];
-        b->seat[k]->t = group->room.t[own->lane[k]];
+        b->seat[k]->t_before = gang->bank.t_before[own->lane[k]];
+        b->seat[k]->t = gang->bank.t[own->lane[k]];
     }
     b->n_seat += N_LANE;
-    b->n_held += (uint64_t)group->n_taken;
-    group->used += COST[method] / (group->n_taken * group->n_taken * group->n_taken);
+    b->n_held += (uint64_t)gang->n_taken;
+    gang->used += COST[method] / (gang->n_taken * gang->n_taken * gang->n_taken);
     return events;
 }
 
@@ -599,8 +599,8 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
 static struct integrator_events attempt(struct batch *b)
 {
     struct lanes_batch *own = lanes_of(b);
-    const struct group *explicit = &own->group[METHOD_EXPLICIT],
-                       *implicit = &own->group[METHOD_IMPLICIT];
+    const struct gang *explicit = &own->gang[METHOD_EXPLICIT],
+                       *implicit = &own->gang[METHOD_IMPLICIT];
     if (b->live != own->live)
         release_ended(own);
     own->live = b->live;
@@ -614,14 +614,14 @@ static struct integrator_events attempt(struct batch *b)
 static const double *inside(struct batch *b, int k, double t)
 {
     struct lanes_batch *own = lanes_of(b);
-    return group_inside(group_of(own, k), own->lane[k], lane_of(own, k), t);
+    return gang_inside(gang_of(own, k), own->lane[k], lane_of(own, k), t);
 }
 
 static const double *at_end(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     struct lane *lane = lane_of(own, k);
-    group_take_ends(group_of(own, k), own->lane[k], lane);
+    gang_take_ends(gang_of(own, k), own->lane[k], lane);
     /* Steps in which nothing fell were not looked at. */
     positive_look(&lane->sim, lane->sim.y_before);
     return lane->y;
@@ -632,30 +632,30 @@ static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y
 static void saw_step(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct lanes_room *room = &group_of(own, k)->room;
+    struct lanes_bank *bank = &gang_of(own, k)->bank;
     const double *low = positive_lows(b->seat[k]);
-    EACH_LANE(group_of(own, k), own->lane[k], each) {
-        room->control.watched[each] = -b->seat[k]->is_watched;
+    EACH_LANE(gang_of(own, k), own->lane[k], each) {
+        bank->control.watched[each] = -b->seat[k]->is_watched;
         for (size_t i = 0; i < b->seat[k]->n_state; i++)
-            room->low[i][each] = low[i];
+            bank->low[i][each] = low[i];
     }
 }
 
 static bool take_back(struct batch *b, int k, double part)
 {
     struct lanes_batch *own = lanes_of(b);
-    return group_take_back(group_of(own, k), own->lane[k], lane_of(own, k), part);
+    return gang_take_back(gang_of(own, k), own->lane[k], lane_of(own, k), part);
 }
 
 /* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is
  * finished. */
-static bool answer_one(struct batch *b, int k, struct group *group, int l, size_t last)
+static bool answer_one(struct batch *b, int k, struct gang *gang, int l, size_t last)
 {
     struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
-    if (!group_answer_rows(group, l, lane, last)) {
-        group_take_inside(group, l, lane);
-        group_follow(group, l, lane);
+    if (!gang_answer_rows(gang, l, lane, last)) {
+        gang_take_inside(gang, l, lane);
+        gang_follow(gang, l, lane);
         if (!observation_answer(sim, lane->y, false)) {
             count(b, k);
             return outcome_model_failed(sim);
@@ -666,37 +666,37 @@ static bool answer_one(struct batch *b, int k, struct group *group, int l, size_
         count(b, k);
         return outcome_set(sim, EVALUATION_OK);
     }
-    group_look_ahead(group, l, lane);
+    gang_look_ahead(gang, l, lane);
     return true;
 }
 
 /* Of the lanes of one method. */
-static unsigned answer_lanes(struct batch *b, struct group *group, unsigned which)
+static unsigned answer_lanes(struct batch *b, struct gang *gang, unsigned which)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct lanes_room *room = &group->room;
+    struct lanes_bank *bank = &gang->bank;
     const struct lanes_kernel *kernel = own->plan->kernel;
     size_t last[N_LANE] = {0};
     unsigned finished = 0;
     lanes s;
     EACH_SEAT(l, which) /* steps with a root end there now */
-        EACH_LANE(group, l, k)
-            room->t[k] = b->seat[group->seat[l]]->t;
-    group_set_times(group, which, (const double *)&room->t_next, false, &s);
-    if (room->plan->n_observe) {
-        memset(group->is_wanted, 0, room->plan->abi->n_observable * sizeof *group->is_wanted);
+        EACH_LANE(gang, l, k)
+            bank->t[k] = b->seat[gang->seat[l]]->t;
+    gang_set_times(gang, which, (const double *)&bank->t_next, false, &s);
+    if (bank->plan->n_observe) {
+        memset(gang->is_wanted, 0, bank->plan->abi->n_observable * sizeof *gang->is_wanted);
         EACH_SEAT(l, which)
-            last[l] = observation_mark(b->seat[group->seat[l]], group->is_wanted);
+            last[l] = observation_mark(b->seat[gang->seat[l]], gang->is_wanted);
     }
-    kernel->inside[group - own->group](room, &s, group->inside);
-    if (room->tolerance.follows_sizes)
-        kernel->drop_vanished(room, group->inside);
-    if (room->plan->n_observe)
-        kernel->observe(room, &room->t_next, group->inside, group->is_wanted, group->values,
-                        group->observed);
+    kernel->inside[gang - own->gang](bank, &s, gang->inside);
+    if (bank->tolerance.follows_sizes)
+        kernel->drop_vanished(bank, gang->inside);
+    if (bank->plan->n_observe)
+        kernel->observe(bank, &bank->t_next, gang->inside, gang->is_wanted, gang->values,
+                        gang->observed);
     EACH_SEAT(l, which) {
-        int k = group->seat[l];
-        if (!answer_one(b, k, group, l, last[l]))
+        int k = gang->seat[l];
+        if (!answer_one(b, k, gang, l, last[l]))
             finished |= 1u << k;
     }
     return finished;
@@ -709,30 +709,30 @@ static unsigned answer(struct batch *b, unsigned seats)
     EACH_SEAT(k, seats)
         which[lane_of(own, k)->method] |= 1u << own->lane[k];
     for (int m = 0; m < N_METHOD; m++)
-        finished |= which[m] ? answer_lanes(b, &own->group[m], which[m]) : 0;
+        finished |= which[m] ? answer_lanes(b, &own->gang[m], which[m]) : 0;
     return finished;
 }
 
 /* The lanes of one method. */
-static void move_lanes(struct batch *b, struct group *group, unsigned which, unsigned rooted)
+static void move_lanes(struct batch *b, struct gang *gang, unsigned which, unsigned rooted)
 {
     struct lanes_batch *own = lanes_of(b);
     double t[N_LANE] = {0};
     EACH_SEAT(l, which)
-        t[l] = b->seat[group->seat[l]]->t;
+        t[l] = b->seat[gang->seat[l]]->t;
     if (rooted) {
         lanes s;
-        group_set_times(group, rooted, t, true, &s);
-        own->plan->kernel->inside[group - own->group](&group->room, &s, group->inside);
+        gang_set_times(gang, rooted, t, true, &s);
+        own->plan->kernel->inside[gang - own->gang](&gang->bank, &s, gang->inside);
     }
     EACH_SEAT(l, which) {
-        int k = group->seat[l];
+        int k = gang->seat[l];
         struct lane *lane = lane_of(own, k);
-        EACH_LANE(group, l, each)
-            group->room.t[each] = t[l];
-        group_store(group, l, lane);
+        EACH_LANE(gang, l, each)
+            gang->bank.t[each] = t[l];
+        gang_store(gang, l, lane);
         if (rooted >> l & 1)
-            group_take_inside(group, l, lane);
+            gang_take_inside(gang, l, lane);
         count(b, k); /* attempts are counted from here on */
         lane->trouble = -LASTING;
     }
@@ -741,29 +741,29 @@ static void move_lanes(struct batch *b, struct group *group, unsigned which, uns
 static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
     struct lanes_batch *own = lanes_of(b);
-    for (struct group *group = own->group; group < own->group + N_METHOD; group++)
-        move_lanes(b, group, group_lanes(group, seats), group_lanes(group, rooted));
+    for (struct gang *gang = own->gang; gang < own->gang + N_METHOD; gang++)
+        move_lanes(b, gang, gang_lanes(gang, seats), gang_lanes(gang, rooted));
 }
 
 static uint32_t cost(const void *own, size_t n)
 {
     const struct plan *plan = own;
     size_t n_full = n / N_LANE, left = n % N_LANE, n_column = plan->abi->n_parameter;
-    return (uint32_t)(n_full * group_cost(plan->kernel, N_LANE, n_column) +
-                      (left ? group_cost(plan->kernel, (int)left, n_column) : 0));
+    return (uint32_t)(n_full * gang_cost(plan->kernel, N_LANE, n_column) +
+                      (left ? gang_cost(plan->kernel, (int)left, n_column) : 0));
 }
 
 static void attend(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct group *group = group_of(own, k);
+    struct gang *gang = gang_of(own, k);
     struct lane *lane = lane_of(own, k);
     int l = own->lane[k];
-    group_follow(group, l, lane);
+    gang_follow(gang, l, lane);
     if (!lane->sim.forcing)
         return;
-    lane->bound = forcing_bound(&lane->sim, group->room.h[l]);
-    group_lead(group, l, lane);
+    lane->bound = forcing_bound(&lane->sim, gang->bank.h[l]);
+    gang_lead(gang, l, lane);
 }
 
 /* The right-hand side of state and sensitivities. */
@@ -795,7 +795,7 @@ static bool look_for_steady_state(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     struct lane *lane = lane_of(own, k);
-    double *scratch = (double *)group_of(own, k)->inside;
+    double *scratch = (double *)gang_of(own, k)->inside;
     struct look look = {.lane = lane, .linear = own->linear};
     double *weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n);
     const struct steady_solver solver = {.linear = own->linear, .rhs = rhs, .context = &look,
@@ -819,22 +819,22 @@ static void find_failure(struct lane *lane)
 }
 
 /* Whether something was not finite in the latest attempts. */
-static bool is_lasting(const struct lanes_room *room, int k)
+static bool is_lasting(const struct lanes_bank *bank, int k)
 {
-    return room->control.n_attempt[k] - room->control.trouble[k] < LASTING;
+    return bank->control.n_attempt[k] - bank->control.trouble[k] < LASTING;
 }
 
 static bool may_be_sizes(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     store_seat(own, k);
-    return !is_lasting(&group_of(own, k)->room, own->lane[k]);
+    return !is_lasting(&gang_of(own, k)->bank, own->lane[k]);
 }
 
 static bool fail(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    bool is_model = is_lasting(&group_of(own, k)->room, own->lane[k]);
+    bool is_model = is_lasting(&gang_of(own, k)->bank, own->lane[k]);
     count(b, k);
     if (!is_model)
         return outcome_integrator_failed(b->seat[k], "the step size fell to rounding level");

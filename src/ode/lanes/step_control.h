@@ -26,19 +26,19 @@ struct attempt {
 };
 
 /* The length of the step. */
-INLINE void plan_step(AT const struct lanes_room *room, struct attempt *now, int h)
+INLINE void plan_step(AT const struct lanes_bank *bank, struct attempt *now, int h)
 {
-    part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0),
-         stop = PART(&room->t_stop, 0);
+    part t = PART(&bank->t, 0), step = PART(&bank->h, 0), next = PART(&bank->t_next, 0),
+         stop = PART(&bank->t_stop, 0);
     /* The end of a step is far more accurate than its inside: it is put onto a measurement,
      * unless several are in reach. */
-    part_mask lands = (next > t) & (next <= stop) & (PART(&room->t_later, 0) > t + step);
-    part longest = pick(lands, PART(&room->t_part, 0), spread((double)INFINITY));
+    part_mask lands = (next > t) & (next <= stop) & (PART(&bank->t_later, 0) > t + step);
+    part longest = pick(lands, PART(&bank->t_part, 0), spread((double)INFINITY));
     part_mask limited = step > longest;
     step = pick(limited, longest, step);
     now->end = pick(lands, next, stop);
     part left = now->end - t;
-    part_mask live = IS_LIVE(room), reaches = (ROOM_STRETCH * step >= left) & live;
+    part_mask live = IS_LIVE(bank), reaches = (ROOM_STRETCH * step >= left) & live;
     part_mask halves = opposite(reaches) & (2 * step > left) & live;
     part halved = pick(longest < (double)INFINITY, smaller(step, 0.5 * longest), 0.5 * left);
     step = pick(reaches, left, pick(halves, halved, step));
@@ -66,19 +66,19 @@ INLINE part column_tolerance(part rtol, part before, part end, part unit, part b
 }
 
 /* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
-INLINE void follow_sizes(AT struct lanes_room *room, part step, part_mask moved, int h)
+INLINE void follow_sizes(AT struct lanes_bank *bank, part step, part_mask moved, int h)
 {
-    part t = PART(&room->t, 0), rtol = PART(&room->tolerance.rtol, 0),
-         fraction = PART(&room->tolerance.fraction, 0);
-    part at_rest = PART(&room->tolerance.at_rest, 0);
-    part_mask is_relative = MASK(&room->tolerance.is_relative, 0);
-    for (size_t i = 0; i < N_STATE(room); i++) {
-        part y = PART(room->y, i), now = magnitude(y),
-             size = larger(PART(room->tolerance.size, i), now);
-        part guess = PART(room->tolerance.guess, i), reach = PART(room->tolerance.reach, i);
-        part age = t - PART(room->tolerance.born, i);
+    part t = PART(&bank->t, 0), rtol = PART(&bank->tolerance.rtol, 0),
+         fraction = PART(&bank->tolerance.fraction, 0);
+    part at_rest = PART(&bank->tolerance.at_rest, 0);
+    part_mask is_relative = MASK(&bank->tolerance.is_relative, 0);
+    for (size_t i = 0; i < N_STATE(bank); i++) {
+        part y = PART(bank->y, i), now = magnitude(y),
+             size = larger(PART(bank->tolerance.size, i), now);
+        part guess = PART(bank->tolerance.guess, i), reach = PART(bank->tolerance.reach, i);
+        part age = t - PART(bank->tolerance.born, i);
         part_mask grows =
-            magnitude(y - PART(room->y_before, i)) * age >= TOLERANCE_YOUNG * step * now;
+            magnitude(y - PART(bank->y_before, i)) * age >= TOLERANCE_YOUNG * step * now;
         guess = pick(grows | opposite(moved) | (size <= TOLERANCE_REST * reach), guess, spread(0));
         part_mask young = guess > 0;
         part s = pick(young & (guess > size), guess, size),
@@ -90,17 +90,17 @@ INLINE void follow_sizes(AT struct lanes_room *room, part step, part_mask moved,
         part beyond = rtol * (larger(wanted, least) - now);
         beyond = pick(size < TOLERANCE_GROWN * reach, larger(beyond, TOLERANCE_ROUNDING * reach),
                       beyond);
-        beyond = larger(beyond, TOLERANCE_NOISE * PART(room->tolerance.noise, i));
+        beyond = larger(beyond, TOLERANCE_NOISE * PART(bank->tolerance.noise, i));
         beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
-        PART(room->tolerance.size, i) = size;
-        PART(room->tolerance.guess, i) = guess;
-        PART(room->tolerance.beyond, i) = pick(moved, beyond, PART(room->tolerance.beyond, i));
+        PART(bank->tolerance.size, i) = size;
+        PART(bank->tolerance.guess, i) = guess;
+        PART(bank->tolerance.beyond, i) = pick(moved, beyond, PART(bank->tolerance.beyond, i));
     }
 }
 
 /* The next step's length: the smaller one of what the error asks for and of what its trend does
  * (Gustafsson 1994). */
-INLINE void control(AT struct lanes_room *room, const struct attempt *now, part_mask accepted,
+INLINE void control(AT struct lanes_bank *bank, const struct attempt *now, part_mask accepted,
                     METHOD_TABLE struct lanes_method *method, int h)
 {
     double share = 1.0 / (method->order_error + 1),
@@ -108,11 +108,11 @@ INLINE void control(AT struct lanes_room *room, const struct attempt *now, part_
     part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
     part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h);
-    part last_h = PART(&room->control.log_h, 0), planned = PART(&room->h, 0);
-    part_mask rejected = MASK(&room->control.rejected, 0), live = IS_LIVE(room);
+    part last_h = PART(&bank->control.log_h, 0), planned = PART(&bank->h, 0);
+    part_mask rejected = MASK(&bank->control.rejected, 0), live = IS_LIVE(bank);
     part shrink = share * log_error + SAFETY;
     part trend =
-        last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
+        last_h - log_h + share * (2 * log_error - PART(&bank->control.log_error, 0)) + SAFETY;
     /* last_h is -inf before the first step */
     shrink = pick(accepted, larger(shrink, trend), shrink);
     if (method->has_slopes)
@@ -124,62 +124,62 @@ INLINE void control(AT struct lanes_room *room, const struct attempt *now, part_
     part next = now->h * exp2_of(-shrink);
     /* a step that was cut to end at a stop says nothing against the planned one */
     next = pick(accepted & now->cut & (next < planned), planned, next);
-    part longest = PART(&room->longest, 0);
-    PART(&room->h, 0) = pick(live, pick(next > longest, longest, next), planned);
-    PART(&room->control.log_h, 0) = pick(accepted, log_h, last_h);
-    PART(&room->control.log_error, 0) =
-        pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->control.log_error, 0));
-    MASK(&room->control.rejected, 0) = opposite(accepted) & live;
-    MASK(&room->control.n_attempt, 0) += count_of(live, 1);
-    MASK(&room->control.n_step, 0) += count_of(accepted, 1);
-    MASK(&room->control.trouble, 0) = count_of(now->good, MASK(&room->control.trouble, 0)) |
+    part longest = PART(&bank->longest, 0);
+    PART(&bank->h, 0) = pick(live, pick(next > longest, longest, next), planned);
+    PART(&bank->control.log_h, 0) = pick(accepted, log_h, last_h);
+    PART(&bank->control.log_error, 0) =
+        pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&bank->control.log_error, 0));
+    MASK(&bank->control.rejected, 0) = opposite(accepted) & live;
+    MASK(&bank->control.n_attempt, 0) += count_of(live, 1);
+    MASK(&bank->control.n_step, 0) += count_of(accepted, 1);
+    MASK(&bank->control.trouble, 0) = count_of(now->good, MASK(&bank->control.trouble, 0)) |
                                       count_of(opposite(now->good),
-                                               MASK(&room->control.n_attempt, 0));
+                                               MASK(&bank->control.n_attempt, 0));
 }
 
 /* Where the step has led, and the signs for the other method. */
-INLINE void advance_time(AT struct lanes_room *room, const struct attempt *now, part_mask accepted,
+INLINE void advance_time(AT struct lanes_bank *bank, const struct attempt *now, part_mask accepted,
                          int h)
 {
-    part_mask n_sign = MASK(&room->control.n_sign, 0), none = now->sign == 0,
+    part_mask n_sign = MASK(&bank->control.n_sign, 0), none = now->sign == 0,
               few = n_sign < NO_SIGN;
-    PART(&room->t_before, 0) = PART(&room->t, 0);
-    PART(&room->h_used, 0) = now->h;
-    PART(&room->t, 0) = pick(accepted, now->end, PART(&room->t, 0));
-    MASK(&room->advanced, 0) = accepted;
-    PART(&room->control.t_calm, 0) =
-        pick(none, PART(&room->t, 0), PART(&room->control.t_calm, 0));
+    PART(&bank->t_before, 0) = PART(&bank->t, 0);
+    PART(&bank->h_used, 0) = now->h;
+    PART(&bank->t, 0) = pick(accepted, now->end, PART(&bank->t, 0));
+    MASK(&bank->advanced, 0) = accepted;
+    PART(&bank->control.t_calm, 0) =
+        pick(none, PART(&bank->t, 0), PART(&bank->control.t_calm, 0));
     part_mask less = count_of(few, n_sign) | count_of(opposite(few), NO_SIGN);
-    MASK(&room->control.n_sign, 0) =
-        n_sign + count_of(IS_LIVE(room), now->sign) - count_of(none & accepted, less);
+    MASK(&bank->control.n_sign, 0) =
+        n_sign + count_of(IS_LIVE(bank), now->sign) - count_of(none & accepted, less);
 }
 
 /* Whether a state went from above to below zero. */
-INLINE part_mask has_fallen(AT const struct lanes_room *room, int h)
+INLINE part_mask has_fallen(AT const struct lanes_bank *bank, int h)
 {
-    part_mask fell = (PART(room->y, 0) < 0) & opposite(PART(room->y_before, 0) < 0);
-    for (size_t i = 1; i < N_STATE(room); i++)
-        fell |= (PART(room->y, i) < 0) & opposite(PART(room->y_before, i) < 0);
+    part_mask fell = (PART(bank->y, 0) < 0) & opposite(PART(bank->y_before, 0) < 0);
+    for (size_t i = 1; i < N_STATE(bank); i++)
+        fell |= (PART(bank->y, i) < 0) & opposite(PART(bank->y_before, i) < 0);
     return fell;
 }
 
 /* Whether the next step is too small to move t. */
-INLINE part_mask is_stuck(AT const struct lanes_room *room, int h)
+INLINE part_mask is_stuck(AT const struct lanes_bank *bank, int h)
 {
-    return opposite(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(PART(&room->t, 0)) + DBL_MIN);
+    return opposite(PART(&bank->h, 0) > 4 * DBL_EPSILON * magnitude(PART(&bank->t, 0)) + DBL_MIN);
 }
 
 /* Whether n_step has reached max_steps. */
-INLINE part_mask is_spent(AT const struct lanes_room *room, int h)
+INLINE part_mask is_spent(AT const struct lanes_bank *bank, int h)
 {
-    return MASK(&room->control.n_step, 0) >= MASK(&room->control.max_steps, 0);
+    return MASK(&bank->control.n_step, 0) >= MASK(&bank->control.max_steps, 0);
 }
 
 /* Whether the other method would cost less from here on. */
-INLINE part_mask is_turned(AT const struct lanes_room *room, int h)
+INLINE part_mask is_turned(AT const struct lanes_bank *bank, int h)
 {
-    return (MASK(&room->control.n_sign, 0) >= MASK(&room->control.patience, 0)) |
-           (PART(&room->t, 0) >= PART(&room->control.t_turn, 0));
+    return (MASK(&bank->control.n_sign, 0) >= MASK(&bank->control.patience, 0)) |
+           (PART(&bank->t, 0) >= PART(&bank->control.t_turn, 0));
 }
 
 #endif

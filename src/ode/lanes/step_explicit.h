@@ -31,28 +31,28 @@ INLINE part error_of(STAGES_OF(slope), part step, size_t e, int h)
 }
 
 /* The time of slope i. */
-INLINE part slope_time(AT const struct lanes_room *room, const struct attempt *now, int i, int h)
+INLINE part slope_time(AT const struct lanes_bank *bank, const struct attempt *now, int i, int h)
 {
-    part time = fused(spread(EXPLICIT.alpha[i]), now->h, PART(&room->t, 0));
+    part time = fused(spread(EXPLICIT.alpha[i]), now->h, PART(&bank->t, 0));
     return EXPLICIT.alpha[i] == 1 ? now->end : time;
 }
 
 /* The end of the states' step is in y_before; its error, and what the last two stages show. */
-INLINE void weigh_states(AT struct lanes_room *room, struct attempt *now, int h)
+INLINE void weigh_states(AT struct lanes_bank *bank, struct attempt *now, int h)
 {
-    part rtol = PART(&room->tolerance.rtol, 0), worst = spread(0), finite = spread(0),
+    part rtol = PART(&bank->tolerance.rtol, 0), worst = spread(0), finite = spread(0),
          by_state = spread(0), by_slope = spread(0), all = spread(0);
-    for (size_t i = 0; i < N_STATE(room); i++) {
-        part end = PART(room->y_before, i),
-             size = larger(magnitude(PART(room->y, i)), magnitude(end));
-        part beyond = PART(room->tolerance.beyond, i),
+    for (size_t i = 0; i < N_STATE(bank); i++) {
+        part end = PART(bank->y_before, i),
+             size = larger(magnitude(PART(bank->y, i)), magnitude(end));
+        part beyond = PART(bank->tolerance.beyond, i),
              weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
-        part ratio = error_of(room->scratch.stage, now->h, i, h) * weight;
-        part change = (end - PART(room->scratch.argument, i)) * weight;
-        part slopes = (PART(room->scratch.stage[LAST_SLOPE], i) -
-                       PART(room->scratch.stage[LAST_SLOPE - 1], i)) *
+        part ratio = error_of(bank->scratch.stage, now->h, i, h) * weight;
+        part change = (end - PART(bank->scratch.argument, i)) * weight;
+        part slopes = (PART(bank->scratch.stage[LAST_SLOPE], i) -
+                       PART(bank->scratch.stage[LAST_SLOPE - 1], i)) *
                       now->h * weight;
-        PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
+        PART(bank->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
         by_state = fused(change, change, by_state);
         by_slope = fused(slopes, slopes, by_slope);
@@ -61,14 +61,14 @@ INLINE void weigh_states(AT struct lanes_room *room, struct attempt *now, int h)
     }
     now->worst = worst;
     now->good &= finite == 0;
-    look_for_stiffness(room, now, by_state, by_slope, all, h);
+    look_for_stiffness(bank, now, by_state, by_slope, all, h);
 }
 
 /* The error inside of a step is about as large as the estimate, that of its end far smaller. */
-INLINE part by_explicit(AT const struct lanes_room *room, const struct attempt *now, int h)
+INLINE part by_explicit(AT const struct lanes_bank *bank, const struct attempt *now, int h)
 {
-    part by = PART(&room->control.by_accepted, 0);
-    return pick(PART(&room->t_next, 0) < now->end, by * PART(&room->control.by_inside, 0), by);
+    part by = PART(&bank->control.by_accepted, 0);
+    return pick(PART(&bank->t_next, 0) < now->end, by * PART(&bank->control.by_inside, 0), by);
 }
 
 #endif

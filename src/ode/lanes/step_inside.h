@@ -43,13 +43,13 @@ INLINE void interpolate(METHOD_TABLE struct lanes_method *method, const struct w
 
 /* The error of observable o that is due to tolerances beyond rtol |y| of states that are not
  * young; NaN if one of these or its value is not finite. */
-INLINE part excess_of(AT const struct lanes_room *room, size_t o, AT const lanes *values, int h)
+INLINE part excess_of(AT const struct lanes_bank *bank, size_t o, AT const lanes *values, int h)
 {
     part excess = 0 * PART(values, o);
     for (int k = ROW(observe, o); k < ROW(observe, o + 1); k++) {
         part effect = magnitude(PART(values, TERM(observe, k, value))) *
-                      PART(room->tolerance.beyond, TERM(observe, k, row));
-        excess += pick(PART(room->tolerance.guess, TERM(observe, k, row)) == 0, effect, spread(0));
+                      PART(bank->tolerance.beyond, TERM(observe, k, row));
+        excess += pick(PART(bank->tolerance.guess, TERM(observe, k, row)) == 0, effect, spread(0));
     }
     return excess;
 }

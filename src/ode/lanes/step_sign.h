@@ -11,20 +11,20 @@
  * times the slope over that of the state, in tolerances. slope and change: the sums of their
  * squares. A fast state at rest changes by nothing but rounding errors, while its sensitivities
  * limit the steps: its own part of the Jacobian at the end shows it. */
-INLINE void look_for_stiffness(AT const struct lanes_room *room, struct attempt *now, part change,
+INLINE void look_for_stiffness(AT const struct lanes_bank *bank, struct attempt *now, part change,
                                part slope, part size, int h)
 {
-    part rtol = PART(&room->tolerance.rtol, 0);
+    part rtol = PART(&bank->tolerance.rtol, 0);
     part square = slope / change, sixth = square * square * square;
-    part error = sixth * sixth * size, accepted = error * PART(&room->control.by_accepted, 0);
+    part error = sixth * sixth * size, accepted = error * PART(&bank->control.by_accepted, 0);
     part_mask at_rest =
         (error > AT_REST * AT_REST * now->worst) & (accepted > spread(LARGE * LARGE));
     part_mask seen = rtol * rtol * change > SEEN * SEEN,
               unstable = seen & (square > spread(UNSTABLE * UNSTABLE));
-    for (size_t i = 0; i < N_STATE(room); i++)
+    for (size_t i = 0; i < N_STATE(bank); i++)
         for (int k = ROW(jacobian, i); k < ROW(jacobian, i + 1); k++)
             if (TERM(jacobian, k, row) == (int)i)
-                unstable |= -PART(room->scratch.derived[LAST_SLOPE], TERM(jacobian, k, value)) *
+                unstable |= -PART(bank->scratch.derived[LAST_SLOPE], TERM(jacobian, k, value)) *
                                 now->h >
                             spread(UNSTABLE);
     now->sign = count_of(unstable, SIGN) |
@@ -33,26 +33,26 @@ INLINE void look_for_stiffness(AT const struct lanes_room *room, struct attempt 
 
 /* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. They are at
  * least the diagonal, which decides alone in most steps of what is stiff. */
-INLINE void look_for_calm(AT struct lanes_room *room, struct attempt *now, int h)
+INLINE void look_for_calm(AT struct lanes_bank *bank, struct attempt *now, int h)
 {
-    AT lanes *tolerance = room->scratch.right;
-    part rtol = PART(&room->tolerance.rtol, 0);
-    part_mask calm = IS_LIVE(room);
-    for (size_t i = 0; i < N_STATE(room); i++)
+    AT lanes *tolerance = bank->scratch.right;
+    part rtol = PART(&bank->tolerance.rtol, 0);
+    part_mask calm = IS_LIVE(bank);
+    for (size_t i = 0; i < N_STATE(bank); i++)
         for (int k = ROW(jacobian, i); k < ROW(jacobian, i + 1); k++)
             if (TERM(jacobian, k, row) == (int)i)
-                calm &= magnitude(PART(room->scratch.derived[0], TERM(jacobian, k, value))) *
+                calm &= magnitude(PART(bank->scratch.derived[0], TERM(jacobian, k, value))) *
                             now->h <= CALM;
     now->sign = count_of(calm, SIGN);
     if (!somewhere(calm))
         return;
-    for (size_t i = 0; i < N_STATE(room); i++)
-        PART(tolerance, i) = fused(rtol, magnitude(PART(room->y, i)),
-                                   PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
-    for (size_t i = 0; i < N_STATE(room); i++) {
+    for (size_t i = 0; i < N_STATE(bank); i++)
+        PART(tolerance, i) = fused(rtol, magnitude(PART(bank->y, i)),
+                                   PART(bank->tolerance.beyond, i) + TOLERANCE_TINY);
+    for (size_t i = 0; i < N_STATE(bank); i++) {
         part sum = spread(0);
         for (int k = ROW(jacobian, i); k < ROW(jacobian, i + 1); k++)
-            sum = fused(magnitude(PART(room->scratch.derived[0], TERM(jacobian, k, value))),
+            sum = fused(magnitude(PART(bank->scratch.derived[0], TERM(jacobian, k, value))),
                         PART(tolerance, TERM(jacobian, k, row)), sum);
         calm &= sum * now->h <= CALM * PART(tolerance, i);
     }

@@ -6,28 +6,28 @@
 
 #include "ode/lanes/step_numbers.h"
 
-INLINE void set_inputs(AT const struct lanes_room *room, part t, AT lanes *input, int h)
+INLINE void set_inputs(AT const struct lanes_bank *bank, part t, AT lanes *input, int h)
 {
-    for (size_t i = 0; i < N_INPUT(room); i++)
+    for (size_t i = 0; i < N_INPUT(bank); i++)
         PART(input, i) =
-            PART(room->outside.input_value, i) +
-            PART(room->outside.input_slope, i) * (t - PART(room->outside.input_since, i));
+            PART(bank->outside.input_value, i) +
+            PART(bank->outside.input_slope, i) * (t - PART(bank->outside.input_since, i));
 }
 
 /* Sets the point of a call at time t, with the inputs there. */
-INLINE void set_time(AT const struct lanes_room *room, part t, AT lanes *point, AT lanes *input,
+INLINE void set_time(AT const struct lanes_bank *bank, part t, AT lanes *point, AT lanes *input,
                      int h)
 {
-    t = smaller(larger(t, PART(&room->outside.since, 0)), PART(&room->outside.until, 0));
+    t = smaller(larger(t, PART(&bank->outside.since, 0)), PART(&bank->outside.until, 0));
     PART(point, 0) = t;
-    set_inputs(room, t, input, h);
+    set_inputs(bank, t, input, h);
 }
 
 /* Adds the rates of infusions to n numbers. */
-INLINE void infuse(AT const struct lanes_room *room, AT const lanes *minus_rate, size_t n,
+INLINE void infuse(AT const struct lanes_bank *bank, AT const lanes *minus_rate, size_t n,
                    AT lanes *to, int h)
 {
-    if (IS_INFUSED(room))
+    if (IS_INFUSED(bank))
         for (size_t e = 0; e < n; e++)
             PART(to, e) -= PART(minus_rate, e);
 }

@@ -1,7 +1,7 @@
 /* Allocates the lanes' numbers, divides the columns into blocks, and chooses the kernel for this
  * CPU.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/room.h"
+#include "ode/lanes/bank.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,34 +67,34 @@ static lanes *new_lanes(size_t n)
     return x;
 }
 
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
+bool lanes_bank_init(struct lanes_bank *bank, const struct lanes_plan *plan,
                      const struct lanes_method *method, size_t n_other)
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other,
            n_input = plan->abi->n_input;
     bool good = true;
     bool has_code = plan->algebra.columns || plan->algebra.stages;
-    *room = (struct lanes_room){.plan = plan, .method = method,
+    *bank = (struct lanes_bank){.plan = plan, .method = method,
                                 .by_column = has_code && !method->has_slopes,
                                 .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
-        room->outside.since[k] = -INFINITY;
-        room->outside.until[k] = INFINITY;
+        bank->outside.since[k] = -INFINITY;
+        bank->outside.until[k] = INFINITY;
     }
-    struct lanes_tolerance *tolerance = &room->tolerance;
-    struct lanes_outside *outside = &room->outside;
-    struct lanes_scratch *scratch = &room->scratch;
+    struct lanes_tolerance *tolerance = &bank->tolerance;
+    struct lanes_outside *outside = &bank->outside;
+    struct lanes_scratch *scratch = &bank->scratch;
     struct {
         lanes **place;
         size_t n;
-    } arrays[] = {{&room->p, n_parameter},
-                  {&room->covariate, plan->abi->n_covariate},
-                  {&room->work, plan->abi->n_work},
-                  {&room->unit, n_column},
-                  {(lanes **)&room->active, n_column},
-                  {&room->y, n},
-                  {&room->y_before, n},
-                  {&room->low, n},
+    } arrays[] = {{&bank->p, n_parameter},
+                  {&bank->covariate, plan->abi->n_covariate},
+                  {&bank->work, plan->abi->n_work},
+                  {&bank->unit, n_column},
+                  {(lanes **)&bank->active, n_column},
+                  {&bank->y, n},
+                  {&bank->y_before, n},
+                  {&bank->low, n},
                   {&tolerance->size, n},
                   {&tolerance->guess, n},
                   {&tolerance->beyond, n},
@@ -114,35 +114,35 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
                   {&outside->input_slope, n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
-    good = (room->entry = calloc(plan->n_entry + 1, sizeof *room->entry)) && good;
+    good = (bank->entry = calloc(plan->n_entry + 1, sizeof *bank->entry)) && good;
     for (int i = 0; i < method->n_stage; i++) {
-        room->scratch.derived[i] = new_lanes(plan->n_derive + plan->n_curve);
-        room->scratch.curved[i] = room->scratch.derived[i] + plan->n_derive;
-        room->scratch.entry[i] = new_lanes(plan->n_entry);
-        room->scratch.stage[i] = new_lanes(n + 1);
-        good = good && room->scratch.derived[i] && room->scratch.entry[i] && room->scratch.stage[i];
+        bank->scratch.derived[i] = new_lanes(plan->n_derive + plan->n_curve);
+        bank->scratch.curved[i] = bank->scratch.derived[i] + plan->n_derive;
+        bank->scratch.entry[i] = new_lanes(plan->n_entry);
+        bank->scratch.stage[i] = new_lanes(n + 1);
+        good = good && bank->scratch.derived[i] && bank->scratch.entry[i] && bank->scratch.stage[i];
     }
     return good;
 }
 
-void lanes_room_fini(struct lanes_room *room)
+void lanes_bank_fini(struct lanes_bank *bank)
 {
-    free(room->block);
-    free(room->memory);
-    free(room->entry);
-    free(room->columns);
-    free(room->which);
-    const struct lanes_tolerance *tolerance = &room->tolerance;
-    const struct lanes_outside *outside = &room->outside;
-    const struct lanes_scratch *scratch = &room->scratch;
-    lanes *arrays[] = {room->p,
-                       room->covariate,
-                       room->work,
-                       room->unit,
-                       (lanes *)room->active,
-                       room->y,
-                       room->y_before,
-                       room->low,
+    free(bank->block);
+    free(bank->memory);
+    free(bank->entry);
+    free(bank->columns);
+    free(bank->which);
+    const struct lanes_tolerance *tolerance = &bank->tolerance;
+    const struct lanes_outside *outside = &bank->outside;
+    const struct lanes_scratch *scratch = &bank->scratch;
+    lanes *arrays[] = {bank->p,
+                       bank->covariate,
+                       bank->work,
+                       bank->unit,
+                       (lanes *)bank->active,
+                       bank->y,
+                       bank->y_before,
+                       bank->low,
                        tolerance->size,
                        tolerance->guess,
                        tolerance->beyond,
@@ -163,9 +163,9 @@ void lanes_room_fini(struct lanes_room *room)
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {
-        free(room->scratch.derived[i]);
-        free(room->scratch.entry[i]);
-        free(room->scratch.stage[i]);
+        free(bank->scratch.derived[i]);
+        free(bank->scratch.entry[i]);
+        free(bank->scratch.stage[i]);
     }
 }
 
@@ -173,14 +173,14 @@ void lanes_room_fini(struct lanes_room *room)
  * stages. */
 enum { N_ZERO = 5, N_MATRIX = N_ZERO + METHOD_STAGES };
 
-/* parameter: those of the room's columns, n of them. Its entries go to `entry`. */
-static void block_init(struct lanes_block *block, const struct lanes_room *room, size_t n,
+/* parameter: those of the bank's columns, n of them. Its entries go to `entry`. */
+static void block_init(struct lanes_block *block, const struct lanes_bank *bank, size_t n,
                        const uint32_t *parameter, struct stiffit_lanes_entry *entry)
 {
-    const struct lanes_plan *plan = room->plan;
-    size_t n_number = plan->n * block->width, n_share = (size_t)room->n_share;
+    const struct lanes_plan *plan = bank->plan;
+    size_t n_number = plan->n * block->width, n_share = (size_t)bank->n_share;
     size_t first = block->first * n_share, end = (block->first + block->width) * n_share;
-    lanes *at = room->memory + plan->n * block->first * N_MATRIX;
+    lanes *at = bank->memory + plan->n * block->first * N_MATRIX;
     memset(at, 0, N_ZERO * n_number * sizeof *at);
     block->sens = at;
     block->sens_new = at + 2 * n_number;
@@ -189,7 +189,7 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
         block->stage[i] = at + (N_ZERO + i) * n_number;
     block->entry = entry;
     block->n_entry = 0;
-    block->which = room->which + plan->n * block->first;
+    block->which = bank->which + plan->n * block->first;
     for (size_t e = 0; e < n_number; e++)
         block->which[e] = (int64_t)(N_LANE * plan->n_entry);
     for (size_t k = 0; k < plan->n_entry; k++)
@@ -197,32 +197,32 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
             if ((uint32_t)plan->entry[k].parameter == parameter[i])
                 block->entry[block->n_entry++] = (struct stiffit_lanes_entry){
                     .value = (int64_t)(N_LANE * k),
-                    .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row,
+                    .row = (int64_t)(N_LANE * lanes_place(bank, block, (size_t)plan->entry[k].row,
                                                           (i - first) / n_share)),
                     .rank = (int64_t)(N_LANE * (i % n_share))};
-    for (; n_share == 1 && room->by_column && plan->algebra.stages && block->n_entry > 0;
+    for (; n_share == 1 && bank->by_column && plan->algebra.stages && block->n_entry > 0;
          block->n_entry--) {
         const struct stiffit_lanes_entry *last = &entry[block->n_entry - 1];
         block->which[last->row / N_LANE] = last->value;
     }
 }
 
-static void set_ranks(struct lanes_room *room, int n_share)
+static void set_ranks(struct lanes_bank *bank, int n_share)
 {
-    room->n_share = n_share;
+    bank->n_share = n_share;
     for (int rank = 0; rank < N_LANE; rank++)
         for (int k = 0; k < N_LANE; k++)
-            room->of_rank[rank][k] = -(k % n_share == rank);
+            bank->of_rank[rank][k] = -(k % n_share == rank);
 }
 
 /* Columns of a block: the kernel's functions share what they load of the model over as many as
  * the registers hold; where the model's functions do not need that, the block's numbers of all
  * stages fit the first-level cache (of 48 KiB). */
-static size_t widest_block(const struct lanes_room *room)
+static size_t widest_block(const struct lanes_bank *bank)
 {
     enum { WIDEST = 8, NARROWEST = 2, CACHE = 44 * 1024 };
-    size_t fit = CACHE / ((size_t)(room->method->n_stage + 3) * room->plan->n * sizeof(lanes));
-    return !room->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
+    size_t fit = CACHE / ((size_t)(bank->method->n_stage + 3) * bank->plan->n * sizeof(lanes));
+    return !bank->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
 }
 
 static size_t columns_of(size_t n, int n_share)
@@ -230,14 +230,14 @@ static size_t columns_of(size_t n, int n_share)
     return (n + (size_t)n_share - 1) / (size_t)n_share;
 }
 
-static size_t blocks_of(const struct lanes_room *room, size_t n_column)
+static size_t blocks_of(const struct lanes_bank *bank, size_t n_column)
 {
-    size_t widest = widest_block(room);
+    size_t widest = widest_block(bank);
     return (n_column + widest - 1) / widest;
 }
 
 /* New memory for n_matrix columns of states, or for n_block blocks; 0: what there is suffices. */
-static bool make_larger(struct lanes_room *room, size_t n_matrix, size_t n_block)
+static bool make_larger(struct lanes_bank *bank, size_t n_matrix, size_t n_block)
 {
     size_t n_number = n_matrix * (N_MATRIX + 1);
     lanes *memory = n_matrix ? new_lanes(n_number) : NULL;
@@ -246,18 +246,18 @@ static bool make_larger(struct lanes_room *room, size_t n_matrix, size_t n_block
     struct stiffit_lanes_columns *columns = n_block ? calloc(n_block, sizeof *columns) : NULL;
     bool good = (!n_matrix || (memory && which)) && (!n_block || (block && columns));
     if (good && n_matrix) {
-        free(room->memory);
-        free(room->which);
-        room->memory = memory;
-        room->which = which;
-        room->n_memory = n_number;
+        free(bank->memory);
+        free(bank->which);
+        bank->memory = memory;
+        bank->which = which;
+        bank->n_memory = n_number;
     }
     if (good && n_block) {
-        free(room->block);
-        free(room->columns);
-        room->block = block;
-        room->columns = columns;
-        room->most_blocks = n_block;
+        free(bank->block);
+        free(bank->columns);
+        bank->block = block;
+        bank->columns = columns;
+        bank->most_blocks = n_block;
     }
     if (good)
         return true;
@@ -268,31 +268,31 @@ static bool make_larger(struct lanes_room *room, size_t n_matrix, size_t n_block
     return false;
 }
 
-bool lanes_room_reserve(struct lanes_room *room, size_t n, int n_share)
+bool lanes_bank_reserve(struct lanes_bank *bank, size_t n, int n_share)
 {
-    size_t n_column = columns_of(n, n_share), n_matrix = room->plan->n * n_column,
-           n_block = blocks_of(room, n_column);
-    bool has_memory = n_matrix * (N_MATRIX + 1) <= room->n_memory,
-         has_blocks = n_block <= room->most_blocks;
+    size_t n_column = columns_of(n, n_share), n_matrix = bank->plan->n * n_column,
+           n_block = blocks_of(bank, n_column);
+    bool has_memory = n_matrix * (N_MATRIX + 1) <= bank->n_memory,
+         has_blocks = n_block <= bank->most_blocks;
     return (has_memory && has_blocks)
-           || make_larger(room, has_memory ? 0 : n_matrix, has_blocks ? 0 : n_block);
+           || make_larger(bank, has_memory ? 0 : n_matrix, has_blocks ? 0 : n_block);
 }
 
-void lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
+void lanes_bank_set_columns(struct lanes_bank *bank, size_t n, const uint32_t *parameter,
                             int n_share)
 {
-    size_t n_column = columns_of(n, n_share), n_block = blocks_of(room, n_column), first = 0;
-    struct stiffit_lanes_entry *entry = room->entry;
-    set_ranks(room, n_share);
-    room->right = room->memory + room->plan->n * n_column * N_MATRIX;
-    room->n_block = n_block;
+    size_t n_column = columns_of(n, n_share), n_block = blocks_of(bank, n_column), first = 0;
+    struct stiffit_lanes_entry *entry = bank->entry;
+    set_ranks(bank, n_share);
+    bank->right = bank->memory + bank->plan->n * n_column * N_MATRIX;
+    bank->n_block = n_block;
     for (size_t b = 0; b < n_block; b++) {
-        struct lanes_block *block = &room->block[b];
+        struct lanes_block *block = &bank->block[b];
         block->first = first;
         block->width = (n_column - first) / (n_block - b);
         first += block->width;
-        block_init(block, room, n, parameter, entry);
+        block_init(block, bank, n, parameter, entry);
         entry += block->n_entry;
     }
-    room->n_column = n_column;
+    bank->n_column = n_column;
 }

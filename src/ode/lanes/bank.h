@@ -19,7 +19,7 @@ typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 /* Sensitivities by some parameters; an n_state x width matrix is stored row by row, or by column
  * for the model's functions of stages. */
 struct lanes_block {
-    size_t first, width;      /* columns first <= c < first + width of the room */
+    size_t first, width;      /* columns first <= c < first + width of the bank */
     /* matrices, each followed by another one, which is scratch for a stage's argument */
     lanes *sens, *sens_new;
     lanes *minus_rate;        /* matrix: of infusions, as below */
@@ -74,9 +74,9 @@ struct lanes_scratch {
 
 /* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of
  * n_share: all of them integrate its states, and each has a part of its sensitivities. Of the
- * parameters in the order of lanes_room_set_columns, number i is in column i / n_share of the
+ * parameters in the order of lanes_bank_set_columns, number i is in column i / n_share of the
  * lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
-struct lanes_room {
+struct lanes_bank {
     const struct lanes_plan *plan;
     const struct lanes_method *method;
     bool by_column;      /* matrices are stored by column */
@@ -133,27 +133,27 @@ struct lanes_events {
 };
 
 /* Number of state i and column c of a block in its matrices. */
-static inline size_t lanes_place(const struct lanes_room *room, const struct lanes_block *block,
+static inline size_t lanes_place(const struct lanes_bank *bank, const struct lanes_block *block,
                                  size_t i, size_t c)
 {
-    return room->by_column ? c * room->plan->n + i : i * block->width + c;
+    return bank->by_column ? c * bank->plan->n + i : i * block->width + c;
 }
 
 struct lanes_kernel {
     const char *name;
     int width; /* lanes in a register */
-    struct lanes_events (*attempt[N_METHOD])(struct lanes_room *room);
+    struct lanes_events (*attempt[N_METHOD])(struct lanes_bank *bank);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers,
      * column by column. */
-    void (*inside[N_METHOD])(const struct lanes_room *room, const lanes *s, lanes *out);
+    void (*inside[N_METHOD])(const struct lanes_bank *bank, const lanes *s, lanes *out);
     /* tolerance_drop_vanished for sensitivities found inside. */
-    void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
+    void (*drop_vanished)(const struct lanes_bank *bank, lanes *inside);
     /* The wanted observables at a time, from what `inside` has found there; for models whose
      * plan has n_observe. values: n_observe numbers, the output of the model's function. out:
      * n_observable x (1 + n_column), column by column: first the errors that come from the
      * states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite;
      * then the derivatives by way of the states. */
-    void (*observe)(const struct lanes_room *room, const lanes *time, const lanes *inside,
+    void (*observe)(const struct lanes_bank *bank, const lanes *time, const lanes *inside,
                     const bool *is_wanted, lanes *values, lanes *out);
 };
 
@@ -165,16 +165,16 @@ const struct lanes_kernel *lanes_kernel_choose(const char *name, struct error *e
  * times as long. */
 bool lanes_kernel_is_fast(void);
 
-/* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal
- * then, and for a room that is all zero. */
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
+/* For columns by parameter, and n_other ones. False: out of memory. lanes_bank_fini is legal
+ * then, and for a bank that is all zero. */
+bool lanes_bank_init(struct lanes_bank *bank, const struct lanes_plan *plan,
                      const struct lanes_method *method, size_t n_other);
-void lanes_room_fini(struct lanes_room *room);
+void lanes_bank_fini(struct lanes_bank *bank);
 /* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side
  * does not depend on), and how many lanes share those of an evaluation. All sensitivities are
- * zero then. lanes_room_reserve has made room for as many. */
-void lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
+ * zero then. lanes_bank_reserve has made room for as many. */
+void lanes_bank_set_columns(struct lanes_bank *bank, size_t n, const uint32_t *parameter,
                             int n_share);
 /* Makes room for n parameters; the numbers of the present ones may be lost. False: out of memory,
  * and nothing has changed. */
-bool lanes_room_reserve(struct lanes_room *room, size_t n, int n_share);
+bool lanes_bank_reserve(struct lanes_bank *bank, size_t n, int n_share);
