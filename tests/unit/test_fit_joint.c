@@ -340,7 +340,7 @@ static bool ask_in_course(void *context, struct evaluation *const *evaluations, 
 }
 
 /* Starts from which steps are rejected, shortened and stopped by bounds, and cannot be evaluated. */
-static void make_hard(struct many *many, bool is_near)
+static void make_hard(struct many *many, const struct joint_levels *levels, enum optimizer optimizer)
 {
     struct stiffit_model model = *decay;
     model.observe = decay_above;
@@ -353,33 +353,31 @@ static void make_hard(struct many *many, bool is_near)
         many->block[i]->start[3] = i % 3 ? 1 : -39;
         many->block[i]->upper[1] = i % 2 ? 5 : 50;
         many->block[i]->host.ask = ask_in_course;
-        many->block[i]->options.is_near = is_near;
+        many->block[i]->options.optimizer = optimizer;
+        many->block[i]->options.is_near = levels->level == own_rates; /* leaps would leave short steps nothing to do */
     }
+    many->levels = levels;
 }
 
-/* After each step in turn, another search continues from the bytes of this one, to the same bits. */
-static void resume_everywhere(const struct joint_levels *levels)
+/* After each step (by L-BFGS: each leg) in turn, another search continues from the bytes of this one, to the same bits. */
+static void resume_everywhere(const struct joint_levels *levels, enum optimizer optimizer)
 {
     struct many whole;
-    const bool is_near = levels->level == own_rates; /* leaps would leave short steps nothing to do */
-    make_hard(&whole, is_near);
-    whole.levels = levels;
+    make_hard(&whole, levels, optimizer);
     begin(&whole);
     assert_true(run(&whole));
     record_all(&whole);
     assert_int_equal(whole.block[0]->result.outcome, OUTCOME_converged);
-    assert_true(whole.n_step > 4);
+    assert_true(whole.n_step > (optimizer == OPTIMIZER_lbfgs ? 3 : 4));
     for (int k = 1; k <= whole.n_step; k++) {
         struct many first, second;
-        make_hard(&first, is_near);
-        first.levels = levels;
+        make_hard(&first, levels, optimizer);
         begin(&first);
         first.joint.n_redrawn = 2;
         first.stop = k;
         assert_false(run(&first));
         drop(&first);
-        make_hard(&second, is_near);
-        second.levels = levels;
+        make_hard(&second, levels, optimizer);
         begin(&second);
         assert_false(joint_load(&second.joint, first.bytes, first.n_byte - 1));
         joint_fini(&second.joint);
@@ -407,8 +405,10 @@ static void resume_everywhere(const struct joint_levels *levels)
 static void test_resumed(void **state)
 {
     (void)state;
-    for (size_t l = 0; l < N_HARD; l++)
-        resume_everywhere(&hard_levels[l]);
+    for (size_t l = 0; l < N_HARD; l++) {
+        resume_everywhere(&hard_levels[l], OPTIMIZER_none);
+        resume_everywhere(&hard_levels[l], OPTIMIZER_lbfgs);
+    }
 }
 
 int main(void)

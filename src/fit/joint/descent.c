@@ -95,18 +95,16 @@ static double square(struct descent *descent, size_t j)
     return many->square[j];
 }
 
-/* The second derivatives of the sum of squares. */
-static enum asked guess(struct descent *descent)
+static void begin(struct descent *descent)
 {
-    for (size_t k = 0; k < descent->n_loose; k++) {
-        double curvature = square(descent, descent->loose[k]);
-        descent->diagonal[k] = curvature > 0 ? sqrt(curvature / descent->shrink) : 1;
-    }
-    return ASKED_OK;
+    struct many *many = many_of(descent);
+    if (many->joint->host->keep)
+        many->joint->host->keep(many->joint->host->context);
+    many->left = NAN; /* another process that goes on from here looks anew, too */
 }
 
-static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take,
-                                             .guess = guess,
+static const struct descent_method method = {.begin = begin, .evaluate = evaluate,
+                                             .is_same = is_same, .take = take,
                                              .promise = promise, .square = square};
 
 /* From the best point. False: out of memory. */
@@ -117,6 +115,8 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
     *many = (struct many){.joint = joint, .went = JOINT_COUNTS, .left = NAN};
     *descent = (struct descent){.method = &method, .search = &joint->search,
                                 .map = &many->map, .shortens = true,
+                                /* the length of a first step says nothing of many datasets */
+                                .is_near = joint->options->is_near || joint->part.n_all > 1,
                                 .best = &points[1]};
     if (!joint_vector_make(joint, joint_vector_all(joint), &many->map, &points[1].theta, arena))
         return false;
@@ -125,6 +125,12 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
         !ARENA_DOUBLES(arena, {&many->square, n, 1}, {&points[0].theta, n, 1},
                        {&points[0].gradient, n, 1}, {&points[1].gradient, n, 1}))
         return false;
+    if (joint->saved.descent > 0) {
+        struct cursor cursor = {.from = joint->saved.bytes, .at = joint->saved.descent,
+                                .n = SIZE_MAX};
+        descent_pass(&cursor, descent);
+        joint->saved.descent = 0;
+    }
     descent->best->f = joint->above.f;
     sum_columns(many, JOINT_BEST, false, descent->best->gradient);
     return true;
@@ -135,7 +141,9 @@ enum joint_went joint_descend(struct joint *joint, enum outcome *outcome)
     struct arena arena = {0};
     struct many many;
     bool has_room = init(&many, joint, &arena);
+    joint->descent = &many.descent;
     *outcome = has_room ? descent_run(&many.descent) : OUTCOME_out_of_memory;
+    joint->descent = NULL;
     arena_fini(&arena);
     return joint->end.is_cut ? JOINT_ENDED : many.went;
 }

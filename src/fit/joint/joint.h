@@ -120,7 +120,7 @@ struct joint_end {
 /* What joint_load leaves until blocks are made: their bytes, and a place in these. */
 struct joint_saved {
     const unsigned char *bytes;
-    size_t arrays;
+    size_t arrays, descent;   /* 0: there is none */
 };
 
 struct joint {
@@ -168,6 +168,7 @@ struct joint {
     struct joint_line line;
     /* --optimizer lbfgs: a joint/descent.c in place of steps of the trust region */
     bool descends;
+    struct descent *descent;  /* that one, while it is under way */
     struct fit_certificate certificate;
     struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */

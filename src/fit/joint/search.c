@@ -369,16 +369,10 @@ static enum outcome descend(struct joint *joint, bool is_under_way)
         asked = leap(&joint->search);
     enum outcome outcome = OUTCOME_not_run;
     while (asked == ASKED_OK) {
-        asked = joint_set_step(joint);
-        enum joint_went went = asked == ASKED_OK ? joint_descend(joint, &outcome) : JOINT_ENDED;
+        enum joint_went went = joint_descend(joint, &outcome);
         if (went == JOINT_COUNTS)
             return outcome;
-        asked = asked == ASKED_OK ? judge(joint, went) : asked;
-    }
-    if (asked == ASKED_FAILED) {
-        fit_asker_end(&joint->asker, OUTCOME_stalled,
-                      "the derivatives of the residuals are too large to be used");
-        joint_end(joint, OUTCOME_stalled);
+        asked = judge(joint, went);
     }
     return joint->asker.outcome;
 }

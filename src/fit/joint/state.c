@@ -6,10 +6,11 @@
 #include "base/cursor.h"
 #include "fit/joint/internal.h"
 #include "fit/objective/start.h"
+#include "fit/search/descent.h"
 
 #include <stdlib.h>
 
-enum { FORMAT = 14, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 15, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -88,8 +89,8 @@ static void pass_own(struct cursor *cursor, struct joint_block *block)
 static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
 {
     size_t expected[] = {FORMAT, sizeof joint->search.stopping, joint->ranks.n_block,
-                         joint->n_parameter, joint->task},
-           found[5];
+                         joint->n_parameter, joint->task, joint->descends},
+           found[6];
     memcpy(found, expected, sizeof found);
     pass_over(cursor, found, sizeof found);
     *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);
@@ -106,6 +107,8 @@ static size_t save(struct joint *joint, unsigned char *to)
         pass_arrays(cursor, joint);
         if (upper)
             upper->pass_search(cursor, joint);
+        if (joint->descends)
+            descent_pass(cursor, joint->descent);
     }
     for (size_t i = 0; i < joint->n_block; i++) {
         pass_block(cursor, &joint->block[i]);
@@ -154,6 +157,12 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
     if (upper) {
         joint->upper.saved = cursor->at;
         upper->pass_search(cursor, joint);
+    }
+    if (joint->descends) {
+        struct fit_map map = {.size = NULL};
+        struct descent none = {.map = &map};
+        joint->saved.descent = cursor->at;
+        descent_pass(cursor, &none);
     }
     size_t n_active = 0;
     for (size_t i = 0; i < joint->ranks.n_block; i++) {

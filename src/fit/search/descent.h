@@ -1,8 +1,10 @@
-/* The minimisation of a fit within its bounds by L-BFGS, for one dataset and for many: rounds of
- * libLBFGS over the parameters that no bound holds. What a point is, the method knows.
+/* The minimisation of a fit within its bounds by L-BFGS, for one dataset and for many: legs of
+ * libLBFGS over the parameters that no bound holds. What a point is, the method knows. libLBFGS
+ * cannot save its state, so that a search can be saved only between two legs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/cursor.h"
 #include "fit/search/search.h"
 
 enum { DESCENT_APART = 9, DESCENT_HISTORY = 10 };
@@ -12,16 +14,17 @@ struct descent;
 /* The parts that differ between a fit of one dataset (descent_single.c) and one of many
  * (joint/descent.c). */
 struct descent_method {
+    /* A leg begins. Between two legs, descent_pass has all that the search needs besides the best
+     * point. NULL: nothing to do. */
+    void (*begin)(struct descent *descent);
     /* Evaluates the trial. ASKED_END: the fit must end, for the reason in asker. */
     enum asked (*evaluate)(struct descent *descent);
     /* Whether two theta are the same to the model. */
     bool (*is_same)(const struct descent *descent, const double *theta, const double *other);
     /* The trial has become the best point. */
     void (*take)(struct descent *descent);
-    /* Leaves a start that is orders of magnitude off. */
-    enum asked (*leap)(struct descent *descent);
-    /* The first guess of the second derivatives of a round: `diagonal`, or `factor`. It may take
-     * parameters out of it. */
+    /* Sets `factor`, as the first guess of a leg's second derivatives, or leaves it NULL. It may
+     * take parameters out of the leg. NULL: there is never one. */
     enum asked (*guess)(struct descent *descent);
     /* The remaining decrease at the best point; infinite: unknown. If it is above `enough`, a
      * number between these will do. */
@@ -30,47 +33,62 @@ struct descent_method {
     double (*square)(struct descent *descent, size_t j);
 };
 
-struct descent {
-    const struct descent_method *method;
-    struct fit_search *search;  /* asker, stopping, n_iteration, and the method's model */
-    const struct fit_map *map;  /* n_free, scale, size and bounds of all parameters */
-    size_t n;
-    bool shortens;              /* a step onto bounds that gains nothing is shortened, not cut */
-    struct fit_point points[2]; /* at least theta, f and gradient */
-    struct fit_point *best, *trial; /* best: NULL before the first evaluation */
-    /* the parameters of this round: n_loose of them, and so have the arrays below */
-    uint32_t *loose;
-    size_t n_loose;
-    double *origin, *slope;     /* theta and the gradient at the beginning of the round */
-    /* the round's first guess of the second derivatives: a triangle L with L L', or, if `factor`
-     * is NULL, one unit of each variable. `factor` is valid until the first step. */
-    double *diagonal;
-    const double *factor;
-    int n_round;                /* iterations of this round */
-    double *base, *tried;       /* theta of libLBFGS's latest iterate and of its latest trial */
-    double *scratch;
-    bool met_bound, ended;      /* the latest trial was cut at a bound; the fit must end */
-    int n_missed;               /* consecutive trials without improvement */
-    double *known;              /* most_known x (2 n + 1): theta, objective (NaN: it failed) and
-                                 * gradient of the latest trials, because a new round may try the
-                                 * same points again; the oldest is overwritten */
-    size_t n_known, most_known;
+/* What lasts from leg to leg. */
+struct descent_state {
+    int n_leg;
+    int n_barren;               /* consecutive legs that gained almost nothing */
+    size_t n_on_bound;          /* consecutive legs that ended on a bound */
+    double shrink;              /* of the first trial, after legs in which every trial went too
+                                 * far */
+    size_t n_known;             /* trials since the best point was found: descent.known */
     double apart[DESCENT_APART]; /* disagreement of value and slopes in the latest such trials */
     int n_apart;
     double hope;                /* the largest decrease promised by the parabola through such a
                                  * trial's slopes */
     double history[DESCENT_HISTORY]; /* objectives after the latest iterations */
     int n_gain;
-    double shrink;              /* of the first trial, after rounds in which every trial went too
-                                 * far */
+};
+
+struct descent {
+    const struct descent_method *method;
+    struct fit_search *search;  /* asker, stopping, n_iteration, and the method's model */
+    struct fit_map *map;        /* n_free, scale, size and bounds of all parameters */
+    size_t n;
+    bool is_near;               /* the start is near an optimum */
+    bool shortens;              /* a step onto bounds that gains nothing is shortened, not cut */
+    struct fit_point points[2]; /* at least theta, f and gradient */
+    struct fit_point *best, *trial; /* best: NULL before the first evaluation */
+    struct descent_state state;
+    double *known;              /* most_known x (2 n + 1): theta, objective (NaN: it failed) and
+                                 * gradient of trials, because a new leg may try the same points
+                                 * again; the oldest is overwritten */
+    size_t most_known;
+    /* the parameters of this leg: n_loose of them, and so have the arrays below */
+    uint32_t *loose;
+    size_t n_loose;
+    double *origin, *slope;     /* theta and the gradient at the beginning of the leg */
+    /* the leg's first guess of the second derivatives: a triangle L with L L', or, if `factor`
+     * is NULL, one unit of each variable. `factor` is valid until the first step. */
+    double *diagonal;
+    const double *factor;
+    int n_iteration;            /* of this leg */
+    double *base, *tried;       /* theta of libLBFGS's latest iterate and of its latest trial */
+    double *scratch;
+    bool met_bound, ended;      /* the latest trial was cut at a bound; the fit must end */
+    int n_missed;               /* consecutive trials without improvement */
     bool is_flat;               /* the latest iterations gained almost nothing */
 };
 
 /* After these fields: method, search, map. The points are the caller's to make. False: out of
  * memory. */
 bool descent_init(struct descent *descent, struct arena *arena);
+/* What lasts from leg to leg, as bytes; and what is known of the parameters' sizes. Reading: n is
+ * that of the bytes, and arrays that are NULL are passed over. */
+void descent_pass(struct cursor *cursor, struct descent *descent);
+/* Evaluates the trial, the start, which becomes the best point. */
+enum asked descent_begin(struct descent *descent);
 /* The trial has been evaluated, and becomes the best point. */
 void descent_take(struct descent *descent);
-/* From the best point, or from the trial if there is none, to where a stopping test is met,
- * search->stopping.met, or nothing better is found. */
+/* From the best point to where a stopping test is met, search->stopping.met, or nothing better is
+ * found. */
 enum outcome descent_run(struct descent *descent);

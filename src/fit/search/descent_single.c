@@ -12,14 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Length of the first trial: a tenth of a natural unit on a logarithmic scale, a tenth of the
- * values on a linear one. */
-static const double FIRST_LENGTH = 0.1;
-/* The least size of a parameter, as a part of its range, if it has one. */
-static const double LEAST_SIZE = 1e-2;
-/* A parameter whose best change is this many times its size is of another size. */
-static const double TOO_SMALL = 1e3;
-
 struct single {
     struct descent descent;   /* the first field: the method's functions get it */
     struct fit_search search; /* the model is that of the best point; with adjoint gradients
@@ -99,70 +91,25 @@ static bool drop_leaving(struct descent *descent)
     return any;
 }
 
-/* The size of parameter j, by which the first trial may change it. Where 0 is all that is known
- * of it, or a start that is many orders of magnitude too small, what would be its best change if
- * it alone changed. */
-static double size_of(struct descent *descent, size_t j)
-{
-    const struct fit_map *map = descent->map;
-    double size = fit_map_size(map, j, descent->best->theta[j]), alone = 0;
-    if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
-        size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
-    if (descent->search->model.is_current && map->scale[j] == SCALE_LIN) {
-        double curvature = square(descent, j);
-        alone = curvature > 0 ? fabs(descent->best->gradient[j]) / curvature : 0;
-    }
-    size = alone > TOO_SMALL * size ? alone : size;
-    return size > 0 ? size : 1;
-}
-
-/* Near an optimum, the curvature along each parameter gives its first step if one is linear: its
- * value may be far smaller than what it changes by, while logarithms have a natural size. False:
- * no such parameter, no curvature, or a start that may be far. */
-static bool guess_near(struct descent *descent)
-{
-    struct single *single = single_of(descent);
-    struct trust_model *model = &single->search.model;
-    bool is_known = false;
-    for (size_t k = 0; k < descent->n_loose; k++)
-        is_known = is_known || descent->map->scale[descent->loose[k]] == SCALE_LIN;
-    is_known = is_known && !single->is_adjoint && single->search.asker->is_near
-               && (model->is_current || trust_model_update(model, descent->best));
-    for (size_t k = 0; is_known && k < descent->n_loose; k++) {
-        descent->diagonal[k] = sqrt(square(descent, descent->loose[k]));
-        is_known = descent->diagonal[k] > 0;
-    }
-    return is_known;
-}
-
-/* The metric, or a diagonal that gives the first trial the right length. */
+/* The metric, with adjoint gradients. */
 static enum asked guess(struct descent *descent)
 {
     struct single *single = single_of(descent);
     struct fit_metric *metric = &single->metric;
     struct fit_asker *asker = descent->search->asker;
-    double norm = 0;
-    enum asked asked = single->is_adjoint ? fit_metric_ask(metric, asker, descent->best->theta)
-                                          : ASKED_FAILED;
+    enum asked asked = fit_metric_ask(metric, asker, descent->best->theta);
     do
         descent->factor = asked == ASKED_OK &&
                                   fit_metric_factor(metric, asker, descent->n_loose, descent->loose,
-                                                    descent->slope, descent->shrink, single->factor)
+                                                    descent->slope, descent->state.shrink,
+                                                    single->factor)
                             ? single->factor
                             : NULL;
     while (descent->factor && drop_leaving(descent));
-    if (guess_near(descent))
-        return asked;
-    for (size_t k = 0; k < descent->n_loose; k++) {
-        descent->diagonal[k] = 1 / size_of(descent, descent->loose[k]);
-        norm += pow(descent->slope[k] / descent->diagonal[k], 2);
-    }
-    double unit = sqrt(sqrt(norm) / (FIRST_LENGTH * descent->shrink));
-    for (size_t k = 0; k < descent->n_loose; k++)
-        descent->diagonal[k] *= unit > 0 ? unit : 1;
     return asked;
 }
 
+/* Leaves a start that is orders of magnitude off. */
 static enum asked leap(struct descent *descent)
 {
     struct single *single = single_of(descent);
@@ -183,9 +130,11 @@ static enum asked leap(struct descent *descent)
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take,
-                                             .leap = leap,
-                                             .guess = guess, .promise = promise, .square = square};
+static const struct descent_method by_rows = {.evaluate = evaluate, .is_same = is_same,
+                                              .take = take, .promise = promise, .square = square},
+                                   by_gradients = {.evaluate = evaluate, .is_same = is_same,
+                                                   .take = take, .guess = guess,
+                                                   .promise = promise, .square = square};
 
 static bool init(struct single *single, struct fit_asker *asker, struct arena *arena)
 {
@@ -194,7 +143,9 @@ static bool init(struct single *single, struct fit_asker *asker, struct arena *a
     single->is_adjoint = asker->accuracy.gradient == GRADIENT_adjoint;
     single->search.asker = asker;
     stopping_init(&single->search.stopping, asker);
-    *descent = (struct descent){.method = &method, .search = &single->search, .map = &asker->map};
+    *descent = (struct descent){.method = single->is_adjoint ? &by_gradients : &by_rows,
+                                .search = &single->search, .map = &asker->map,
+                                .is_near = asker->is_near};
     bool has_model = single->is_adjoint ? fit_metric_init(&single->metric, asker, arena)
                                               && ARENA_DOUBLES(arena, {&single->factor, n, n})
                                         : trust_model_init(&single->search.model, asker, arena);
@@ -215,7 +166,12 @@ void descent_search(struct fit_asker *asker, struct arena *arena, const double *
     }
     const struct fit_metric *metric = &single->metric;
     memcpy(single->descent.trial->theta, theta, single->descent.n * sizeof *theta);
-    end->outcome = descent_run(&single->descent);
+    enum asked asked = descent_begin(&single->descent);
+    if (asked == ASKED_OK)
+        asked = leap(&single->descent);
+    end->outcome = asked == ASKED_OK    ? descent_run(&single->descent)
+                   : asked == ASKED_END ? asker->outcome
+                                        : asker->failure;
     end->stop = end->outcome == OUTCOME_converged ? single->search.stopping.met : STOP_none;
     end->best = single->descent.best;
     if (metric->is_taken && metric->taken == ASKED_OK && end->best

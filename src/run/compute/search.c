@@ -49,8 +49,7 @@ static enum status read_population(struct compute *compute, struct error *error)
 enum status searches_read_states(struct compute *compute, struct error *error)
 {
     struct searches *searches = compute->searches;
-    /* LibLBFGS keeps its state to itself. */
-    searches->keeps = compute->campaign.fit.optimizer != OPTIMIZER_lbfgs;
+    searches->keeps = true;
     searches->written_ns = clock_now_ns();
     enum status status = read_population(compute, error);
     if (!status && compute_is_first(compute))
@@ -152,7 +151,7 @@ static void keep_state(void *context)
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
     size_t n;
-    if (!search->is_due || joint->descends || search_is_short(search)
+    if (!search->is_due || search_is_short(search)
         || (search->request && !search->request->keeps))
         return;
     search->is_due = false;
