@@ -81,15 +81,18 @@ static void put_row(FILE *file, const struct view *view, size_t row, bool is_hea
     fputs(is_head ? "</tr></thead><tbody>\n" : "</tr>\n", file);
 }
 
+/* With the rows behind its end. */
 static void put_table(FILE *file, const struct view *view, size_t table)
 {
-    size_t end = view_behind(view, table) - 1;
-    if (table + 1 == end)
+    size_t end = view_behind(view, table);
+    if (table + 2 == end)
         return;
     begin(file, view->item[table].fact.text);
     put_row(file, view, table + 1, true);
-    for (size_t i = table + 1; i < end; i = view_behind(view, i))
-        put_row(file, view, i, false);
+    for (size_t i = table + 1; i < view->n && (i < end || view->item[i].kind == VIEW_ROW_OF);
+         i = view_behind(view, i))
+        if (view->item[i].kind == VIEW_ROW_OF && view->item[i].style != VIEW_HIDDEN)
+            put_row(file, view, i, false);
     fputs("</tbody></table></div>\n", file);
 }
 

@@ -58,46 +58,6 @@ void report_static_row(struct report *report, const char *id, const char *messag
     view_end(view);
 }
 
-static void put_goodness(FILE *file, const struct report *report)
-{
-    const struct show_summary *summary = &report->summary;
-    bool is_one = summary->digest.n_fit == 1;
-    if (isfinite(summary->reduced.median) && is_one)
-        fprintf(file,
-                "<p>Reduced chi-square: %.4g. It is near 1 for a good model with right "
-                "sigmas.</p>\n",
-                summary->reduced.median);
-    else if (isfinite(summary->reduced.median))
-        fprintf(file,
-                "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest "
-                "%.4g. It is near 1 for a good model with right sigmas.</p>\n",
-                report->info->is_shared ? "sigmas are known or shared" : "every sigma is known",
-                summary->reduced.median, summary->reduced.q25, summary->reduced.q75,
-                summary->reduced.max);
-    if (isfinite(summary->r_squared.median) && is_one)
-        fprintf(file, "<p>R squared: %.4g.</p>\n", summary->r_squared.median);
-    else if (isfinite(summary->r_squared.median))
-        fprintf(file,
-                "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and "
-                "%.4g, least %.4g.</p>\n",
-                summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75,
-                summary->r_squared.min);
-    const struct show_refits *refits = &summary->refits;
-    if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0 && is_one)
-        fprintf(file, "<p>Starts: %s.</p>\n",
-                refits->n_same    ? "all ended at one optimum"
-                : refits->alone.n ? "the best one is alone"
-                : refits->only.n  ? "all others failed"
-                                  : "some ended elsewhere than the best one");
-    else if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)
-        fprintf(file,
-                "<p>Starts: all ended at one optimum in %llu fits, some elsewhere in %llu; the "
-                "best start is alone in "
-                "%llu; all others failed in %llu.</p>\n",
-                count(refits->n_same), count(refits->n_some), count(refits->alone.n),
-                count(refits->only.n));
-}
-
 static void put_health(FILE *file, struct report *report)
 {
     struct view view = {.n = 0};
@@ -117,7 +77,8 @@ static void put_health(FILE *file, struct report *report)
     view_facts(&view, fact, digest_facts(&summary->digest, fact));
     view_end(&view);
     put_view(file, report, &view);
-    put_goodness(file, report);
+    show_starts(&view, report->info, &summary->refits);
+    put_view(file, report, &view);
     show_failures(&view, summary);
     put_view(file, report, &view);
     fputs("<div id=notes>", file);
@@ -137,7 +98,9 @@ static void put_tables(FILE *file, struct report *report)
     fputs("<section id=parameters><h2>Parameters</h2>\n", file);
     show_parameters(&view, report->info, &report->summary);
     put_view(file, report, &view);
-    fputs("<div class=charts id=parameter-charts></div></section>\n"
+    fputs("<p>Chi-square/df, where sigmas are known or shared, is near 1 for a good model with "
+          "right sigmas; R squared is of fits whose sigmas are unknown or fitted.</p>\n"
+          "<div class=charts id=parameter-charts></div></section>\n"
           "<section id=pairs class=script><h2>Pairs</h2><div id=pair-box></div></section>\n"
           "<section id=plate class=script hidden><h2>Plate</h2><div id=plate-box></div></section>\n"
           "<section id=quality class=script><h2>Quality of the fits</h2><div class=charts "

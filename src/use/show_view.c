@@ -281,7 +281,7 @@ static void add_goodness(struct view *view, const char *key, const char *label,
                          const struct show_spread *spread, const struct show_summary *summary)
 {
     view_row(view, key, isfinite(spread->median) ? VIEW_PLAIN : VIEW_HIDDEN);
-    VIEW_FACTS(view, fact_word(NULL, "", LABEL, label));
+    VIEW_FACTS(view, fact_word(NULL, "", LABEL, label), fact_word(NULL, "", 0, ""));
     add_spread(view, spread, summary);
     view_end(view);
 }
@@ -324,7 +324,7 @@ void show_parameters(struct view *view, const struct result_info *info,
         add_parameter(view, info, j, summary);
     view_end(view);
     view_row(view, "objective", VIEW_PLAIN);
-    VIEW_FACTS(view, fact_word(NULL, "", LABEL, "objective"),
+    VIEW_FACTS(view, fact_word(NULL, "", LABEL, "objective"), fact_word(NULL, "", 0, ""),
                fact_word("kind", NULL, 0, info->objective_kind));
     add_spread(view, &summary->objective, summary);
     view_end(view);
@@ -387,15 +387,14 @@ void show_flat_directions(struct view *view, const struct result_info *info,
 static void add_count(struct view *view, uint64_t n, const char *what,
                       const struct digest_examples *fits)
 {
-    if (n && fits)
-        VIEW_ROW(view, fact_count(NULL, "", COUNT, n), fact_word(NULL, "", -1, what),
-                 fact_how(FACT_BELOW, examples(view, NULL, fits)));
-    else if (n)
-        VIEW_ROW(view, fact_count(NULL, "", COUNT, n), fact_word(NULL, "", -1, what));
+    static const struct digest_examples none = {.n = 0};
+    if (n)
+        VIEW_ROW(view, fact_count(NULL, "fits", COUNT, n), fact_word(NULL, "starts", -1, what),
+                 fact_how(FACT_BELOW, examples(view, NULL, fits ? fits : &none)));
 }
 
-static void add_starts(struct view *view, const struct result_info *info,
-                       const struct show_refits *refits)
+void show_starts(struct view *view, const struct result_info *info,
+                 const struct show_refits *refits)
 {
     view_group(view, "starts", NULL, VIEW_HIDDEN);
     VIEW_FACTS(view, fact_count("one_optimum", NULL, 0, refits->n_same),
@@ -589,7 +588,7 @@ void show_result(struct view *view, const struct result_info *info,
     add_remarks(view, info, summary);
     VIEW_FACTS(view, fact_count("fits_with_flat_directions", NULL, 0, summary->n_fit_flat));
     show_flat_directions(view, info, summary);
-    add_starts(view, info, &summary->refits);
+    show_starts(view, info, &summary->refits);
     add_profiles(view, info, summary);
     add_bootstrap(view, info, summary);
     add_notes(view, summary);

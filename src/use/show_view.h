@@ -19,6 +19,8 @@ void show_flat_directions(struct view *view, const struct result_info *info,
                           const struct show_summary *summary);
 void show_parameters(struct view *view, const struct result_info *info,
                      const struct show_summary *summary);
+void show_starts(struct view *view, const struct result_info *info,
+                 const struct show_refits *refits);
 void show_provenance(struct view *view, const struct result_info *info);
 /* show_population.c: the group "population". */
 void show_population(struct view *view, const struct result_population *population);

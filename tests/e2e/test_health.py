@@ -141,7 +141,7 @@ def test_noise_ranks_worst_where_sigma_is_unknown_or_fitted(tmp):
         assert shown["reduced_chi_square"]["median"] is None and shown["r_squared"]["median"] > 0.98
         h.stiffit("report", tmp / "n.result.h5", "-o", tmp / "n.html", "--overwrite")
         page = (tmp / "n.html").read_text()
-        assert "where every sigma is known" not in page and "R squared, where sigmas are unknown or fitted" in page
+        assert "<td class=id>chi-square/df" not in page and "<td class=id>R squared" in page
         assert "<b>1</b> with a curve that does not describe the data" in page
     assert "sigma is fitted" in h.stiffit("show", tmp / "n.result.h5", "--id", "d3").stdout
 

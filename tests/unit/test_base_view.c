@@ -80,7 +80,8 @@ static void test_table(void **state)
                         "<tr><td class=id>k</td><td class=n>1.235</td><td>&lt;a&gt;</td>"
                         "<td>A7, B2</td></tr>\n"
                         "<tr><td class=id>a longer name</td><td class=n>&ndash;</td><td></td></tr>\n"
-                        "<tr><td class=id>for people</td></tr>\n</tbody></table></div>\n");
+                        "<tr><td class=id>for people</td></tr>\n"
+                        "<tr><td class=id>last</td><td class=n>2</td></tr>\n</tbody></table></div>\n");
     view_fini(&view);
 }
 
