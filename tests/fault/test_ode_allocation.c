@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/model_case.h"
 #include "../unit/ode_case.h"
-#include "../unit/ode_lanes_case.h"
 #include "replaces_malloc.h"
 
 #if !REPLACES_MALLOC
@@ -301,16 +300,12 @@ static void run_lanes(bool lasting)
     static struct model model;
     static struct beside expected, beside;
     struct ode_options options = {.rtol = 1e-6, .linear_solver = LINEAR_DENSE, .engine = ENGINE_LANES};
-    char path[CASE_PATH];
     long n_short = 0, n_refused = 0;
     bool is_over = false;
-    struct error trouble = {0};
     fail_at = 0;
-    void *handle = shared_object_open(case_model_path(path, "alpha-pinene"), &trouble);
-    if (!handle)
-        fail_msg("%s", trouble.message);
-    model.abi = *(const struct stiffit_model *)shared_object_symbol(handle, "stiffit_model");
-    model.abi.lanes = &pinene_lanes;
+    model.abi = *example_model("alpha-pinene.text");
+    const struct stiffit_lanes lanes = lanes_by_lists(&model.abi);
+    model.abi.lanes = &lanes;
     for (long k = 0; !is_over; k++) {
         struct error error = {0};
         n_allocation = n_live = 0;
@@ -337,7 +332,6 @@ static void run_lanes(bool lasting)
         counting = false;
         assert_int_equal(n_live, 0);
     }
-    shared_object_close(handle);
     print_message("%ld times no memory for an evaluation, %ld for the engine\n", n_short, n_refused);
     assert_true(n_short > 5 && n_refused > 100); /* it was really exercised */
 }

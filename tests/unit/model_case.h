@@ -76,6 +76,14 @@ static inline const struct stiffit_model *test_model(const char *name)
     return loaded_model(case_path(path, file));
 }
 
+/* The functions of lanes of a model without its own code for a step's algebra: the kernel then goes by the lists. */
+static inline struct stiffit_lanes lanes_by_lists(const struct stiffit_model *model)
+{
+    struct stiffit_lanes lanes = *model->lanes;
+    lanes.algebra = NULL;
+    return lanes;
+}
+
 /* A model that has none of the derivatives which difference quotients replace. */
 static inline struct stiffit_model without_derivatives(const struct stiffit_model *model)
 {

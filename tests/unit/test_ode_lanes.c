@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model_case.h"
 #include "ode_case.h"
-#include "ode_lanes_case.h"
 
 #include "ode/lanes/bank.h"
 
@@ -306,32 +305,16 @@ static const double robertson_p[3] = {0.04, 1e4, 3e7}, robertson_times[] = {0.4,
 static const double pinene_p[5] = {5.84e-5, 2.65e-5, 1.63e-5, 2.777e-4, 4.61e-5};
 static const double pinene_times[] = {1230, 3060, 4920, 7800, 10680, 15030, 22620, 36420};
 
-static struct stiffit_model robertson, pinene;
-static void *handles[2];
+static const struct stiffit_model *robertson, *pinene;
+static struct stiffit_lanes robertson_lanes, pinene_lanes;
 
 static int load(void **state)
 {
-    static struct {
-        const char *name;
-        struct stiffit_model *abi;
-    } models[] = {{"robertson", &robertson}, {"alpha-pinene", &pinene}};
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        char path[CASE_PATH];
-        struct error error = {0};
-        handles[i] = shared_object_open(case_model_path(path, models[i].name), &error);
-        if (!handles[i])
-            fail_msg("%s", error.message);
-        *models[i].abi = *(const struct stiffit_model *)shared_object_symbol(handles[i], "stiffit_model");
-    }
-    return 0;
-}
-
-static int unload(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        shared_object_close(handles[i]);
+    robertson = example_model("robertson.text");
+    pinene = example_model("alpha-pinene.text");
+    robertson_lanes = lanes_by_lists(robertson);
+    pinene_lanes = lanes_by_lists(pinene);
     return 0;
 }
 
@@ -371,8 +354,10 @@ static void compare_with_cvodes(const struct stiffit_model *abi, const struct st
 static void test_cvodes(void **state)
 {
     (void)state;
-    compare_with_cvodes(&robertson, &robertson_lanes, robertson_p, 6, robertson_times);
-    compare_with_cvodes(&pinene, &pinene_lanes, pinene_p, 8, pinene_times);
+    compare_with_cvodes(robertson, &robertson_lanes, robertson_p, 6, robertson_times);
+    compare_with_cvodes(pinene, &pinene_lanes, pinene_p, 8, pinene_times);
+    compare_with_cvodes(robertson, robertson->lanes, robertson_p, 6, robertson_times);
+    compare_with_cvodes(pinene, pinene->lanes, pinene_p, 8, pinene_times);
 }
 
 enum { N_ROB = 16 };
@@ -380,7 +365,7 @@ enum { N_ROB = 16 };
 static void robertson_request(struct request *r, int i)
 {
     double p[3] = {0.04 * (1 + 0.03 * i), 1e4 * (1 + 0.05 * (i % 7)), 3e7 * (1 - 0.02 * (i % 5))};
-    request_init(r, &robertson, p, NULL, 6, robertson_times);
+    request_init(r, robertson, p, NULL, 6, robertson_times);
     /* other sets of parameters, so that columns come and go */
     if (i % 4 == 1) {
         r->evaluation.n_sens = 2;
@@ -405,7 +390,7 @@ static void test_withdraw(void **state)
     static struct request alone[N_ROB], r[N_ASIDE + 1];
     struct side s;
     struct error error = {0};
-    side_init(&s, &engine_lanes, &robertson, &robertson_lanes, 1e-6, 2);
+    side_init(&s, &engine_lanes, robertson, &robertson_lanes, 1e-6, 2);
     struct engine *engines[2] = {s.engine, engine_new(s.pool, &error)};
     assert_non_null(engines[1]);
     assert_null(engine_new(s.pool, &error)); /* made for two workers */
@@ -473,7 +458,7 @@ static void test_kernels(void **state)
         }
         struct side s;
         setenv("STIFFIT_LANES_KERNEL", kernels[k], 1);
-        side_init(&s, &engine_lanes, &robertson, &robertson_lanes, 1e-6, 1);
+        side_init(&s, &engine_lanes, robertson, &robertson_lanes, 1e-6, 1);
         unsetenv("STIFFIT_LANES_KERNEL");
         for (int i = 0; i < N_ROB; i++) {
             robertson_request(&r[n_kernel][i], i);
@@ -490,7 +475,7 @@ static void test_budgets(void **state)
     (void)state;
     static struct request r;
     struct side s;
-    side_init(&s, &engine_lanes, &robertson, &robertson_lanes, 1e-6, 1);
+    side_init(&s, &engine_lanes, robertson, &robertson_lanes, 1e-6, 1);
     robertson_request(&r, 0);
     run(&s, &r);
     int64_t n_step = r.evaluation.n_step;
@@ -567,7 +552,8 @@ static void test_refused(void **state)
     (void)state;
     struct ode_options options = ODE_OPTIONS_DEFAULT;
     struct error error = {0};
-    struct model model = {.abi = robertson};
+    struct model model = {.abi = *robertson};
+    model.abi.lanes = NULL;
     assert_null(engine_lanes.pool_new(&engine_lanes, &model, &options, 1, 1, &error));
     assert_non_null(strstr(error.message, "no functions of lanes"));
     static const int32_t wrong_row[] = {0, 7, 0, 1, 2, 0, 1};
@@ -578,49 +564,6 @@ static void test_refused(void **state)
     assert_non_null(strstr(error.message, "patterns"));
 }
 
-/* y' = -rate (y - cos t) - sin t with y = cos t: stiff while the rate is high, which is between t = 2 and 4. */
-static double bump_rate(const double *p, double t)
-{
-    double x = (t - 3) / 0.9, square = x * x;
-    return 1 + p[0] * exp(-square * square * square);
-}
-static int bump_rhs(const struct stiffit_point *at, double *f)
-{
-    f[0] = -bump_rate(at->p, at->t) * (at->y[0] - cos(at->t)) - sin(at->t);
-    return STIFFIT_OK;
-}
-static void bump_lanes_rhs(const struct stiffit_lanes_point *at, double *out)
-{
-    for (int k = 0; k < STIFFIT_LANES; k++)
-        out[k] = -bump_rate(&at->p[k], at->t[k]) * (at->y[k] - cos(at->t[k])) - sin(at->t[k]);
-}
-static void bump_lanes_derive(const struct stiffit_lanes_point *at, double *out)
-{
-    bump_lanes_rhs(at, out);
-    for (int k = 0; k < STIFFIT_LANES; k++) {
-        double t = at->t[k], rate = bump_rate(&at->p[k], t), x = (t - 3) / 0.9, off = at->y[k] - cos(t);
-        out[8 + k] = -rate;
-        out[16 + k] = (rate - 1) * 6 * pow(x, 5) / 0.9 * off - rate * sin(t) - cos(t);
-        out[24 + k] = -(rate - 1) / at->p[k] * off;
-    }
-}
-static void bump_lanes_curve(const struct stiffit_lanes_point *at, double *out)
-{
-    for (int k = 0; k < STIFFIT_LANES; k++) {
-        double t = at->t[k], p = at->p[k], rate = bump_rate(&p, t), x = (t - 3) / 0.9, off = at->y[k] - cos(t);
-        double by_t = -(rate - 1) * 6 * pow(x, 5) / 0.9; /* of the rate */
-        out[k] = -by_t * at->direction[8 + k];
-        out[8 + k] = -(rate - 1) / p * at->direction[k] - (by_t / p * off + (rate - 1) / p * sin(t)) * at->direction[8 + k];
-    }
-}
-static const struct stiffit_lanes bump_lanes = {
-    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = bump_lanes_rhs, .derive = bump_lanes_derive,
-    .curve = bump_lanes_curve, .by_state = {zero_one, zeros}, .by_parameter = {zero_one, zeros},
-    .curve_state = {zero_one, zeros}, .curve_parameter = {zero_one, zeros}};
-static const struct stiffit_model bump = {STIFFIT_MODEL_HEADER, .name = "bump", .n_state = 1, .n_parameter = 1,
-                                          .n_observable = 1, .state_name = names, .rhs = bump_rhs, .initial = initial,
-                                          .observe = observe};
-
 /* An evaluation changes to the implicit method where it is stiff, and comes back; the next one knows where. */
 static void test_methods(void **state)
 {
@@ -628,15 +571,17 @@ static void test_methods(void **state)
     enum { N_BUMP = 60 };
     static struct request r, next;
     double time[N_BUMP], p = 3e5, mild = 2;
+    const struct stiffit_model *bump = test_model("stiff-for-a-while");
+    const struct stiffit_lanes bump_lanes = lanes_by_lists(bump);
     struct side s;
     for (int i = 0; i < N_BUMP; i++)
         time[i] = 0.5 * (1 + i);
-    side_init(&s, &engine_lanes, &bump, &bump_lanes, 1e-7, 1);
-    request_init(&r, &bump, &mild, NULL, N_BUMP, time);
+    side_init(&s, &engine_lanes, bump, &bump_lanes, 1e-7, 1);
+    request_init(&r, bump, &mild, NULL, N_BUMP, time);
     run(&s, &r);
     assert_int_equal(r.evaluation.n_factor, 0); /* never implicit */
     assert_false(r.evaluation.course.is_stiff);
-    request_init(&r, &bump, &p, NULL, N_BUMP, time);
+    request_init(&r, bump, &p, NULL, N_BUMP, time);
     run(&s, &r);
     for (int i = 0; i < N_BUMP; i++) /* some tolerances, at the measurements */
         assert_close(r.prediction[i], cos(time[i]), 1e-5, "y", i, 0);
@@ -645,7 +590,7 @@ static void test_methods(void **state)
     /* an explicit method alone would need 3e5 * 1.8 / 5 steps */
     assert_true(r.evaluation.n_factor > 30 && n_explicit > 10 && r.evaluation.n_rhs < 8 * 2000);
     assert_true(r.evaluation.course.is_stiff);
-    request_init(&next, &bump, &p, NULL, N_BUMP, time);
+    request_init(&next, bump, &p, NULL, N_BUMP, time);
     next.evaluation.course = r.evaluation.course;
     run(&s, &next);
     for (int i = 0; i < N_BUMP; i++)
@@ -663,5 +608,5 @@ int main(void)
         cmocka_unit_test(test_cvodes), cmocka_unit_test(test_withdraw), cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_budgets), cmocka_unit_test(test_together), cmocka_unit_test(test_choice),
         cmocka_unit_test(test_refused)};
-    return cmocka_run_group_tests(tests, load, unload);
+    return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -1,65 +1,14 @@
 /* The kernel of the lanes, step by step: orders of convergence of the states, their sensitivities and what is between steps;
  * and that sensitivities are the exact derivatives of the steps taken.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model_case.h"
 #include "ode_case.h"
-#include "ode_lanes_case.h"
 
 #include "ode/lanes/bank.h"
 
-/* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 =
- * cos t */
-static void clock_rhs(const struct stiffit_lanes_point *at, double *out)
-{
-    const lane_vector *y = LANES(at->y), *p = LANES(at->p);
-    lane_vector *f = (lane_vector *)out, c, s;
-    for (int k = 0; k < STIFFIT_LANES; k++)
-        c[k] = cos(at->t[k]), s[k] = sin(at->t[k]);
-    f[0] = p[0] * y[0] * (1 - y[0]);
-    f[1] = -p[1] * y[1] * c;
-    f[2] = p[2] * (c - y[2]) - s + p[1] * (y[2] - c) * (y[2] - c);
-}
-static void clock_derive(const struct stiffit_lanes_point *at, double *out)
-{
-    const lane_vector *y = LANES(at->y), *p = LANES(at->p);
-    lane_vector *J = (lane_vector *)out + 3, c, s;
-    clock_rhs(at, out);
-    for (int k = 0; k < STIFFIT_LANES; k++)
-        c[k] = cos(at->t[k]), s[k] = sin(at->t[k]);
-    J[0] = p[0] * (1 - 2 * y[0]);
-    J[1] = -p[1] * c;
-    J[2] = -p[2] + 2 * p[1] * (y[2] - c);
-    J[3] = p[1] * y[1] * s; /* by time */
-    J[4] = -p[2] * s - c + 2 * p[1] * (y[2] - c) * s;
-    J[5] = y[0] * (1 - y[0]); /* by p1, p2, p2, p3 */
-    J[6] = -y[1] * c;
-    J[7] = (y[2] - c) * (y[2] - c);
-    J[8] = c - y[2];
-}
-static void clock_curve(const struct stiffit_lanes_point *at, double *out)
-{
-    const lane_vector *y = LANES(at->y), *p = LANES(at->p), *v = LANES(at->direction), w = v[3];
-    lane_vector *J = (lane_vector *)out, c, s;
-    for (int k = 0; k < STIFFIT_LANES; k++)
-        c[k] = cos(at->t[k]), s[k] = sin(at->t[k]);
-    /* g1 = p1 (1 - 2 y1) v1; g2 = -p2 c v2 + p2 y2 s w; g3 = (-p3 + 2 p2 (y3 - c)) v3 + (-p3 s - c + 2 p2 (y3 - c) s) w */
-    J[0] = -2 * p[0] * v[0];
-    J[1] = p[1] * s * w;
-    J[2] = 2 * p[1] * (v[2] + s * w);
-    J[3] = (1 - 2 * y[0]) * v[0];
-    J[4] = -c * v[1] + y[1] * s * w;
-    J[5] = 2 * (y[2] - c) * (v[2] + s * w);
-    J[6] = -v[2] - s * w;
-}
-static const struct stiffit_lanes clock_lanes = {
-    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = clock_rhs, .derive = clock_derive,
-    .curve = clock_curve,
-    .by_state = {(const int32_t[]){0, 1, 2, 3, 5}, (const int32_t[]){0, 1, 2, 1, 2}},
-    .by_parameter = {(const int32_t[]){0, 1, 3, 4}, (const int32_t[]){0, 1, 2, 2}},
-    .curve_state = {(const int32_t[]){0, 1, 2, 3}, (const int32_t[]){0, 1, 2}},
-    .curve_parameter = {(const int32_t[]){0, 1, 3, 4}, (const int32_t[]){0, 1, 2, 2}}};
-
 struct track {
     struct stiffit_model abi;
+    struct stiffit_lanes lanes;
     struct lanes_plan *plan;
     struct lanes_bank bank;
     const struct lanes_kernel *kernel;
@@ -67,12 +16,13 @@ struct track {
 };
 
 /* All lanes live, at rest at t = 0, with sensitivities of 0, and errors that do not matter. */
-static void track_init(struct track *track, enum lanes_method_kind method, const struct stiffit_lanes *functions,
-                       uint32_t n_state, uint32_t n_parameter)
+static void track_init(struct track *track, enum lanes_method_kind method, const struct stiffit_model *model)
 {
     static const uint32_t columns[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    uint32_t n_state = model->n_state, n_parameter = model->n_parameter;
     bool is_wrong;
-    *track = (struct track){.method = method, .abi = {.n_state = n_state, .n_parameter = n_parameter, .lanes = functions}};
+    *track = (struct track){.method = method, .abi = *model, .lanes = lanes_by_lists(model)};
+    track->abi.lanes = &track->lanes;
     track->plan = lanes_plan_new(&track->abi, &is_wrong);
     assert_non_null(track->plan);
     assert_true(lanes_bank_init(&track->bank, track->plan, lanes_methods[method], 0));
@@ -123,7 +73,7 @@ static void find_order(enum lanes_method_kind method)
     struct track track;
     static lanes inside[N_VALUE];
     double errors[2][N][N_VALUE]; /* [end or inside][lane][value] */
-    track_init(&track, method, &clock_lanes, 3, 3);
+    track_init(&track, method, test_model("driven-by-cosine"));
     for (int k = 0; k < N_LANE; k++) {
         track.bank.p[0][k] = 2, track.bank.p[1][k] = 1.5, track.bank.p[2][k] = 3;
         track.bank.y[0][k] = 0.2, track.bank.y[1][k] = 1, track.bank.y[2][k] = 1;
@@ -177,16 +127,17 @@ static void test_order(void **state)
 }
 
 /* The same steps with other parameters: lane 0 at p, lanes 2j+1 and 2j+2 at p_j (1 +- D). */
-static void frozen(enum lanes_method_kind method, const struct stiffit_lanes *functions, uint32_t n, uint32_t n_parameter,
-                   const double *p, const double *y0, const double *steps, int n_step, double tolerance)
+static void frozen(enum lanes_method_kind method, const struct stiffit_model *model, const double *p, const double *y0,
+                   const double *steps, int n_step, double tolerance)
 {
+    const uint32_t n = model->n_state, n_parameter = model->n_parameter;
     static const double d = 1e-4;
     enum { MOST = 5 * 6 };
     static lanes inside[2][MOST];
     double worst = 0;
     for (uint32_t first = 0; first < n_parameter; first += 3) {
         struct track track;
-        track_init(&track, method, functions, n, n_parameter);
+        track_init(&track, method, model);
         track.bank.fresh = 255;
         for (int k = 0; k < N_LANE; k++) {
             for (uint32_t i = 0; i < n; i++)
@@ -228,6 +179,7 @@ static void frozen(enum lanes_method_kind method, const struct stiffit_lanes *fu
 static void test_frozen(void **state)
 {
     (void)state;
+    const struct stiffit_model *pinene = example_model("alpha-pinene.text"), *clock = test_model("driven-by-cosine");
     static const double robertson_p[] = {0.04, 1e4, 3e7}, robertson_y[] = {1, 0, 0};
     static const double pinene_p[] = {5.84e-5, 2.65e-5, 1.63e-5, 2.777e-4, 4.61e-5}, pinene_y[] = {100, 0, 0, 0, 0};
     static const double clock_p[] = {2, 1.5, 300}, clock_y[] = {0.2, 1, 1.5};
@@ -236,17 +188,17 @@ static void test_frozen(void **state)
     for (int i = 0; i < 60; i++, h *= 1.4)
         steps[i] = h;
     /* central differences with steps of 1e-4: truncation 1e-8 times third derivatives, rounding 1e-12 */
-    frozen(METHOD_IMPLICIT, &robertson_lanes, 3, 3, robertson_p, robertson_y, steps, 50, 3e-7);
+    frozen(METHOD_IMPLICIT, example_model("robertson.text"), robertson_p, robertson_y, steps, 50, 3e-7);
     for (int i = 0; i < 30; i++)
         steps[i] = 100 * (1 + i % 7);
     for (int method = 0; method < N_METHOD; method++)
-        frozen((enum lanes_method_kind)method, &pinene_lanes, 5, 5, pinene_p, pinene_y, steps, 30, 1e-7);
+        frozen((enum lanes_method_kind)method, pinene, pinene_p, pinene_y, steps, 30, 1e-7);
     for (int i = 0; i < 30; i++)
         steps[i] = 0.02 * (1 + i % 5);
-    frozen(METHOD_IMPLICIT, &clock_lanes, 3, 3, clock_p, clock_y, steps, 30, 3e-7);
+    frozen(METHOD_IMPLICIT, clock, clock_p, clock_y, steps, 30, 3e-7);
     for (int i = 0; i < 30; i++)
         steps[i] = 2e-3 * (1 + i % 5);
-    frozen(METHOD_EXPLICIT, &clock_lanes, 3, 3, clock_p, clock_y, steps, 30, 3e-7);
+    frozen(METHOD_EXPLICIT, clock, clock_p, clock_y, steps, 30, 3e-7);
 }
 
 /* Evaluations whose sensitivities are spread over 2, 4 or 8 lanes take the same steps, to the bit, as with all in one lane;
@@ -260,7 +212,7 @@ static void test_shared_lanes(void **state)
     for (int share = 1; share <= N_LANE; share *= 2)
         for (int m = 0; m < N_METHOD; m++) {
             struct track track;
-            track_init(&track, m, &clock_lanes, N, N);
+            track_init(&track, m, test_model("driven-by-cosine"));
             assert_true(lanes_bank_reserve(&track.bank, N, share));
             lanes_bank_set_columns(&track.bank, N, columns, share);
             for (int k = 0; k < N_LANE; k++) {
