@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "fit/single/fit.h"
+#include "fit/joint/fit.h"
 #include "fit/objective/found.h"
 #include "fit/objective/start.h"
 

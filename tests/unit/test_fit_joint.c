@@ -108,7 +108,7 @@ static void keep(void *context)
 /* False: it was stopped. */
 static bool run(struct many *many)
 {
-    const struct joint_host host = {.run_pass = run_pass, .keep = keep, .context = many};
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep, .fit_alone = fit_run, .context = many};
     many->n_pass = many->n_step = 0;
     return joint_search(&many->joint, &host);
 }

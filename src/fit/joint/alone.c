@@ -12,7 +12,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/alone.h"
 
-#include "fit/single/fit.h"
 #include "fit/single/pilot.h"
 
 #include <math.h>
@@ -35,7 +34,7 @@ static bool fit_alone(const struct joint *joint, const struct fit_problem *probl
     if (!arrays)
         return false;
     fit_record_set_arrays(record, joint->n_parameter, arrays);
-    fit_run(&alone, options, host, arena, record);
+    joint->host->fit_alone(&alone, options, host, arena, record);
     return outcome_is_success((enum outcome)record->outcome);
 }
 

@@ -55,7 +55,8 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         work->at.theta[work->order[k]] = own[k];
     for (size_t k = 0; k < work->s; k++)
         work->at.theta[work->order[work->n + k]] = shared[k];
-    fit_asker_forget(work->asker); /* a resumed fit repeats this alone, without those before it */
+    if (!work->joint->session)
+        fit_asker_forget(work->asker); /* a resumed fit repeats this alone, without the others */
     enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
     if (asked != ASKED_OK)
         return asked;
@@ -332,6 +333,42 @@ static void keep(struct joint_work *work)
     fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
 }
 
+/* The certificate and the statistics of the best point, which is kept: without another evaluation
+ * if the step to it tells enough. */
+static void check_kept(struct joint_work *work, struct arena *arena)
+{
+    struct joint *joint = work->joint;
+    struct joint_session *session = joint->session;
+    struct joint_block *block = work->block;
+    struct fit_asker *asker = work->asker;
+    enum asked asked = ASKED_FAILED;
+    if (joint->options->certify) {
+        if (session->has_looser)
+            asked = fit_certify_landing(asker, &session->best, &session->looser, session->ratio,
+                                        arena, &joint->certificate);
+        if (asked == ASKED_FAILED)
+            asked = fit_certify(asker, asker->accuracy, &session->best, session->best.f, arena,
+                                &joint->certificate);
+        if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+            joint_block_end(block, asker->outcome, "no memory for this fit");
+    }
+    const struct fit_point at = work->at;
+    work->at = session->best;
+    const struct fit_answer answer = fit_point_answer(asker, &work->at);
+    joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, block->trial.triangle,
+                       block->trial.rhs);
+    block->has_failed = false;
+    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    block->trial.f = block->best.f;
+    block->trial.is_curved = block->best.is_curved;
+    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
+    keep(work);
+    if (!joint_findings_take(work))
+        joint_block_end(block, OUTCOME_out_of_memory,
+                        "no memory for the statistics of this dataset");
+    work->at = at;
+}
+
 /* Evaluates the best point that another process has left, uncounted. */
 static enum asked evaluate_again(struct joint_work *work)
 {
@@ -403,6 +440,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (joint->pass == JOINT_RESUME) {
         evaluate_again(work);
+        return;
+    }
+    if (joint->session && joint->pass == JOINT_CHECK) {
+        check_kept(work, arena);
         return;
     }
     if (joint->pass == JOINT_DESCRIBE)

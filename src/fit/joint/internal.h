@@ -5,6 +5,8 @@
 #pragma once
 
 #include "fit/joint/members.h"
+#include "fit/search/trust_far.h"
+#include "fit/search/trust_probe.h"
 
 /* The trust region of the own parameters of a block or a group, n of them, with s above; in
  * joint/region.c. */
@@ -42,6 +44,31 @@ struct joint_work {
     double *move;           /* n + s: the step from the best point */
     struct joint_region region;
 };
+
+/* What a block is evaluated with: made anew in each pass, or, where there is one block, kept from
+ * pass to pass (joint/one.c). */
+struct joint_session {
+    struct joint_work work;
+    struct fit_problem problem;
+    struct fit_options options;
+    int64_t max_evaluations, max_total_steps; /* but for the last pass, which may need more */
+    bool is_open;
+    /* of one that is kept: the best point and, if the search has landed there from one at looser
+     * tolerances, that one; the latest evaluation is work.at */
+    struct fit_point best, looser;
+    bool has_looser;
+    struct trust_probe probe;
+    struct trust_far far;
+    double ratio;             /* of the looser point's tolerance to that of the best one */
+};
+/* In joint/session.c. Room for the points that are kept; false: out of memory. The latest
+ * evaluation is that of the best point from now on. */
+bool joint_session_room(struct joint_session *session);
+void joint_session_take(struct joint_session *session, bool has_landed);
+/* Of the model's step, which may become another one, before it is tried; and of the trial, once it
+ * has been judged: whether it is to be taken back. */
+enum asked joint_session_probe(struct joint *joint);
+bool joint_session_learn(struct joint *joint, double decrease);
 
 /* In joint/work.c. All but joint, block, asker and arena; false: out of memory. */
 bool joint_work_make(struct joint_work *work);

@@ -56,6 +56,10 @@ struct joint_host {
     bool (*run_pass)(void *context);
     /* Between two steps: joint_save may be called. */
     void (*keep)(void *context);
+    /* fit_run, which is above this: pilots are fitted by it, and what a sample leaves out */
+    void (*fit_alone)(const struct fit_problem *problem, const struct fit_options *options,
+                      const struct fit_host *host, struct arena *arena,
+                      struct fit_record *record);
     void *context;
 };
 
@@ -123,6 +127,8 @@ struct joint_saved {
     size_t arrays, descent;   /* 0: there is none */
 };
 
+struct joint_session;
+
 struct joint {
     /* of the shared parameters; the first field: the method's functions get it */
     struct fit_search search;
@@ -152,6 +158,8 @@ struct joint {
     bool (*name)(const void *context, size_t block, char *name, size_t n);
     const void *name_context;
     const struct joint_host *host;
+    /* likewise, of a fit of one block: what it is evaluated with is kept; or NULL */
+    struct joint_session *session;
     /* the search's */
     struct joint_block *block;
     struct joint_part part;

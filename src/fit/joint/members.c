@@ -16,7 +16,7 @@ size_t joint_stride(const struct joint *joint)
 {
     size_t least = BY_PARAMETER * joint->n_parameter;
     size_t stride = joint->ranks.n_block / (least > LEAST_SAMPLE ? least : LEAST_SAMPLE);
-    if (joint->options->optimizer == OPTIMIZER_lbfgs || joint->options->is_near
+    if (joint->session || joint->options->optimizer == OPTIMIZER_lbfgs || joint->options->is_near
         || joint->options->evaluates || joint->options->max_evaluations < LEAST_BUDGET)
         return 0;
     if (stride < 1 || joint->levels.n_column > 0 || joint->has_pilots)

@@ -30,6 +30,8 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
         for (size_t i = 0; i <= j; i++)
             joint->point.gradient[j] += model->triangle[i + j * joint->above.s] * model->rhs[i];
     }
+    if (joint->session && which == JOINT_BEST)
+        trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
     return trust_model_adopt(model, &joint->point) ? ASKED_OK : ASKED_FAILED;
 }
 
@@ -57,6 +59,8 @@ void joint_take_trials(struct joint *joint)
 {
     for (size_t i = 0; i < joint->part.n_active; i++)
         joint_block_swap(joint_active(joint, i));
+    if (joint->session)
+        joint_session_take(joint->session, joint->pass == JOINT_LAND);
     joint->above.f = joint->point.f = joint_total(joint, f_of);
     measure(joint);
 }
@@ -112,7 +116,9 @@ enum asked joint_set_step(struct joint *joint)
 {
     struct trust_model *model = &joint->search.model;
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
-    enum asked asked = joint_set_model(joint, JOINT_BEST);
+    enum asked asked = ASKED_OK;
+    if (!joint->session || !model->is_current) /* blocks' rows change with their reach */
+        asked = joint_set_model(joint, JOINT_BEST);
     if (asked != ASKED_OK)
         return asked;
     model->promise = model->length = 0;

@@ -241,6 +241,11 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
 {
     struct stopping *stopping = &joint->search.stopping;
     struct trust_model *model = &joint->search.model;
+    if (joint->session && !joint->has_kinks) {
+        *decrease = stopping_decrease(stopping, model, &joint->session->best,
+                                      &joint->session->work.at);
+        return ASKED_OK;
+    }
     double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of);
     *decrease = by_value;
     if (joint->has_kinks ||
@@ -273,17 +278,21 @@ static enum asked judge_trial(struct joint *joint, struct fit_search_trial *tria
     bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
     if (!has_failed && !has_moved)
         stopping_give_up(&search->stopping);
-    search->model.promise = has_failed ? search->model.promise : joint_total(joint, promise_of);
+    if (!has_failed && !joint->session) /* blocks follow the shared step */
+        search->model.promise = joint_total(joint, promise_of);
     if (!has_failed && find_decrease(joint, &trial->decrease) == ASKED_END)
         return ASKED_END;
     trial->slope = joint_total(joint, slope_of);
-    trial->keeps_reach = joint->has_kinks; /* joint/line.c damps its steps */
+    trial->is_refused = joint->session && joint_session_learn(joint, trial->decrease);
+    trial->keeps_reach = joint->has_kinks || trial->is_refused; /* joint/line.c damps its steps */
     return ASKED_OK;
 }
 
 static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct joint *joint = joint_of(search);
+    if (joint->session && joint_session_probe(joint) == ASKED_END)
+        return judge(joint, joint_account(joint));
     if (joint->has_kinks) {
         joint_line_target(joint);
     } else {
@@ -300,7 +309,10 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
                    enum trust_radius radius)
 {
     struct joint *joint = joint_of(search);
-    (void)radius;
+    if (joint->session)
+        joint->session->probe.is_needed |= radius == TRUST_RADIUS_SHRINKS;
+    if (joint->session && is_taken)
+        trust_far_relax(&search->model);
     if (joint->has_kinks)
         joint_line_adapt(joint, trial->decrease / search->model.promise);
     else
@@ -312,6 +324,10 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
 static enum asked land(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
+    if (joint->session)
+        joint->session->ratio =
+            search->stopping.accuracy /
+            fit_asker_rtol(&joint->asker, joint->asker.accuracy.tighter);
     trust_model_target(&search->model, &joint->point, joint->above.trial);
     joint_groups_step(joint);
     return evaluate(joint, JOINT_LAND);
@@ -377,25 +393,34 @@ static enum outcome descend(struct joint *joint, bool is_under_way)
     return joint->asker.outcome;
 }
 
+/* The certificate of a sum, from the blocks' trials. One block has made its own. */
+static void certify(struct joint *joint)
+{
+    struct fit_certificate *certificate = &joint->certificate;
+    double n_row = fmax(1, (double)joint->asker.objective.n_row), variance = 1;
+    certificate->change = joint->model->abi.n_state > 0 ? joint_total(joint, change_of) : 0;
+    certificate->decrease = joint_promise_free(joint, JOINT_TRIAL);
+    if (!joint->asker.is_sigma_known)
+        variance = joint_total(joint, variance_of) / n_row;
+    fit_certificate_judge(certificate, joint->options, joint->search.stopping.beyond.misfit,
+                          variance, joint_total(joint, squares_of) / n_row,
+                          joint->asker.is_sigma_known);
+}
+
 /* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and
  * the search goes on with tighter tolerances; ASKED_FAILED: it ends as it is. */
 static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
 {
     struct fit_certificate *certificate = &joint->certificate;
-    struct stopping *stopping = &joint->search.stopping;
-    double n_row = fmax(1, (double)joint->asker.objective.n_row);
     bool is_exact = joint->model->abi.n_state == 0;
     enum asked asked = joint_set_model(joint, JOINT_TRIAL);
     if (asked != ASKED_OK)
         return joint_end(joint, asked == ASKED_END ? joint->asker.outcome : OUTCOME_stalled);
-    certificate->change = is_exact ? 0 : joint_total(joint, change_of);
-    certificate->decrease = joint_promise_free(joint, JOINT_TRIAL);
-    double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
-    fit_certificate_judge(certificate, joint->options, stopping->beyond.misfit, variance,
-                          joint_total(joint, squares_of) / n_row,
-                          joint->asker.is_sigma_known);
+    if (!joint->session)
+        certify(joint);
     if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
-        joint->asker.accuracy.tighter *= certificate->factor;
+        joint->asker.accuracy.tighter *=
+            certificate->factor > 1 ? certificate->factor : FIT_TIGHTER;
         joint->search.requested = joint->asker.accuracy;
         /* Steps at the looser tolerances may have become as short as their errors, and the
          * optimum is elsewhere now. */
@@ -410,8 +435,8 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
  * judge_check. */
 static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
 {
-    enum joint_went went = joint_run_pass(joint, JOINT_CHECK);
     joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
+    enum joint_went went = joint_run_pass(joint, JOINT_CHECK);
     if (went != JOINT_COUNTS)
         return judge(joint, went);
     if (joint_find_failed(joint))

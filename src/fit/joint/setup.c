@@ -215,7 +215,9 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
                         struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
-    const struct fit_start start = {.seed = problem->seed, .dataset = FIT_START_SHARED,
+    const struct fit_start start = {.seed = problem->seed,
+                                    .dataset = joint->session ? problem->dataset
+                                                              : FIT_START_SHARED,
                                     .number = problem->start_number, .n_start = problem->n_start,
                                     .n_redrawn = joint->n_redrawn};
     if (!theta)
@@ -244,14 +246,18 @@ static bool may_have_kinks(const struct fit_problem *problem)
 }
 
 /* Sets up a block's asker with what it has done in earlier passes. */
-static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem,
-                    struct fit_options *options, const struct fit_host *host, struct arena *arena)
+static bool prepare(struct joint_session *session, size_t i, const struct fit_problem *given,
+                    const struct fit_host *host, struct arena *arena)
 {
+    struct joint_work *work = &session->work;
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct fit_record record = {.dataset = problem->dataset, .n_no_sigma = -1};
+    struct fit_problem *problem = &session->problem;
+    struct fit_options *options = &session->options;
+    struct fit_record record = {.dataset = given->dataset};
     bool is_known = block->is_made || block->memory.saved;
-    const struct fit_problem given = *problem;
+    *problem = *given;
+    *options = *joint->options;
     block->findings.has_prior = false;
     for (size_t k = 0; problem->prior && k < joint->n_parameter; k++)
         block->findings.has_prior |= problem->prior[k].kind != PRIOR_NONE && !problem->fixed[k]
@@ -269,24 +275,22 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return false;
     }
+    session->max_evaluations = options->max_evaluations;
+    session->max_total_steps = options->max_total_steps;
     options->max_seconds -= block->seconds;
     options->optimizer = OPTIMIZER_trf;
     if (is_known)
         options->gradient = block->gradient;
     struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
-    block->n_no_sigma = record.n_no_sigma;
     if (!asker) {
         joint_block_end(block, record.outcome, record.reason);
         return false;
     }
-    if (given.start_number > 0 && !draw_shared(joint, &given, &asker->map, arena)) {
+    if (given->start_number > 0 && !draw_shared(joint, given, &asker->map, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for a start");
         return false;
     }
-    bool is_exact = joint->model->abi.n_state == 0;
-    asker->accuracy.tighter =
-        joint->asker.accuracy.tighter *
-        (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+    block->n_no_sigma = record.n_no_sigma;
     if (fit_unit_is_open(problem)) {
         joint_block_end(block, OUTCOME_bad_data,
                         "no measurement has a sigma, which Laplace's errors need in a fit "
@@ -296,49 +300,79 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     if (upper && !upper->accept(work))
         return false;
     asker->used = block->used;
-    if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) {
-        /* one more than the budget */
-        options->max_evaluations += 2;
-        options->max_total_steps += options->max_steps;
-    }
     if (is_known)
         asker->accuracy.engine = block->engine;
     block->engine = asker->accuracy.engine;
     block->gradient = asker->accuracy.gradient;
     block->has_offset = asker->objective.has_offset;
-    block->has_kinks = may_have_kinks(&given);
+    block->has_kinks = may_have_kinks(given);
     block->is_sigma_known = asker->is_sigma_known;
     return true;
+}
+
+static bool open_session(struct joint_session *session, size_t i, const struct fit_problem *problem,
+                         const struct fit_host *host, struct arena *arena)
+{
+    struct joint_work *work = &session->work;
+    struct joint_block *block = work->block;
+    if (!prepare(session, i, problem, host, arena))
+        return false;
+    session->is_open = joint_work_make(work) && (block->is_made || make_block(work)) &&
+                       (!work->joint->session || joint_session_room(session));
+    if (!session->is_open)
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
+    return session->is_open;
+}
+
+/* The accuracy and the budgets of this pass. */
+static void set_pass(struct joint_session *session)
+{
+    const struct joint *joint = session->work.joint;
+    const struct fit_options *options = joint->options;
+    bool is_exact = joint->model->abi.n_state == 0,
+         is_tight =
+             joint->pass == JOINT_CHECK && options->certify && !is_exact && !joint->session,
+         is_more = joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE;
+    session->work.asker->accuracy.tighter =
+        joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
+    session->work.asker->accuracy.is_loose = joint->session && joint->asker.accuracy.is_loose;
+    /* one more than the budget */
+    session->options.max_evaluations = session->max_evaluations + (is_more ? 2 : 0);
+    session->options.max_total_steps =
+        session->max_total_steps + (is_more ? session->options.max_steps : 0);
 }
 
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem,
                      const struct fit_host *host, struct arena *arena)
 {
-    struct joint_work work = {.joint = joint, .block = &joint->block[i], .arena = arena};
-    struct joint_block *block = work.block;
-    struct fit_options options = *joint->options;
-    struct fit_problem own = *problem;
+    struct joint_session once = {.is_open = false},
+                         *session = joint->session ? joint->session : &once;
+    struct joint_work *work = &session->work;
+    struct joint_block *block = &joint->block[i];
     bool is_known = block->is_made || block->memory.saved,
          has_ended = block->outcome != OUTCOME_not_run;
     if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint->pass) && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
-    if (!prepare(&work, i, &own, &options, host, arena))
-        return;
-    if (!joint_work_make(&work) || (!block->is_made && !make_block(&work)))
-        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem) && joint_work_find_above(&work, i) &&
-             joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
-        if (joint->pass == JOINT_GROW)
-            joint_follow_shared(&work, problem, host, arena);
-        joint_block_pass(&work, arena);
+    if (!session->is_open) {
+        *work = (struct joint_work){.joint = joint, .block = block, .arena = arena};
+        if (!open_session(session, i, problem, host, arena))
+            return;
     }
-    if (!fit_seek_pulses(work.asker))
+    set_pass(session);
+    if (agree(joint, work, problem) && joint_work_find_above(work, i) &&
+        joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
+        if (joint->pass == JOINT_GROW)
+            joint_follow_shared(work, problem, host, arena);
+        joint_block_pass(work, arena);
+    }
+    if (!fit_seek_pulses(work->asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    block->used = work.asker->used;
-    block->notes |= work.asker->notes;
+    session->problem.seeks_pulses = false;
+    block->used = work->asker->used;
+    block->notes |= work->asker->notes;
     if (joint->pass == JOINT_PILOT && joint_is_pilot(joint, i) && block->outcome == OUTCOME_not_run)
-        joint_pilot_run(joint, i, problem, &options, host, arena);
+        joint_pilot_run(joint, i, problem, &session->options, host, arena);
 }
 
 void joint_fini(struct joint *joint)

@@ -166,21 +166,6 @@ static void take(struct mixed *mixed, double f)
     mixed_keep_found(mixed);
 }
 
-/* Of the trial, by values or, where noise hides these, by the gradients at both ends. */
-static double find_decrease(struct mixed *mixed, double f)
-{
-    struct fit_search *search = &mixed->search;
-    struct trust_model *model = &search->model;
-    const struct fit_point trial = {.theta = mixed->trial, .gradient = mixed->slope};
-    double by_value = mixed->point.f - f,
-           by_slopes = stopping_by_slopes(mixed->m, &mixed->point, &trial);
-    if (!stopping_is_hidden(&search->stopping, model->promise, &mixed->point, by_value, by_slopes))
-        return by_value;
-    double before = trust_model_decrement(model, mixed->point.gradient);
-    bool is_flatter = !(trust_model_decrement(model, mixed->slope) > 0.5 * before);
-    return stopping_by_gradient(&search->stopping, by_value, by_slopes, is_flatter);
-}
-
 static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct mixed *mixed = mixed_of(search);
@@ -192,7 +177,9 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
         return ASKED_END;
     if (asked == ASKED_OK) {
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-        trial->decrease = find_decrease(mixed, mixed->sum[0]);
+        const struct fit_point end = {.theta = mixed->trial, .gradient = mixed->slope,
+                                      .f = mixed->sum[0]};
+        trial->decrease = stopping_decrease(&search->stopping, model, &mixed->point, &end);
         for (size_t k = 0; k < m; k++)
             trial->slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
         if (trial->decrease > -10 * model->promise)

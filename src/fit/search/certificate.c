@@ -274,16 +274,16 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
     return ASKED_OK;
 }
 
-enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end *end,
-                               struct arena *arena, struct fit_certificate *certificate)
+enum asked fit_certify_landing(struct fit_asker *asker, const struct fit_point *best,
+                               const struct fit_point *looser, double ratio, struct arena *arena,
+                               struct fit_certificate *certificate)
 {
-    const struct fit_point *best = end->best, *looser = end->looser;
     struct fit_point point;
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
     double *step;
     asker->spectrum = NULL;
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    if (is_alike(looser, best, end->ratio))
+    if (is_alike(looser, best, ratio))
         return ASKED_FAILED;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) ||

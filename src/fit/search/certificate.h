@@ -38,14 +38,15 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
                        struct fit_certificate *certificate);
 
 /* The same without an evaluation, of a point that the search reached from one at looser
- * tolerances (search_end.looser). The tolerances were tightened in between: what they changed is
+ * tolerances `ratio` times looser. These were tightened in between: what they changed is
  * the distance of the predictions from those that the derivatives at the looser point predict.
  * It holds the looser errors, several times the errors of `best`, and the curvature of the step.
  * If `best` is certified although its errors are taken to be as large, it is certified.
  * ASKED_FAILED: it is not, or both integrations took nearly the same steps, so that they may
  * share an error; certificate is invalid. */
-enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end *end,
-                               struct arena *arena, struct fit_certificate *certificate);
+enum asked fit_certify_landing(struct fit_asker *asker, const struct fit_point *best,
+                               const struct fit_point *looser, double ratio, struct arena *arena,
+                               struct fit_certificate *certificate);
 
 /* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. misfit:
  * fit_point_misfit; variance: of the measurements' errors, fit_certificate_variance;

@@ -14,6 +14,9 @@
 static const double LOOSE = 3e-4, REFINE = 300, LAST = 10, LOOSE_LEAST = 5;
 /* After this many consecutive steps without gain the tolerances are tightened. */
 enum { LOOSE_REJECTED = 6 };
+/* How often the search goes on by Gauss and Newton's model alone, where the estimated second
+ * derivatives promise no more. */
+enum { MAX_PLAIN = 1 };
 
 /* Sets the tolerances of a loose stage or, for 0, the requested ones. */
 static void set_tolerance(struct fit_search *search, double loose)
@@ -119,6 +122,18 @@ static enum asked begin(struct fit_search *search)
                : asked;
 }
 
+/* A stopping test is met. ASKED_OK: the search goes on. */
+static enum asked go_on(struct fit_search *search, enum outcome outcome)
+{
+    enum asked asked = search->method->go_on(search, outcome);
+    if (asked != ASKED_FAILED || outcome != OUTCOME_converged ||
+        !search->model.curvature.is_used || search->n_plain >= MAX_PLAIN)
+        return asked;
+    search->n_plain++;
+    trust_model_forget_curvature(&search->model); /* it may be too large */
+    return ASKED_OK;
+}
+
 static enum outcome run_steps(struct fit_search *search)
 {
     const struct fit_search_method *method = search->method;
@@ -131,7 +146,7 @@ static enum outcome run_steps(struct fit_search *search)
         if (asked != ASKED_OK)
             return asker->outcome;
         enum outcome outcome = stopping_judge(&search->stopping, &search->model, search->best);
-        asked = outcome == OUTCOME_not_run ? step(search) : method->go_on(search, outcome);
+        asked = outcome == OUTCOME_not_run ? step(search) : go_on(search, outcome);
         if (asked == ASKED_END)
             return asker->outcome;
         if (asked == ASKED_FAILED && outcome != OUTCOME_not_run)
@@ -162,4 +177,17 @@ enum outcome fit_search_run(struct fit_search *search, bool is_under_way)
     return asked == ASKED_OK    ? run_steps(search)
            : asked == ASKED_END ? asker->outcome
                                 : asker->failure;
+}
+
+void fit_search_learn(struct fit_search *search, struct fit_asker *asker,
+                      const struct fit_point *best, const struct fit_point *trial, bool is_better)
+{
+    struct trust_model *model = &search->model;
+    if (stopping_is_lost(&search->stopping, best, trial))
+        return;
+    if (trust_curvature_choose(&model->curvature, model->step, model->is_restricted, model->promise,
+                               best->f - trial->f))
+        model->is_current = false;
+    if (is_better)
+        trust_curvature_note(&model->curvature, asker, model->scale, best, trial);
 }

@@ -76,11 +76,18 @@ struct fit_search {
     double loose;
     double doubt;              /* a decrease smaller than this is noise */
     int64_t n_iteration;
+    /* how often the estimated second derivatives were forgotten rather than believed */
+    int n_plain;
 };
 
 /* From the start to where a stopping test is met: stopping.met says which. `is_under_way`:
  * another process was at the best point. */
 enum outcome fit_search_run(struct fit_search *search, bool is_under_way);
+
+/* What a trial that could be evaluated says of the curvature. `asker`: that of both points, whose
+ * parameters are the model's. */
+void fit_search_learn(struct fit_search *search, struct fit_asker *asker,
+                      const struct fit_point *best, const struct fit_point *trial, bool is_better);
 
 /* A search of one dataset from theta; `asker` has its map and objective. Scratch, and end->best,
  * come from `arena`. With the derivatives of all residuals: */

@@ -146,9 +146,7 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model,
                          const struct fit_point *best, const struct fit_point *trial)
 {
     double by_value = best->f - trial->f,
-           by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
-    if (fit_objective_has_kinks(&stopping->asker->objective))
-        return by_value;
+           by_slopes = stopping_by_slopes(model->n, best, trial);
     if (!stopping_is_hidden(stopping, model->promise, best, by_value, by_slopes))
         return by_value;
     bool is_flatter = !(trust_model_decrement(model, trial->gradient) >

@@ -43,8 +43,8 @@ struct stopping {
 
 /* Initialises it for the current tolerances of the asker. */
 void stopping_init(struct stopping *stopping, struct fit_asker *asker);
-/* The decrease from best to trial, from slopes if the values are lost in noise. If it is not
- * positive, reject the trial. */
+/* The decrease from best to trial, from slopes if the values are lost in noise; not for objectives
+ * with kinks, between whose points slopes say little. If it is not positive, reject the trial. */
 double stopping_decrease(struct stopping *stopping, struct trust_model *model,
                          const struct fit_point *best, const struct fit_point *trial);
 /* Its parts, for sums. Close to the optimum the integrator's noise hides the decrease of the

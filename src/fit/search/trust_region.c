@@ -5,28 +5,12 @@
 
 #include "fit/search/kinks.h"
 #include "fit/search/leap.h"
+#include "fit/search/trust_far.h"
 #include "fit/search/trust_probe.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1)
- * and changes its influence on the predictions by more than this factor: the model was wrong for
- * it, whatever the others gained. The influence of logarithms may grow. One on a linear scale
- * that changes sign or moves by MANY_TIMES its size may change its influence by CHANGE_PART
- * only: a parameter that enters linearly keeps it. */
-static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY_TIMES = 100;
-/* The next step of such a parameter, in units of its size; the growth of the limit after a good
- * step of that length. */
-static const double BACK_PART = 0.9, BACK_GROWTH = 5;
-enum { MAX_BACK = 12 };
-/* How often the search goes on by Gauss and Newton's model alone, where the estimated second
- * derivatives promise no more. */
-enum { MAX_PLAIN = 1 };
-/* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls
- * to this part of the start's. */
-static const double FAR = 1e-3;
 
 /* Evaluations that the first steps leave for others: a step takes up to two, and so does its
  * successor. */
@@ -48,9 +32,7 @@ struct trust_region {
     struct kinks kinks;
     struct trust_probe probe;
     struct fit_leap leap;
-    int n_back;               /* how often a step was taken back */
-    /* how often the estimated second derivatives were forgotten rather than believed */
-    int n_plain;
+    struct trust_far far;
     const struct fit_point *looser; /* the one before the latest landing; NULL: none */
     double ratio;             /* of its tolerance to the one after it */
 };
@@ -109,74 +91,6 @@ static void forget_values(struct trust_region *region)
     region->lowest = region->missed = NULL;
 }
 
-/* Whether the step to the trial moves parameter j too far. */
-static bool is_too_far(const struct trust_region *region, size_t j, double size)
-{
-    const struct fit_point *best = region->search.best, *trial = region->trial;
-    bool is_linear = region->search.asker->map.scale[j] == SCALE_LIN;
-    double step = region->search.model.step[j], before = 0, now = 0, apart = 0;
-    size_t n_row = region->search.asker->objective.n_row;
-    if (!(size > 0 && fabs(step) > size))
-        return false;
-    for (size_t i = 0; i < n_row; i++) {
-        /* the parameter's influence on the predictions, in their standard deviations */
-        double a = best->d_prediction[i + j * n_row] * best->weight[i] * best->chain[j];
-        double b = trial->d_prediction[i + j * n_row] * trial->weight[i] * trial->chain[j];
-        before += a * a;
-        now += b * b;
-        apart += (b - a) * (b - a);
-    }
-    if (is_linear && (step * best->theta[j] < 0 || fabs(step) > MANY_TIMES * size))
-        return apart > CHANGE_PART * CHANGE_PART * before;
-    double most = is_linear ? CHANGE_LINEAR * CHANGE_LINEAR : CHANGE_LOG * CHANGE_LOG;
-    return now * most < before || (is_linear && now > most * before);
-}
-
-/* Whether the step to the trial took a parameter onto a plateau, or across a pole: this may
- * lower the objective but is hard to reverse. Shortens the limits of those parameters. */
-static bool went_too_far(struct trust_region *region)
-{
-    const struct fit_map *map = &region->search.asker->map;
-    struct trust_model *model = &region->search.model;
-    bool any = false;
-    double misfit = fit_point_misfit(region->search.asker, region->search.best);
-    bool is_far = misfit > FAR * region->search.asker->start_misfit && region->n_back < MAX_BACK;
-    for (size_t j = 0; j < region->n && is_far; j++) {
-        double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j])
-                                                 : fit_map_size(map, j, 0);
-        if (!is_too_far(region, j, size))
-            continue;
-        trust_model_limit(model, region->search.best, j,
-                          fmin(BACK_PART * size, 0.5 * trust_model_reach(model, j)));
-        any = true;
-    }
-    region->n_back += any;
-    return any;
-}
-
-/* Relaxes the limits after a good step. */
-static void relax_limits(struct trust_region *region)
-{
-    struct trust_model *model = &region->search.model;
-    for (size_t j = 0; j < region->n; j++)
-        if (fabs(model->step[j]) >= BACK_PART * model->limit[j])
-            model->limit[j] *= BACK_GROWTH;
-}
-
-/* What a trial that could be evaluated says of the curvature. */
-static void learn(struct trust_region *region, bool is_better)
-{
-    struct trust_model *model = &region->search.model;
-    if (stopping_is_lost(&region->search.stopping, region->search.best, region->trial))
-        return;
-    if (trust_curvature_choose(&model->curvature, model->step, model->is_restricted, model->promise,
-                               region->search.best->f - region->trial->f))
-        model->is_current = false;
-    if (is_better)
-        trust_curvature_note(&model->curvature, region->search.asker, model->scale,
-                             region->search.best, region->trial);
-}
-
 static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct trust_region *region = region_of(search);
@@ -197,15 +111,18 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
                                                   region->trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
+    const struct fit_point *end = region->is_known ? region->missed : region->trial;
     if (asked == ASKED_OK)
-        trial->decrease = stopping_decrease(&search->stopping, model, best,
-                                            region->is_known ? region->missed : region->trial);
+        trial->decrease = region->has_kinks
+                            ? best->f - end->f
+                            : stopping_decrease(&search->stopping, model, best, end);
     bool is_new = asked == ASKED_OK && !region->is_known;
     trust_probe_note(&region->probe, best, is_new ? region->trial : NULL);
-    trial->is_refused = is_new && trial->decrease > 0 && went_too_far(region);
+    trial->is_refused = is_new && trial->decrease > 0 &&
+                        trust_far_went(&region->far, model, search->asker, best, region->trial);
     trial->keeps_reach = trial->is_refused;
     if (is_new && !region->has_kinks)
-        learn(region, trial->decrease > 0);
+        fit_search_learn(search, search->asker, best, region->trial, trial->decrease > 0);
     trial->is_known = region->is_known;
     for (size_t j = 0; j < region->n; j++)
         trial->slope += best->gradient[j] * model->step[j];
@@ -218,7 +135,7 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
     struct trust_region *region = region_of(search);
     region->probe.is_needed |= radius == TRUST_RADIUS_SHRINKS;
     if (is_taken) {
-        relax_limits(region);
+        trust_far_relax(&search->model);
         take_trial(region, true);
     } else if (!region->is_known && trial->decrease > -INFINITY) {
         region->missed = region->trial;
@@ -249,21 +166,17 @@ static void take_lowest(struct trust_region *region)
     free_trial(region);
     trust_model_forget(&search->model);
     stopping_init(&search->stopping, search->asker);
-    region->n_back = MAX_BACK + 1;
+    region->far.n_back = TRUST_FAR_MOST + 1;
 }
 
 static enum asked go_on(struct fit_search *search, enum outcome outcome)
 {
     struct trust_region *region = region_of(search);
-    bool is_back = region->n_back > 0 && region->n_back <= MAX_BACK;
-    if (is_back && stopping_is_lower(&search->stopping, region->lowest, search->best))
-        take_lowest(region);
-    else if (outcome == OUTCOME_converged && search->model.curvature.is_used &&
-             region->n_plain++ < MAX_PLAIN)
-        trust_model_forget_curvature(
-            &search->model); /* which is no reason to stop: it may be too large */
-    else
+    bool is_back = region->far.n_back > 0 && region->far.n_back <= TRUST_FAR_MOST;
+    (void)outcome;
+    if (!is_back || !stopping_is_lower(&search->stopping, region->lowest, search->best))
         return ASKED_FAILED;
+    take_lowest(region);
     return ASKED_OK;
 }
 
@@ -323,7 +236,8 @@ static enum asked land(struct fit_search *search)
     forget_values(region);
     region->looser = loose;
     bool is_good = asked == ASKED_OK && region->trial->f <= loose->f + margin &&
-                   !went_too_far(region);
+                   !trust_far_went(&region->far, &search->model, search->asker, loose,
+                               region->trial);
     if (is_good) {
         search->n_iteration++;
         take_trial(region, false);

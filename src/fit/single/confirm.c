@@ -242,7 +242,8 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
     } else if (outcome_is_success(end->outcome) && point) {
         enum asked asked = ASKED_FAILED;
         if (end->looser && point == end->best)
-            asked = fit_certify_landing(asker, end, arena, &certificate);
+            asked = fit_certify_landing(asker, end->best, end->looser, end->ratio, arena,
+                                        &certificate);
         if (asked == ASKED_FAILED)
             asked = fit_certify(asker, asker->accuracy, point, end->best->f, arena, &certificate);
         if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)

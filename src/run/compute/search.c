@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "fit/joint/fit.h"
 #include "fit/joint/ranks.h"
 #include "fit/objective/start.h"
 #include "io/result/mixed_result.h"
@@ -258,7 +259,8 @@ static bool run_pass(void *context)
 /* Passes until the fit has ended. Also OK if it was stopped. */
 static enum status run_fit(struct search *search, bool *has_ended, struct error *error)
 {
-    const struct joint_host host = {.run_pass = run_pass, .keep = keep_state, .context = search};
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep_state,
+                                    .fit_alone = fit_run, .context = search};
     search->n_pass = 0;
     search->kept_ns = clock_now_ns();
     search->is_due = false;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/task.h"
 
-#include "fit/single/fit.h"
+#include "fit/joint/fit.h"
 #include "fit/objective/found.h"
 #include "fit/refits/profile.h"
 #include "fit/refits/single.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/single/fit.h"
+#include "fit/joint/fit.h"
 #include "fit/single/pilot.h"
 #include "io/journal/journal.h"
 

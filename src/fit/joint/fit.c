@@ -1,12 +1,15 @@
 /* The entry: from a problem to a filled record.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/single/fit.h"
+#include "fit/joint/fit.h"
 
+#include "fit/joint/one.h"
 #include "fit/single/confirm.h"
 #include "fit/objective/found.h"
 #include "fit/objective/prepare.h"
 #include "fit/statistics/statistics.h"
 #include "fit/objective/unit.h"
+
+#include <stdlib.h>
 
 /* What the search found. */
 static void put(const struct fit_asker *asker, const struct search_end *end,
@@ -53,10 +56,22 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
         fit_fail(record, OUTCOME_out_of_memory, asker->reason);
 }
 
+/* Whether STIFFIT_SUMS asks for the search of a sum of one block, which is to replace the one
+ * here. */
+static bool is_sum(void)
+{
+    const char *asked = getenv("STIFFIT_SUMS");
+    return asked && *asked;
+}
+
 /* Runs a fit with the sigmas that are known. */
 static void run(const struct fit_problem *problem, const struct fit_options *options,
                 const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
+    if (is_sum()) {
+        joint_one_run(problem, options, host, arena, record);
+        return;
+    }
     struct fit_asker *asker = fit_prepare(problem, options, host, arena, record);
     double *theta;
     int8_t *at_bound = arena_calloc(arena, problem->n_parameter + 1, sizeof *at_bound);

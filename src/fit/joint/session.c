@@ -1,0 +1,52 @@
+/* What is kept of the evaluations of a fit of one block, and what the search learns from them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint/internal.h"
+
+bool joint_session_room(struct joint_session *session)
+{
+    const struct joint_work *work = &session->work;
+    enum gradient_method gradient = work->asker->accuracy.gradient;
+    return fit_point_init(&session->best, work->asker, gradient, work->arena) &&
+           fit_point_init(&session->looser, work->asker, gradient, work->arena) &&
+           trust_probe_init(&session->probe, work->asker, work->arena);
+}
+
+void joint_session_take(struct joint_session *session, bool has_landed)
+{
+    struct joint_work *work = &session->work;
+    struct fit_point at = work->at;
+    work->at = has_landed ? session->looser : session->best;
+    session->looser = has_landed ? session->best : session->looser;
+    session->has_looser = session->has_looser || has_landed;
+    session->best = at;
+    trust_probe_move(&session->probe, work->joint->pass == JOINT_STEP);
+    work->joint->search.model.is_current = false;
+}
+
+enum asked joint_session_probe(struct joint *joint)
+{
+    struct joint_session *session = joint->session;
+    struct joint_work *work = &session->work;
+    if (joint->has_kinks)
+        return ASKED_OK;
+    enum asked asked =
+        trust_probe_step(&session->probe, &joint->search.model, &session->best, &work->at);
+    work->block->used = work->asker->used;
+    if (asked == ASKED_END)
+        joint_block_end(work->block, work->asker->outcome, work->asker->reason);
+    return asked;
+}
+
+bool joint_session_learn(struct joint *joint, double decrease)
+{
+    struct joint_session *session = joint->session;
+    const struct joint_work *work = &session->work;
+    bool is_failed = work->block->has_failed;
+    trust_probe_note(&session->probe, &session->best, is_failed ? NULL : &work->at);
+    if (is_failed || joint->has_kinks)
+        return false;
+    bool is_far = decrease > 0 && trust_far_went(&session->far, &joint->search.model, work->asker,
+                                                 &session->best, &work->at);
+    fit_search_learn(&joint->search, work->asker, &session->best, &work->at, decrease > 0);
+    return is_far;
+}
