@@ -24,15 +24,6 @@ static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
  * cannot be told from 0. */
 static const double ZERO = 1e-2;
 
-/* The least error of derivatives, relative to the columns' lengths. */
-static double least_error(const struct joint *joint)
-{
-    bool eliminates = false;
-    for (size_t k = 0; k < joint->n_parameter; k++)
-        eliminates = eliminates || joint->levels.level[k] == 0 || joint->levels.level[k] == 2;
-    return eliminates ? ACCURACY : 0;
-}
-
 enum { N_SUM = sizeof(struct fit_influence) / sizeof(double) };
 
 struct joint_errors {
@@ -45,7 +36,9 @@ struct joint_errors {
     struct fit_whole whole;
     double gradient_norm;     /* of the whole fit, as fit_point_gradient_norm */
     bool has_excess;          /* of some block: observed and expected information differ */
-    double accuracy;          /* of derivatives, relative to the columns' lengths */
+    /* of derivatives, relative to the columns' lengths: their accuracy, and what the elimination of
+     * some parameters leaves of it at least */
+    double accuracy, least_error;
     /* for one block, at most n_most own parameters */
     /* n_above: of the parameters above that no bound holds; columns of their sum */
     uint32_t *loose, *kept, *column;
@@ -270,6 +263,9 @@ static bool make_errors(struct joint *joint)
     if (!errors)
         return false;
     errors->n_most = n;
+    for (size_t k = 0; k < joint->n_parameter; k++)
+        if (joint->levels.level[k] == 0 || joint->levels.level[k] == 2)
+            errors->least_error = ACCURACY;
     errors->index = arena_calloc(arena, s + 1, sizeof *errors->index);
     errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
@@ -284,15 +280,15 @@ static bool make_errors(struct joint *joint)
 
 /* What a block says of parameter k of its own and those above it. */
 static struct fit_influence column_of(const struct joint *joint, const struct joint_block *block,
-                                   size_t k)
+                                      size_t k)
 {
     size_t all = block->n + block->s;
-    const double *information = joint_findings_arrays(block).information;
+    const struct joint_arrays arrays = joint_findings_arrays(block);
     struct fit_influence column =
-        fit_findings_influence(&block->findings, block->file_index[all + k]);
-    double least = least_error(joint) * block->findings.size;
+        fit_findings_influence(&block->findings, &arrays.found, block->file_index[all + k]);
+    double least = joint->errors->least_error * block->findings.size;
     column.error = fmax(column.error, least * least);
-    column.squares = matrix_squares(k + 1, information + k * all);
+    column.squares = matrix_squares(k + 1, arrays.information + k * all);
     column.slope = joint_slope(block->best.triangle, all, block->best.rhs, k);
     return column;
 }
@@ -395,7 +391,7 @@ static bool count(struct joint *joint)
     whole->criteria = (struct fit_criteria){.chi_square = criteria[0], .distances = criteria[1],
                                             .scaling = are_kinks ? 2 : is_normal};
     whole->prediction_error = sqrt(criteria[2]);
-    errors->accuracy = fmax(facts.most, least_error(joint));
+    errors->accuracy = fmax(facts.most, errors->least_error);
     return true;
 }
 
@@ -706,6 +702,35 @@ static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
     return true;
 }
 
+/* Whether the whole fit is that of block i, which has no parameters of its own. */
+static bool is_whole(const struct joint *joint, size_t i)
+{
+    return joint->part.n_all == 1 && joint->block[i].n == 0 && joint->levels.n_column == 0 &&
+           joint->block[i].findings.n_censored == 0; /* these need room in the spectrum */
+}
+
+/* The whole fit's spectrum in place of find_rows and find_spectrum. False: out of memory. */
+static bool take_whole(struct joint *joint, size_t i, struct fit_portion *part)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    struct fit_spectrum *spectrum = &errors->shared;
+    struct fit_influence *influence =
+        arena_calloc(&errors->arena, spectrum->n + 1, sizeof *influence);
+    if (!influence)
+        return false;
+    find_kept(joint, i);
+    for (size_t c = 0; c < spectrum->n; c++) {
+        influence[c] = *sum_of(joint, i, errors->kept[c]);
+        spectrum->loose[c] = block->file_index[block->s + errors->kept[c]];
+    }
+    part->spectrum = spectrum;
+    part->column = influence;
+    if (errors->has_excess && errors->whole.is_observed)
+        fit_portion_decompose(part, errors->accuracy);
+    return true;
+}
+
 /* Fills the record of block i. False: out of memory. */
 static bool put_statistics(struct joint *joint, size_t i, struct fit_record *record)
 {
@@ -714,8 +739,10 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     struct fit_map map;
     struct row row;
     double *chain;
-    return find_rows(joint, i, &row) && make_portion(joint, i, &map, &chain, &part) &&
-           find_spectrum(joint, i, &row, &part) &&
+    bool is_all = is_whole(joint, i);
+    arena_reset(&errors->arena);
+    return (is_all || find_rows(joint, i, &row)) && make_portion(joint, i, &map, &chain, &part) &&
+           (is_all ? take_whole(joint, i, &part) : find_spectrum(joint, i, &row, &part)) &&
            fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
 }
 

@@ -114,12 +114,11 @@ void fit_findings_fill(const struct fit_findings *findings, const struct fit_ask
     fit_censored_fill(&arrays.censored, asker, point);
 }
 
-struct fit_influence fit_findings_influence(const struct fit_findings *findings, size_t j)
+struct fit_influence fit_findings_influence(const struct fit_findings *findings,
+                                            const struct fit_findings_arrays *arrays, size_t j)
 {
-    struct fit_findings_arrays arrays;
-    fit_findings_arrays(findings, &arrays);
-    unsigned moves = (unsigned)arrays.moves[j];
-    return (struct fit_influence){.beyond = arrays.beyond[j],
+    unsigned moves = (unsigned)arrays->moves[j];
+    return (struct fit_influence){.beyond = arrays->beyond[j],
                                .error = findings->error * findings->error,
                                .n_row = findings->n_row, .n_dataset = 1,
                                .n_prediction = (moves & MOVES_PREDICTION) != 0,

@@ -59,8 +59,9 @@ struct fit_influence {
     double n_dataset, n_prediction, n_noise;
     double slope;             /* the objective's derivative at the best point */
 };
-/* Of one dataset, but for squares and slope. */
-struct fit_influence fit_findings_influence(const struct fit_findings *findings, size_t j);
+/* Of one dataset, with its arrays, but for squares and slope. */
+struct fit_influence fit_findings_influence(const struct fit_findings *findings,
+                                            const struct fit_findings_arrays *arrays, size_t j);
 /* Whether it affects only the noise. */
 static inline bool fit_influence_is_noise(const struct fit_influence *column)
 {

@@ -327,8 +327,9 @@ static bool take(struct fit_findings *findings, struct fit_spectrum *spectrum,
     if (!findings->memory || !*column || !take_spectrum(spectrum, asker, point, arena))
         return false;
     fit_findings_fill(findings, asker, point);
+    fit_findings_arrays(findings, &arrays);
     for (size_t c = 0; c < spectrum->n; c++) {
-        (*column)[c] = fit_findings_influence(findings, spectrum->loose[c]);
+        (*column)[c] = fit_findings_influence(findings, &arrays, spectrum->loose[c]);
         (*column)[c].beyond = spectrum->beyond[c] * spectrum->beyond[c];
     }
     return true;
