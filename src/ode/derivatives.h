@@ -11,11 +11,41 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/finite.h"
-#include "ode/use.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stiffit/model.h>
+#include <string.h>
+
+/* What a parameter of the model enters. */
+static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i_parameter)
+{
+    return i_parameter >= abi->n_parameter ? 0
+           : abi->parameter_use            ? abi->parameter_use[i_parameter]
+                                           : ~0u;
+}
+
+/* Whether the states depend on the parameter. */
+static inline bool derivatives_has_block(const struct stiffit_model *abi, size_t i_parameter)
+{
+    return abi->n_state && derivatives_use(abi, i_parameter) &
+                               (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_EVENT);
+}
+
+/* Whether all n numbers are finite. */
+static inline bool all_finite(const double *x, size_t n)
+{
+    /* The exponent of what is not finite has all bits set: one more carries into the sign's. */
+    const uint64_t exponent = UINT64_C(0x7ff) << 52, one = UINT64_C(1) << 52;
+    uint64_t carry = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        carry |= (bits & exponent) + one;
+    }
+    return !(carry >> 63);
+}
 
 /* The functions with derivatives by state and parameter, other than the right-hand side and the
  * initial state: the fields observe, noise, event_when, event_assign, event_delay, lag,

@@ -9,7 +9,7 @@
  * and rows by their largest entries. An entry within its bound is zero. What is left over are
  * the weights of the conserved totals, which take the places of the missing equations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/slow.h"
+#include "ode/steady.h"
 
 #include <float.h>
 #include <math.h>

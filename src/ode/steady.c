@@ -9,7 +9,6 @@
 #include "ode/steady.h"
 
 #include "ode/outcome.h"
-#include "ode/slow.h"
 #include "ode/tolerance.h"
 
 #include <float.h>

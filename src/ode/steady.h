@@ -8,6 +8,9 @@
 #include "ode/linear.h"
 #include "ode/simulation.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* What a look needs of an engine. */
 struct steady_solver {
     struct linear *linear;
@@ -26,3 +29,19 @@ bool steady_is_lost(struct simulation *simulation);
  * onto the steady state. */
 bool steady_is_due(const struct simulation *simulation);
 bool steady_look(struct simulation *simulation, double *y, const struct steady_solver *solver);
+
+/* slow.c: whether slow motions have come to rest, too. */
+
+/* jacobian: n x n, by columns, its entries accurate to `accuracy` of themselves; y: n states and
+ * n_column - 1 columns of sensitivities; f: their right-hand side; weight: 1 / tolerance of
+ * each. */
+struct slow_point {
+    size_t n, n_column;
+    const double *jacobian, *y, *f, *weight;
+    double accuracy;
+};
+
+/* Makes one step of Newton's method from y towards f = 0, in which conserved totals keep their
+ * values. True: no number would change by more than its tolerance, or than rounding errors hide.
+ * False also without memory. */
+bool slow_is_at_rest(const struct slow_point *point);

@@ -3,7 +3,7 @@
  * Level 2, stray elements in them), whose faults are none of ours. Line breaks stay, so that lines
  * in messages are those of the file.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sbml/blank.h"
+#include "sbml/read.h"
 
 #include <stdlib.h>
 #include <string.h>

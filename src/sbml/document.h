@@ -140,3 +140,9 @@ void document_note(struct document *document, const struct item *about, const ch
 /* In the document's arena; NULL, after the fault: out of memory. */
 char *document_format(struct document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* solve.c: algebraic rules. */
+
+/* Gives each variable that an algebraic rule determines an assignment rule, with a note. A fault
+ * names the first rule that determines nothing, or that cannot be solved. */
+enum status solve_equations(struct document *document);

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/read.h"
 
-#include "sbml/blank.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,6 +5,8 @@
 #include "sbml/document.h"
 #include "sbml/library.h"
 
+#include <stdbool.h>
+
 #ifdef HAVE_LIBSBML
 struct reading {
     struct library lib;
@@ -27,3 +29,13 @@ enum status reading_flatten(struct reading *reading, SBMLDocument_t *file, const
 struct math *read_math(struct reading *reading, const ASTNode_t *node, unsigned line,
                        const char *what, const char *id);
 #endif
+
+/* blank.c: hides from libSBML what an SBML file says beside its mathematics. */
+
+/* A copy of the text, to be freed, with blanks for annotations, notes, and elements and
+ * attributes of packages that are not required. NULL: there is nothing to hide, the text is not
+ * well formed, or memory is out: then the file is read as it is. */
+char *blank_besides(const char *text);
+
+/* Whether the text has an element with this prefix, other than ports of the package `comp`. */
+bool blank_has_element(const char *text, const char *prefix);

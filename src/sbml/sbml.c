@@ -1,7 +1,7 @@
 /* The translation as a whole, and the table of names that it leaves.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/expand.h"
-#include "sbml/solve.h"
+#include "sbml/document.h"
 #include "sbml/translation.h"
 
 #include "base/words.h"

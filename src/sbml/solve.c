@@ -3,7 +3,7 @@
  * or reaction changes it. Formulas that are linear or linear fractional in it are solved at once;
  * what stands around such a part is inverted from the outside inwards.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sbml/solve.h"
+#include "sbml/document.h"
 
 #include "sbml/expand.h"
 

@@ -46,3 +46,10 @@ const double *population_draw_each(struct population_draw *draw, const struct fi
 /* Lower L (r x r, column-major, its upper triangle is left) with LL' = covariance; a variance of 0
  * has a row and column of zeros, and so has a direction in which there is no spread. */
 void population_draw_factor(const double *covariance, size_t r, double *factor);
+
+/* Of all measurements of the dataset, as in struct population_view: predictions at its mode,
+ * weighted residuals there, and those of the model linearised there. After
+ * population_draw_dataset. False: out of memory. */
+bool population_mode_residuals(struct population_draw *draw, const struct fitted_dataset *data,
+                               double *individual, double *weighted, double *conditional,
+                               struct arena *arena);

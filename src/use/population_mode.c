@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-#include "use/population_mode.h"
+/* Residuals around the mode of a dataset's random parameters.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/population_draw.h"
 
 #include "fit/objective/matrix.h"
 #include "use/occasions.h"

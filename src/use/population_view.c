@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "fit/objective/distribution.h"
 #include "fit/objective/matrix.h"
-#include "use/population_mode.h"
+#include "use/population_draw.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What a fit over many datasets calls of a level above it, whose estimates say how parameters vary
- * between the datasets (fit/mixed/search.h). Separate, because the fit knows no more of it.
+ * between the datasets (fit/mixed/). Separate, because the fit knows no more of it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

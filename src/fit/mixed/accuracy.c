@@ -1,5 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/mixed/accuracy.h"
+/* How accurate the integrals of the exact likelihood are, and their correction by finer levels of
+ * the rule in samples of the datasets: a sum over levels of what each changes, with fewer datasets
+ * for those that cost more and change less (multilevel Monte Carlo, Giles 2008, Oper. Res. 56,
+ * 607).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed/pass.h"
 
 #include "fit/joint/members.h"
 

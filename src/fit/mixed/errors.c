@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/mixed/errors.h"
+/* What a fit with random parameters says of the population, once it has ended.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed/pass.h"
 
 #include "fit/objective/matrix.h"
-#include "fit/mixed/accuracy.h"
 
 #include <float.h>
 #include <math.h>

@@ -200,3 +200,7 @@ static inline bool mixed_observes(const struct mixed *mixed)
     const struct mixed_progress *progress = &mixed->progress;
     return progress->phase == MIXED_EXACT && progress->r <= RULE_PRODUCT_MOST && progress->q == 0;
 }
+
+/* After joint_init: makes parameters of the sum random. `levels` is copied, its arrays are not.
+ * False: out of memory. */
+bool mixed_init(struct joint *joint, const struct mixed_levels *levels);

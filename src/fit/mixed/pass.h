@@ -21,3 +21,19 @@ bool mixed_products(const struct mixed *mixed, double *matrix);
 double mixed_weight(const struct mixed *mixed, const struct joint_block *block);
 /* A packed lower triangle as a matrix. */
 void mixed_unpack(size_t m, const double *packed, double *matrix);
+
+/* accuracy.c */
+/* The last passes (JOINT_TELL) at the best estimates, whose value they correct; sets the result's
+ * error of -2 log L. */
+enum asked mixed_run_last(struct mixed *mixed);
+
+/* errors.c */
+/* Second derivatives of the objective at the best estimates, by those that are not held, to two
+ * or three digits, in mixed->second: by differences, but for those that passes of the exact
+ * likelihood's last stage observe. */
+enum asked mixed_differ(struct mixed *mixed);
+/* The latter, from such a pass. If the second derivatives are a minimum's, they become the
+ * search's curvature. False: out of memory. */
+bool mixed_observe(struct mixed *mixed);
+/* Fills mixed->result: estimates, their errors, and the likelihood. */
+enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome);

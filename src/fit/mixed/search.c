@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/mixed/search.h"
+#include "fit/mixed/mixed.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"
 #include "fit/objective/matrix.h"
 #include "fit/mixed/block.h"
-#include "fit/mixed/errors.h"
+#include "fit/mixed/pass.h"
 
 #include <math.h>
 #include <stdio.h>

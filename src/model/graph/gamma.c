@@ -1,6 +1,6 @@
 /* By the text that generated code has, so that its values are the same.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/gamma.h"
+#include "model/graph/intern.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/graph.h"
 
-#include "model/graph/gamma.h"
 #include "model/graph/intern.h"
 
 #include <assert.h>

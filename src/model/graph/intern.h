@@ -32,3 +32,11 @@ bool simplify_is_truth(const struct graph *graph, node a);
 /* derive_rules.c. The derivative of operation `which` (not ADD, SUBTRACT or NEGATE) from those
  * of its arguments. NODE_NONE means zero, in arguments and result. */
 node derive_operation(struct graph *graph, node which, const node derivative[3]);
+
+/* gamma.c: the logarithm of |Gamma| and the polygamma functions. C has no polygamma functions, and
+ * its lgamma writes a global variable. */
+
+/* log |Gamma(x)|; infinite at 0, -1, -2, ... and at both infinities. */
+double gamma_log(double x);
+/* The derivative of order n, 0 to 8, of digamma, which is that of gamma_log. */
+double gamma_polygamma(double n, double x);

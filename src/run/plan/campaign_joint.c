@@ -4,7 +4,7 @@
 #include "run/plan/campaign.h"
 
 #include "base/arena.h"
-#include "fit/mixed/search.h"
+#include "fit/mixed/mixed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
