@@ -15,6 +15,7 @@ import test_happenings
 import test_large_fit
 import test_mixed_linear
 import test_periods
+import test_profile
 import test_shared
 import test_shared_fits
 import test_shared_groups
@@ -71,6 +72,12 @@ def refits(tmp):
     with h5py.File(tmp / "p.h5", "r+") as f:
         f["measurements/value"][48:56] = np.nan
     return ways.Case(tmp / "p.h5", *REFITS, "--warm-start", "pilot", "--bootstrap", 20, engine="cvodes")
+
+
+@problem()
+def profiles(tmp):
+    """Limits that follow from where the profiles of other parameters ended."""
+    return ways.Case(test_profile.straight_problem(tmp), "--profile", "all", "--keep-profile")
 
 
 @problem("shards")
@@ -369,6 +376,7 @@ def mixed_zero_variance(tmp):
 def row(make, quick):
     def test(tmp):
         case = make(tmp)
+        assert case.whole  # or it is skipped as a whole
         for name, (run, applies) in ways.WAYS.items():
             if applies(case) and (h.LEVEL not in ("quick", "more") or (name in ("7 workers", *quick)) == h.QUICK):
                 try:
