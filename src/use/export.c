@@ -48,9 +48,7 @@ static void put_head(struct sheet *sheet)
     view_clear(&sheet->row);
 }
 
-/* `head`: n columns, or NULL. */
-static enum status sheet_begin(struct sheet *sheet, const struct csv_column *head, size_t n,
-                               struct error *error)
+static enum status sheet_begin(struct sheet *sheet, struct error *error)
 {
     enum status status =
         output_open(sheet->output, sheet->options->files.output, sheet->options->overwrite, error);
@@ -63,27 +61,35 @@ static enum status sheet_begin(struct sheet *sheet, const struct csv_column *hea
         json_begin(&sheet->json, sheet->output->file);
         json_array_begin(&sheet->json, NULL);
     }
-    while (n && csv_head(&sheet->csv))
-        for (size_t i = 0; i < n; i++)
-            csv_put_column(&sheet->csv, head[i].name, head[i].type);
     return STATUS_OK;
+}
+
+static void add_number(struct view *row, const char *name, double value)
+{
+    VIEW_FACTS(row, fact_number(NULL, name, 0, 0, value));
+}
+
+static void add_pair(struct view *row, const char *id, const char *parameter, const char *with,
+                     double covariance, double correlation)
+{
+    VIEW_FACTS(row, fact_word(NULL, "id", 0, id), fact_word(NULL, "parameter", 0, parameter),
+               fact_word(NULL, "with", 0, with));
+    add_number(row, "covariance", covariance);
+    add_number(row, "correlation", correlation);
 }
 
 /* Each pair once; pairs without a covariance are skipped. */
 static void put_covariance(struct sheet *sheet, const char *id, const struct fit_record *record)
 {
     size_t n = sheet->info->n_parameter;
+    const char *const *name = sheet->info->parameter_name;
     for (size_t c = 0; c < n; c++)
-        for (size_t d = c; d < n; d++) {
-            if (isnan(record->covariance[d + c * n]))
-                continue;
-            csv_put_text(&sheet->csv, id);
-            csv_put_text(&sheet->csv, sheet->info->parameter_name[c]);
-            csv_put_text(&sheet->csv, sheet->info->parameter_name[d]);
-            csv_put_number(&sheet->csv, record->covariance[d + c * n]);
-            csv_put_number(&sheet->csv, fit_correlation(record, n, c, d));
-            csv_end_row(&sheet->csv);
-        }
+        for (size_t d = c; d < n; d++)
+            if (!isnan(record->covariance[d + c * n])) {
+                add_pair(&sheet->row, id, name[c], name[d], record->covariance[d + c * n],
+                         fit_correlation(record, n, c, d));
+                put_row(sheet);
+            }
 }
 
 static enum status put_fits(struct sheet *sheet, const struct fit_columns *columns,
@@ -115,7 +121,7 @@ static enum status export_fits(struct sheet *sheet, struct error *error)
     enum status status = fit_columns_choose(&columns, sheet->result, sheet->options->columns,
                                             sheet->options->json ? "all" : NULL, error);
     if (!status)
-        status = sheet_begin(sheet, NULL, 0, error);
+        status = sheet_begin(sheet, error);
     for (size_t i = 0; !status && i < columns.n; i++)
         wanted = wanted || columns.chosen[i].column == FIT_COLUMN_COVARIANCE;
     if (!status && !wanted)
@@ -131,18 +137,17 @@ static enum status export_fits(struct sheet *sheet, struct error *error)
 
 static enum status export_pairs(struct sheet *sheet, struct error *error)
 {
-    static const struct csv_column head[] = {{"id", CSV_TEXT},
-                                             {"parameter", CSV_TEXT},
-                                             {"with", CSV_TEXT},
-                                             {"covariance", CSV_NUMBER},
-                                             {"correlation", CSV_NUMBER}};
     if (fit_column_width(FIT_COLUMN_COVARIANCE, sheet->info->n_parameter) == 0 ||
         !result_has(sheet->result, FIT_COLUMN_COVARIANCE))
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%s: holds no covariances (they are written for at most %d parameters)",
                          sheet->info->path, FIT_MAX_PAIR_PARAMETERS);
-    enum status status = sheet_begin(sheet, head, sizeof head / sizeof *head, error);
-    return status ? status : put_fits(sheet, NULL, error);
+    enum status status = sheet_begin(sheet, error);
+    if (status)
+        return status;
+    add_pair(&sheet->row, "", "", "", NAN, NAN);
+    put_head(sheet);
+    return put_fits(sheet, NULL, error);
 }
 
 /* A row of /parameters, which is written as its name. */
@@ -230,74 +235,95 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
             error_set(error, STATUS_BAD_PROBLEM, "%s: has no %s: `stiffit run` writes it with %s",
                       sheet->info->path, shape.group, kept_options(table));
     if (!status)
-        status = sheet_begin(sheet, NULL, 0, error);
+        status = sheet_begin(sheet, error);
     if (!status)
         status = put_all_kept(sheet, &shape, source, error);
     result_table_source_close(source);
     return status;
 }
 
-/* The columns of a censored measurement; the second one if the file has limits. */
-static void put_censored(struct csv_writer *writer, const struct fitted *fitted,
-                         const struct measurements *measured, size_t i)
-{
-    int8_t censored = measured->censored[i];
-    bool in_interval = measurements_in_interval(measured, i);
-    csv_put_text(writer, censored == 0  ? "none"
-                         : in_interval  ? "interval"
-                         : censored > 0 ? "left"
-                                        : "right");
-    if (problem_has_limits(fitted->problem))
-        csv_put_number(writer, in_interval ? measured->limit[i] : (double)NAN);
-}
+/* Measurement i of the dataset, of which the problem has such columns. Without a dataset, here and
+ * below: the head. */
+struct place {
+    const struct fitted *fitted;
+    const struct fitted_dataset *dataset;
+    struct measurements measured; /* of the dataset */
+    size_t i, e;                  /* e: the experiment; those of later rows are not before it */
+};
 
-static void put_residual(struct csv_writer *writer, const struct residual_kind *errors,
-                         const struct measurements *measured, size_t i, double prediction,
-                         double noise)
-{
-    struct residual residual = residual_of(errors, measured, i, prediction, noise);
-    const double number[] = {measured->value[i], residual.sigma,  residual.residual,
-                             residual.weighted,  residual.weight, residual.loss};
-    for (size_t k = 0; k < sizeof number / sizeof *number; k++)
-        csv_put_number(writer, number[k]);
-}
-
-/* Which measurement it is: row i of the dataset. *e: the experiment of an earlier row, or the
- * first; becomes that of this row. */
-static void put_place(struct csv_writer *writer, const struct fitted *fitted,
-                      const struct fitted_dataset *dataset, size_t i, size_t *e)
+static struct place place_in(const struct fitted *fitted, const struct fitted_dataset *dataset)
 {
     const struct problem_block *block = dataset->block;
-    size_t row = block->row[dataset->first] + i;
-    while (block->row[*e + 1] <= row)
-        ++*e;
-    uint32_t observable = block->measured.observable[row];
-    csv_put_text(writer, dataset->id);
-    if (problem_info(fitted->problem)->has_experiments)
-        csv_put_text(writer, block->experiment[*e].id);
-    csv_put_number(writer, block->measured.time[row]);
-    csv_put_text(writer, observable < fitted->model.abi.n_observable
-                             ? fitted->model.abi.observable_name[observable]
-                             : "");
+    return (struct place){fitted, dataset,
+                          measurements_from(&block->measured, block->row[dataset->first]), 0,
+                          dataset->first};
 }
 
-/* The rows of measurements: predictions at the best fits, and residuals. */
-static void put_measurements(struct csv_writer *writer, const struct fitted *fitted,
+/* Which measurement it is. */
+static void add_place(struct view *row, struct place *place)
+{
+    const struct fitted_dataset *dataset = place->dataset;
+    const struct stiffit_model *abi = &place->fitted->model.abi;
+    const char *experiment = "", *observable = "";
+    if (dataset) {
+        const struct problem_block *block = dataset->block;
+        uint32_t k = place->measured.observable[place->i];
+        while (block->row[place->e + 1] <= block->row[dataset->first] + place->i)
+            place->e++;
+        experiment = block->experiment[place->e].id;
+        observable = k < abi->n_observable ? abi->observable_name[k] : "";
+    }
+    VIEW_FACTS(row, fact_word(NULL, "dataset", 0, dataset ? dataset->id : ""));
+    if (problem_info(place->fitted->problem)->has_experiments)
+        VIEW_FACTS(row, fact_word(NULL, "experiment", 0, experiment));
+    add_number(row, "time", dataset ? place->measured.time[place->i] : (double)NAN);
+    VIEW_FACTS(row, fact_word(NULL, "observable", 0, observable));
+}
+
+static void add_censored(struct view *row, const struct place *place)
+{
+    int8_t censored = place->dataset ? place->measured.censored[place->i] : 0;
+    bool in_interval = place->dataset && measurements_in_interval(&place->measured, place->i);
+    const char *word = censored > 0 ? "left" : "right";
+    if (censored == 0 || in_interval)
+        word = in_interval ? "interval" : "none";
+    VIEW_FACTS(row, fact_word(NULL, "censored", 0, word));
+    if (problem_has_limits(place->fitted->problem))
+        add_number(row, "limit", in_interval ? place->measured.limit[place->i] : (double)NAN);
+}
+
+/* A prediction at the best fit, maybe with its residual. */
+static void add_prediction(struct view *row, struct place *place,
+                           const struct residual_kind *errors, bool residuals)
+{
+    struct residual residual = {.sigma = NAN};
+    size_t i = place->i;
+    double prediction = place->dataset ? place->fitted->prediction[i] : (double)NAN;
+    if (place->dataset && residuals)
+        residual = residual_of(errors, &place->measured, i, prediction, place->fitted->noise[i]);
+    add_place(row, place);
+    add_number(row, "prediction", prediction);
+    if (!residuals)
+        return;
+    add_number(row, "value", place->dataset ? place->measured.value[i] : (double)NAN);
+    add_number(row, "sigma", residual.sigma);
+    add_number(row, "residual", residual.residual);
+    add_number(row, "weighted_residual", residual.weighted);
+    add_number(row, "weight", residual.weight);
+    add_number(row, "loss", residual.loss);
+    add_censored(row, place);
+}
+
+static void put_measurements(struct sheet *sheet, const struct fitted *fitted,
                              const struct fitted_dataset *dataset, bool residuals)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first,
-           e = dataset->first;
-    const struct measurements measured = measurements_from(&block->measured, first);
+    struct place place = place_in(fitted, dataset);
     struct residual_kind errors = fitted_errors(fitted, dataset);
-    for (size_t i = 0; i < n; i++) {
-        put_place(writer, fitted, dataset, i, &e);
-        csv_put_number(writer, fitted->prediction[i]);
-        if (residuals) {
-            put_residual(writer, &errors, &measured, i, fitted->prediction[i], fitted->noise[i]);
-            put_censored(writer, fitted, &measured, i);
-        }
-        csv_end_row(writer);
+    size_t n = block->row[dataset->end] - block->row[dataset->first];
+    for (; place.i < n; place.i++) {
+        add_prediction(&sheet->row, &place, &errors, residuals);
+        put_row(sheet);
     }
 }
 
@@ -347,34 +373,9 @@ static enum status open_petab(struct petab_export **petab, const struct export_o
                              options->petab, options->overwrite, error);
 }
 
-/* The columns that the problem has. */
-static size_t choose(const struct csv_column *head, size_t n, const struct fitted *fitted,
-                     struct csv_column *wanted)
-{
-    size_t n_wanted = 0;
-    for (size_t k = 0; k < n; k++) {
-        bool is_there = !strcmp(head[k].name, "experiment")
-                            ? problem_info(fitted->problem)->has_experiments
-                        : !strcmp(head[k].name, "limit") ? problem_has_limits(fitted->problem)
-                                                         : true;
-        if (is_there)
-            wanted[n_wanted++] = head[k];
-    }
-    return n_wanted;
-}
-
 /* Predictions and residuals as a table, or PEtab problems. */
 static enum status export_measurements(struct sheet *sheet, struct error *error)
 {
-    static const struct csv_column head[] = {
-        {"dataset", CSV_TEXT},      {"experiment", CSV_TEXT},
-        {"time", CSV_NUMBER},       {"observable", CSV_TEXT},
-        {"prediction", CSV_NUMBER}, {"value", CSV_NUMBER},
-        {"sigma", CSV_NUMBER},      {"residual", CSV_NUMBER},
-        {"weighted_residual", CSV_NUMBER}, {"weight", CSV_NUMBER},
-        {"loss", CSV_NUMBER},       {"censored", CSV_TEXT}, {"limit", CSV_NUMBER}};
-    struct csv_column wanted[sizeof head / sizeof *head];
-    size_t n_head = 0;
     const struct export_options *options = sheet->options;
     struct fitted fitted;
     struct fitted_dataset dataset;
@@ -385,10 +386,12 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     if (!status)
         status = row_filter_init(&sheet->filter, &options->rows, fitted.result, error);
     if (!status)
-        n_head = choose(head, residuals ? sizeof head / sizeof *head : 5, &fitted, wanted);
-    if (!status)
         status = options->petab ? open_petab(&petab, options, &fitted, error)
-                                : sheet_begin(sheet, wanted, n_head, error);
+                                : sheet_begin(sheet, error);
+    if (!status && !petab) {
+        add_prediction(&sheet->row, &(struct place){.fitted = &fitted}, NULL, residuals);
+        put_head(sheet);
+    }
     while (!status && (petab || !output_failed(sheet->output))) {
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
@@ -400,7 +403,7 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
             break;
         n_without += !predicted;
         if (!petab)
-            put_measurements(&sheet->csv, &fitted, &dataset, residuals);
+            put_measurements(sheet, &fitted, &dataset, residuals);
         else if (predicted)
             status = put_petab(petab, &fitted, &dataset, fitted.prediction, error);
     }
@@ -416,47 +419,26 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     return status;
 }
 
-/* What a population says of each measurement. */
-static void put_view(struct csv_writer *writer, const struct population_view *view,
-                     const struct fitted_dataset *dataset)
+/* What a population says of a measurement. */
+static void add_diagnostics(struct view *row, struct place *place,
+                            const struct population_view *view)
 {
-    const struct fitted *fitted = view->draw.fitted;
-    const struct problem_block *block = dataset->block;
-    const struct measurements measured = measurements_from(&block->measured,
-                                                           block->row[dataset->first]);
-    size_t e = dataset->first;
-    for (size_t i = 0; i < view->n; i++) {
-        put_place(writer, fitted, dataset, i, &e);
-        const double number[] = {measured.value[i], view->typical[i], view->individual[i],
-                                 view->middle[i], view->weighted[i], view->conditional[i],
-                                 view->score[i], view->decorrelated[i]};
-        for (size_t k = 0; k < sizeof number / sizeof *number; k++)
-            csv_put_number(writer, number[k]);
-        put_censored(writer, fitted, &measured, i);
-        csv_end_row(writer);
-    }
+    static const char *const name[] = {"population_prediction", "individual_prediction", "median",
+                                       "iwres", "cwres", "npd", "npde"};
+    const double *const number[] = {view->typical,     view->individual, view->middle,
+                                    view->weighted,    view->conditional, view->score,
+                                    view->decorrelated};
+    add_place(row, place);
+    add_number(row, "value", place->dataset ? place->measured.value[place->i] : (double)NAN);
+    for (size_t k = 0; k < sizeof number / sizeof *number; k++)
+        add_number(row, name[k], place->dataset ? number[k][place->i] : (double)NAN);
+    add_censored(row, place);
 }
 
 /* Diagnostics of a fit with random parameters. */
 static enum status export_diagnostics(struct sheet *sheet, struct error *error)
 {
-    static const struct csv_column head[] = {{"dataset", CSV_TEXT},
-                                             {"experiment", CSV_TEXT},
-                                             {"time", CSV_NUMBER},
-                                             {"observable", CSV_TEXT},
-                                             {"value", CSV_NUMBER},
-                                             {"population_prediction", CSV_NUMBER},
-                                             {"individual_prediction", CSV_NUMBER},
-                                             {"median", CSV_NUMBER},
-                                             {"iwres", CSV_NUMBER},
-                                             {"cwres", CSV_NUMBER},
-                                             {"npd", CSV_NUMBER},
-                                             {"npde", CSV_NUMBER},
-                                             {"censored", CSV_TEXT},
-                                             {"limit", CSV_NUMBER}};
-    struct csv_column wanted[sizeof head / sizeof *head];
     const struct export_options *options = sheet->options;
-    size_t n_head = 0;
     struct fitted fitted;
     struct fitted_dataset dataset;
     struct population_view view = {.n = 0};
@@ -468,9 +450,11 @@ static enum status export_diagnostics(struct sheet *sheet, struct error *error)
         status = population_view_init(&view, &fitted, (uint64_t)options->seed,
                                       (size_t)options->n_replicate, "--what diagnostics", error);
     if (!status)
-        n_head = choose(head, sizeof head / sizeof *head, &fitted, wanted);
-    if (!status)
-        status = sheet_begin(sheet, wanted, n_head, error);
+        status = sheet_begin(sheet, error);
+    if (!status) {
+        add_diagnostics(&sheet->row, &(struct place){.fitted = &fitted}, &view);
+        put_head(sheet);
+    }
     while (!status && !output_failed(sheet->output)) {
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
@@ -478,8 +462,11 @@ static enum status export_diagnostics(struct sheet *sheet, struct error *error)
         if (!row_filter_takes(&sheet->filter, dataset.id, dataset.record) || dataset.fault)
             continue;
         status = population_view_dataset(&view, &dataset, error);
-        if (!status)
-            put_view(&sheet->csv, &view, &dataset);
+        struct place place = place_in(&fitted, &dataset);
+        for (; !status && place.i < view.n; place.i++) {
+            add_diagnostics(&sheet->row, &place, &view);
+            put_row(sheet);
+        }
     }
     population_view_fini(&view);
     fitted_close(&fitted);
