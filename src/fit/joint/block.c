@@ -342,7 +342,7 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
     enum asked asked = ASKED_FAILED;
-    if (joint->options->certify) {
+    if (joint->options->certify && joint->pass == JOINT_CHECK) {
         if (session->has_looser)
             asked = fit_certify_landing(asker, &session->best, &session->looser, session->ratio,
                                         arena, &joint->certificate);
@@ -442,7 +442,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         evaluate_again(work);
         return;
     }
-    if (joint->session && joint->pass == JOINT_CHECK) {
+    if (joint->session && (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE)) {
         check_kept(work, arena);
         return;
     }

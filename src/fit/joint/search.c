@@ -507,10 +507,11 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
 }
 
 /* The best point of a fit that is cut short, for its record; and the statistics, if it was a
- * budget that ended it. */
+ * budget that ended it, or where the best point's derivatives are kept. */
 static void keep(struct joint *joint, enum outcome outcome)
 {
-    bool describes = outcome == OUTCOME_budget && joint->options->statistics;
+    bool describes =
+        joint->options->statistics && (outcome == OUTCOME_budget || joint->session);
     struct joint_facts facts = {.any = 0};
     if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
         !describes)

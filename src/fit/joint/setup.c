@@ -254,7 +254,7 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
     struct joint_block *block = work->block;
     struct fit_problem *problem = &session->problem;
     struct fit_options *options = &session->options;
-    struct fit_record record = {.dataset = given->dataset};
+    struct fit_record record = {.dataset = given->dataset, .n_no_sigma = -1};
     bool is_known = block->is_made || block->memory.saved;
     *problem = *given;
     *options = *joint->options;
@@ -282,6 +282,7 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
     if (is_known)
         options->gradient = block->gradient;
     struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
+    block->n_no_sigma = record.n_no_sigma;
     if (!asker) {
         joint_block_end(block, record.outcome, record.reason);
         return false;
@@ -290,7 +291,6 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for a start");
         return false;
     }
-    block->n_no_sigma = record.n_no_sigma;
     if (fit_unit_is_open(problem)) {
         joint_block_end(block, OUTCOME_bad_data,
                         "no measurement has a sigma, which Laplace's errors need in a fit "
