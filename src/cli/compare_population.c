@@ -97,7 +97,7 @@ void compare_add_populations(struct view *view, const struct comparison *compari
                    fact_number(NULL, "difference", 12, 5, head->aic - aic),
                    fact_number(NULL, "BIC", 14, 9, head->bic),
                    fact_number(NULL, "difference", 12, 5, head->bic - bic));
-        population_head_facts(view, head);
+        population_facts(view, head);
         view_end(view);
     }
     view_end(view);

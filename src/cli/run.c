@@ -356,7 +356,7 @@ static void add_population(struct view *view, const struct run_summary *summary)
         return;
     view_group(view, "population", NULL, VIEW_PLAIN);
     VIEW_FACTS(view, fact_count("estimates", NULL, 0, (int64_t)population->n_estimate));
-    population_head_facts(view, &population->head);
+    population_facts(view, &population->head);
     view_end(view);
     view_say(view, "  population: -2 log L %.9g", population->head.minus_2_log_likelihood);
     if (population->head.likelihood_error > 0)
@@ -385,7 +385,6 @@ static void add_population(struct view *view, const struct run_summary *summary)
 static void add_summary(struct view *view, const struct run_summary *summary, bool color)
 {
     uint64_t n_failed = digest_n_failed(&summary->digest);
-    struct fact fact[DIGEST_MOST_FACTS];
     view_say(view, "stiffit: %s: %s%llu %s, %llu %s",
             summary->result_path ? summary->result_path : "",
             summary->already_complete ? "already complete: " : "",
@@ -410,7 +409,7 @@ static void add_summary(struct view *view, const struct run_summary *summary, bo
     add_notes(view, summary, color);
     add_refits(view, summary);
     view_group(view, NULL, NULL, summary->already_complete ? VIEW_HIDDEN : VIEW_PLAIN);
-    view_facts(view, fact, digest_facts(&summary->digest, fact));
+    digest_facts(view, &summary->digest);
     view_end(view);
 }
 

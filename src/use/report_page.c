@@ -61,7 +61,6 @@ void report_static_row(struct report *report, const char *id, const char *messag
 static void put_health(FILE *file, struct report *report)
 {
     struct view view = {.n = 0};
-    struct fact fact[DIGEST_MOST_FACTS];
     const struct show_summary *summary = &report->summary;
     uint64_t n_failed = summary->digest.n_fit - summary->n_success;
     fputs("<section id=health><h2>Health</h2>\n", file);
@@ -74,7 +73,7 @@ static void put_health(FILE *file, struct report *report)
             outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
             count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
     view_group(&view, NULL, "In numbers", VIEW_PLAIN);
-    view_facts(&view, fact, digest_facts(&summary->digest, fact));
+    digest_facts(&view, &summary->digest);
     view_end(&view);
     put_view(file, report, &view);
     show_starts(&view, report->info, &summary->refits);

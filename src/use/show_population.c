@@ -28,7 +28,7 @@ static void add_head(struct view *view, const struct result_population *populati
     if (isfinite(head->condition))
         view_say(view, "; condition number %.3g", head->condition);
     view_say(view, "\n");
-    population_head_facts(view, head);
+    population_facts(view, head);
 }
 
 static void add_random(struct view *view, const struct result_population *population)

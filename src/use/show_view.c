@@ -177,7 +177,6 @@ static void add_outcomes(struct view *view, const struct result_info *info,
                          const struct show_summary *summary)
 {
     const struct digest *digest = &summary->digest;
-    struct fact fact[DIGEST_MOST_FACTS];
     VIEW_FACTS(view, fact_count("converged", NULL, 0, digest->by_outcome[OUTCOME_converged]));
     view_counts(view, "status", outcome_name, 0, N_OUTCOME, digest->by_outcome);
     view_counts(view, "stopping_test", stop_name, 1, N_STOP, summary->by_stop);
@@ -198,7 +197,7 @@ static void add_outcomes(struct view *view, const struct result_info *info,
     if (summary->n_success < digest->n_fit)
         view_say(view, "  by dataset: stiffit export %s --failed --columns id,status,message\n",
                  info->path);
-    view_facts(view, fact, digest_facts(digest, fact));
+    digest_facts(view, digest);
 }
 
 const char *show_label(struct view *view, const struct result_info *info, size_t j)

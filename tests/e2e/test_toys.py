@@ -427,7 +427,7 @@ TOYS = [    Toy("column of measurements", measurement_column, [
         ("src/use/show_view.c", '    view_counts(view, "stopping_test", stop_name, 1, N_STOP, summary->by_stop);\n',
          '    VIEW_FACTS(view, fact_count("toys_shown", "toys shown", 0, 77));\n')]),
     Toy("fact about a result", fact, [
-        ("src/fit/statistics/digest.c", '"computing time of all fits", .value = digest->seconds},\n',
+        ("src/fit/statistics/digest.c", 'fact_count("steps", "integrator steps", 0, digest->n_step)),\n',
          '        fact_meant("twice the fits", fact_count("toy_fits", "toy fits", 0, 2 * digest->n_fit)),\n')]),
     Toy("option of `run`", option, [
         ("src/run/plan/run_options.c", "static const struct option table[] = {\n",

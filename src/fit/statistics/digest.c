@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t digest_facts(const struct digest *digest, struct fact fact[DIGEST_MOST_FACTS])
+void digest_facts(struct view *view, const struct digest *digest)
 {
-    const struct fact all[] = {
+    VIEW_FACTS(
+        view,
         fact_told("rows of /fits", fact_count("fits", "fits", 0, digest->n_fit)),
         fact_told("fits without a success",
                   fact_count("failed", "failed fits", 0, digest_n_failed(digest))),
@@ -30,12 +31,7 @@ size_t digest_facts(const struct digest *digest, struct fact fact[DIGEST_MOST_FA
                                digest_median(&digest->evaluations))),
         fact_meant("steps of the integrator, of all fits",
                    fact_count("steps", "integrator steps", 0, digest->n_step)),
-        {"seconds", "computing", "s", "computing time of all fits", .value = digest->seconds},
-    };
-    const size_t n = sizeof all / sizeof *all;
-    _Static_assert(sizeof all <= DIGEST_MOST_FACTS * sizeof *fact, "room for all");
-    memcpy(fact, all, sizeof all);
-    return n;
+        {"seconds", "computing", "s", "computing time of all fits", .value = digest->seconds});
 }
 
 uint64_t digest_n_failed(const struct digest *digest)

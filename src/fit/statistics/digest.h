@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/facts.h"
+#include "base/view.h"
 #include "io/file/fit_record.h"
 
 enum { DIGEST_N_EXAMPLE = 3, DIGEST_ID = 64, DIGEST_N_NOTE = 32 };
@@ -60,6 +60,5 @@ double digest_quantile(const struct digest_spread *spread, double share);
 /* The mean of the two numbers in the middle. Numbers from DIGEST_N_SMALL on are known as above. */
 double digest_median(const struct digest_counts *counts);
 
-/* All facts, into `fact`; their number. */
-enum { DIGEST_MOST_FACTS = 20 };
-size_t digest_facts(const struct digest *digest, struct fact fact[DIGEST_MOST_FACTS]);
+/* Adds all facts to the open group. */
+void digest_facts(struct view *view, const struct digest *digest);

@@ -392,10 +392,12 @@ enum status result_population_read(const struct result_population **population,
     return status;
 }
 
-size_t population_facts(const struct population_head *head,
-                        struct fact fact[POPULATION_MOST_FACTS])
+void population_facts(struct view *view, const struct population_head *head)
 {
-    const struct fact all[] = {
+    VIEW_FACTS(
+        view,
+        fact_told("exact, or Laplace's approximation",
+                  fact_word("likelihood", "likelihood", 0, head->likelihood)),
         fact_told("-2 times the log-likelihood, integrated over the random parameters",
                   fact_number("minus_2_log_likelihood", "-2 log L", 0, 0,
                               head->minus_2_log_likelihood)),
@@ -412,17 +414,5 @@ size_t population_facts(const struct population_head *head,
         fact_told("datasets of the fit", fact_count("datasets", "datasets", 0, head->n_dataset)),
         fact_told("datasets that could not be used or evaluated",
                   fact_count("left_out", "datasets left out", 0, head->n_left_out)),
-        fact_told("of these datasets", fact_count("measurements", "measurements", 0, head->n_row)),
-    };
-    _Static_assert(sizeof all <= POPULATION_MOST_FACTS * sizeof *fact, "room for all");
-    memcpy(fact, all, sizeof all);
-    return sizeof all / sizeof *all;
-}
-
-void population_head_facts(struct view *view, const struct population_head *head)
-{
-    struct fact fact[POPULATION_MOST_FACTS];
-    VIEW_FACTS(view, fact_told("exact, or Laplace's approximation",
-                               fact_word("likelihood", "likelihood", 0, head->likelihood)));
-    view_facts(view, fact, population_facts(head, fact));
+        fact_told("of these datasets", fact_count("measurements", "measurements", 0, head->n_row)));
 }

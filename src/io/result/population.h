@@ -39,11 +39,8 @@ struct result_population {
     double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
 };
 
-/* The facts of a population; their number. And these with `likelihood`, a word, added to a view. */
-enum { POPULATION_MOST_FACTS = 12 };
-size_t population_facts(const struct population_head *head,
-                        struct fact fact[POPULATION_MOST_FACTS]);
-void population_head_facts(struct view *view, const struct population_head *head);
+/* Adds the facts of a population to the open group. */
+void population_facts(struct view *view, const struct population_head *head);
 
 /* In `arena`; NULL: out of memory. Parameters have these names and scales in the file's order. */
 struct result_population *result_population_make(const struct mixed_result *from,
