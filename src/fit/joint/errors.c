@@ -772,7 +772,8 @@ static enum outcome explain(const struct joint *joint, size_t i, char *reason, s
         snprintf(reason, size, "%s", block->reason);
         return block->outcome;
     }
-    snprintf(reason, size, "%s", is_one ? end->blame.reason : joint->asker.reason);
+    bool is_blamed = is_one && !joint->session;
+    snprintf(reason, size, "%s", is_blamed ? end->blame.reason : joint->asker.reason);
     if (outcome_is_success(end->outcome) || !is_one || is_me)
         return end->outcome;
     char name[JOINT_NAME];
@@ -804,7 +805,8 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     found.outcome = explain(joint, i, reason, sizeof reason);
     if (errors && !is_evaluation && joint->options->certify &&
         !isnan(joint->certificate.decrease)) {
-        found.tight_change = block->trial.f - block->best.f;
+        found.tight_change =
+            joint->session ? joint->certificate.change : block->trial.f - block->best.f;
         found.tight_decrease = joint->certificate.decrease;
     }
     fit_clear(record, joint->n_parameter, 0);

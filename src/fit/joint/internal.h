@@ -69,6 +69,8 @@ void joint_session_take(struct joint_session *session, bool has_landed);
  * has been judged: whether it is to be taken back. */
 enum asked joint_session_probe(struct joint *joint);
 bool joint_session_learn(struct joint *joint, double decrease);
+/* Whether the step to the latest evaluation took a parameter too far. */
+bool joint_session_is_far(struct joint *joint);
 
 /* In joint/work.c. All but joint, block, asker and arena; false: out of memory. */
 bool joint_work_make(struct joint_work *work);

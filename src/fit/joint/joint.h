@@ -27,6 +27,7 @@ enum joint_pass {
     JOINT_MIDDLE, /* they evaluate the medians of these fits */
     JOINT_GROW,   /* they fit their own parameters to the shared ones, and evaluate the end */
     JOINT_LAND,   /* they evaluate the end of the next step, at another accuracy */
+    JOINT_STAY,   /* in its place: they evaluate the best point */
     /* they evaluate the best point at another accuracy, or without blocks that have left */
     JOINT_AGAIN,
     JOINT_RESUME, /* they evaluate the best point that another process has left, uncounted */

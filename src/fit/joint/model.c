@@ -60,7 +60,8 @@ void joint_take_trials(struct joint *joint)
     for (size_t i = 0; i < joint->part.n_active; i++)
         joint_block_swap(joint_active(joint, i));
     if (joint->session)
-        joint_session_take(joint->session, joint->pass == JOINT_LAND);
+        joint_session_take(joint->session,
+                           joint->pass == JOINT_LAND || joint->pass == JOINT_STAY);
     joint->above.f = joint->point.f = joint_total(joint, f_of);
     measure(joint);
 }

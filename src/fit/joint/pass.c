@@ -86,7 +86,7 @@ static bool may_leave(const struct joint *joint, const struct joint_block *block
 static bool is_start(enum joint_pass pass)
 {
     return pass == JOINT_BEGIN || pass == JOINT_MIDDLE || pass == JOINT_OWN || pass == JOINT_GROW ||
-           pass == JOINT_LAND || pass == JOINT_AGAIN;
+           pass == JOINT_LAND || pass == JOINT_STAY || pass == JOINT_AGAIN;
 }
 
 /* Whether the search has another point to go to where a block cannot be evaluated: the start,
@@ -94,6 +94,7 @@ static bool is_start(enum joint_pass pass)
 static bool may_go_back(const struct joint *joint)
 {
     return joint->pass == JOINT_MIDDLE || joint->pass == JOINT_GROW || joint->pass == JOINT_LAND ||
+           joint->pass == JOINT_STAY ||
            joint->search.loose > 0;
 }
 

@@ -237,4 +237,6 @@ void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME])
 void joint_accuse(struct joint *joint, size_t i)
 {
     joint_find_first(joint, i, &joint->end.culprit, &joint->end.blame);
+    if (joint->session) /* the search may add to it */
+        snprintf(joint->asker.reason, sizeof joint->asker.reason, "%s", joint->end.blame.reason);
 }

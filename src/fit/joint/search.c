@@ -73,6 +73,7 @@ static double noise_of(const struct joint_block *block)
 static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
 static double slope_of(const struct joint_block *block) { return block->slope; }
 static double promise_of(const struct joint_block *block) { return block->promise; }
+static double trial_of(const struct joint_block *block) { return block->trial.f; }
 static double change_of(const struct joint_block *block) { return block->trial.f - block->best.f; }
 static double squares_of(const struct joint_block *block)
 {
@@ -83,8 +84,8 @@ static double variance_of(const struct joint_block *block)
     return block->best.variance * (double)block->n_row;
 }
 
-/* Evaluates all blocks in a pass that needs no step; their trials become the best point. */
-static enum asked evaluate(struct joint *joint, enum joint_pass pass)
+/* Evaluates all blocks in a pass that needs no step. */
+static enum asked ask(struct joint *joint, enum joint_pass pass)
 {
     enum joint_went went;
     do
@@ -92,15 +93,26 @@ static enum asked evaluate(struct joint *joint, enum joint_pass pass)
     while (went == JOINT_FEWER);
     if (went != JOINT_COUNTS)
         return went == JOINT_FAILED ? ASKED_FAILED : ASKED_END;
-    if (joint_find_failed(joint))
-        return joint_end(joint, OUTCOME_stalled);
-    if (pass == JOINT_LAND)
+    return joint_find_failed(joint) ? joint_end(joint, OUTCOME_stalled) : ASKED_OK;
+}
+
+/* The trials of such a pass become the best point. */
+static void take_first(struct joint *joint)
+{
+    if (joint->pass == JOINT_LAND)
         joint_take(joint);
     else
         joint_take_trials(joint);
     joint->end.has_best = true;
     joint_begin_stopping(joint);
-    return ASKED_OK;
+}
+
+static enum asked evaluate(struct joint *joint, enum joint_pass pass)
+{
+    enum asked asked = ask(joint, pass);
+    if (asked == ASKED_OK)
+        take_first(joint);
+    return asked;
 }
 
 /* After a pass that needs a best point: where blocks have left, the others evaluate it without
@@ -321,16 +333,26 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
         joint_take(joint);
 }
 
+/* Only here are values of two accuracies compared, with a margin for the errors of the former. */
 static enum asked land(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
+    double most = joint->above.f + stopping_noise_ceiling(&search->stopping, search->best);
     if (joint->session)
         joint->session->ratio =
             search->stopping.accuracy /
             fit_asker_rtol(&joint->asker, joint->asker.accuracy.tighter);
     trust_model_target(&search->model, &joint->point, joint->above.trial);
     joint_groups_step(joint);
-    return evaluate(joint, JOINT_LAND);
+    enum asked asked = ask(joint, JOINT_LAND);
+    if (asked == ASKED_END)
+        return ASKED_END;
+    if (asked == ASKED_FAILED || !(joint_total(joint, trial_of) <= most) ||
+        (joint->session && joint_session_is_far(joint)))
+        return evaluate(joint, JOINT_STAY);
+    take_first(joint);
+    search->n_iteration++;
+    return ASKED_OK;
 }
 
 static bool has_budget(const struct fit_search *search)
@@ -364,6 +386,7 @@ static enum asked leap(struct fit_search *search)
     enum asked asked = ASKED_OK;
     for (int i = 0; i < MAX_LEAPING && any && asked == ASKED_OK; i++) {
         asked = judge(joint, joint_leap(joint, &any));
+        any = any && !joint->session; /* which has no own parameters */
         if (any && asked == ASKED_OK)
             asked = evaluate(joint, JOINT_OWN);
     }
@@ -407,6 +430,24 @@ static void certify(struct joint *joint)
                           joint->asker.is_sigma_known);
 }
 
+/* The best point by tighter tolerances. ASKED_FAILED: it cannot be evaluated, and nothing has
+ * changed. */
+static enum asked tighten(struct joint *joint)
+{
+    const struct fit_accuracy before = joint->asker.accuracy;
+    double factor = joint->certificate.factor;
+    joint->asker.accuracy.tighter *= factor > 1 ? factor : FIT_TIGHTER;
+    joint->search.requested = joint->asker.accuracy;
+    enum asked asked = evaluate(joint, JOINT_STAY);
+    if (asked == ASKED_FAILED)
+        joint->asker.accuracy = joint->search.requested = before;
+    /* Steps at the looser tolerances may have become as short as their errors, and the optimum is
+     * elsewhere now. */
+    if (asked == ASKED_OK)
+        joint_free_reaches(joint, INFINITY);
+    return asked;
+}
+
 /* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and
  * the search goes on with tighter tolerances; ASKED_FAILED: it ends as it is. */
 static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
@@ -419,13 +460,9 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
     if (!joint->session)
         certify(joint);
     if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
-        joint->asker.accuracy.tighter *=
-            certificate->factor > 1 ? certificate->factor : FIT_TIGHTER;
-        joint->search.requested = joint->asker.accuracy;
-        /* Steps at the looser tolerances may have become as short as their errors, and the
-         * optimum is elsewhere now. */
-        joint_free_reaches(joint, INFINITY);
-        return evaluate(joint, JOINT_AGAIN);
+        asked = tighten(joint);
+        if (asked != ASKED_FAILED)
+            return asked;
     }
     fit_certificate_conclude(certificate, &joint->asker, joint->above.f, outcome, stop);
     return ASKED_FAILED;

@@ -37,6 +37,13 @@ enum asked joint_session_probe(struct joint *joint)
     return asked;
 }
 
+bool joint_session_is_far(struct joint *joint)
+{
+    struct joint_session *session = joint->session;
+    return trust_far_went(&session->far, &joint->search.model, session->work.asker, &session->best,
+                          &session->work.at);
+}
+
 bool joint_session_learn(struct joint *joint, double decrease)
 {
     struct joint_session *session = joint->session;
@@ -45,8 +52,7 @@ bool joint_session_learn(struct joint *joint, double decrease)
     trust_probe_note(&session->probe, &session->best, is_failed ? NULL : &work->at);
     if (is_failed || joint->has_kinks)
         return false;
-    bool is_far = decrease > 0 && trust_far_went(&session->far, &joint->search.model, work->asker,
-                                                 &session->best, &work->at);
+    bool is_far = decrease > 0 && joint_session_is_far(joint);
     fit_search_learn(&joint->search, work->asker, &session->best, &work->at, decrease > 0);
     return is_far;
 }

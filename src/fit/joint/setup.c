@@ -332,7 +332,8 @@ static void set_pass(struct joint_session *session)
     bool is_exact = joint->model->abi.n_state == 0,
          is_tight =
              joint->pass == JOINT_CHECK && options->certify && !is_exact && !joint->session,
-         is_more = joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE;
+         is_more = !joint->session &&
+                   (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE);
     session->work.asker->accuracy.tighter =
         joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
     session->work.asker->accuracy.is_loose = joint->session && joint->asker.accuracy.is_loose;

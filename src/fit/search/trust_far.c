@@ -21,7 +21,7 @@ static bool is_too_far(const struct trust_model *model, const struct fit_asker *
                        const struct fit_point *best, const struct fit_point *trial, size_t j)
 {
     bool is_linear = asker->map.scale[j] == SCALE_LIN;
-    double size = is_linear ? fabs(best->theta[j]) : fit_map_size(&asker->map, j, 0);
+    double size = fit_map_size(&asker->map, j, best->theta[j]);
     double step = model->step[j], before = 0, now = 0, apart = 0;
     size_t n_row = asker->objective.n_row;
     if (!(size > 0 && fabs(step) > size))
@@ -47,7 +47,7 @@ bool trust_far_went(struct trust_far *far, struct trust_model *model, const stru
     bool any = false, is_far = fit_point_misfit(asker, best) > FAR * asker->start_misfit &&
                                far->n_back < TRUST_FAR_MOST;
     for (size_t j = 0; j < map->n_free && is_far; j++) {
-        double size = map->scale[j] == SCALE_LIN ? fabs(best->theta[j]) : fit_map_size(map, j, 0);
+        double size = fit_map_size(map, j, best->theta[j]);
         if (!is_too_far(model, asker, best, trial, j))
             continue;
         trust_model_limit(model, best, j,
