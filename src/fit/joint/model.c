@@ -118,7 +118,8 @@ enum asked joint_set_step(struct joint *joint)
     struct trust_model *model = &joint->search.model;
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
     enum asked asked = ASKED_OK;
-    if (!joint->session || !model->is_current) /* blocks' rows change with their reach */
+    /* blocks' rows change with their reach, and over kinks the model has others */
+    if (!joint->session || joint->has_kinks || !model->is_current)
         asked = joint_set_model(joint, JOINT_BEST);
     if (asked != ASKED_OK)
         return asked;

@@ -290,7 +290,7 @@ static enum asked judge_trial(struct joint *joint, struct fit_search_trial *tria
     bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
     if (!has_failed && !has_moved)
         stopping_give_up(&search->stopping);
-    if (!has_failed && !joint->session) /* blocks follow the shared step */
+    if (!has_failed && (!joint->session || joint->has_kinks)) /* blocks follow the shared step */
         search->model.promise = joint_total(joint, promise_of);
     if (!has_failed && find_decrease(joint, &trial->decrease) == ASKED_END)
         return ASKED_END;
