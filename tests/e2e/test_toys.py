@@ -1,7 +1,6 @@
 """Where a change goes: a toy of each kind of ARCHITECTURE.md's table is added to a copy of the sources where the table says, at
 most two source files each. All are built at once, and each does in the program what a real one of its kind would do.
 
-test-level: more
 SPDX-License-Identifier: BSD-3-Clause
 """
 import csv
@@ -208,13 +207,17 @@ class Toy:
     def paths(self):
         return sorted({line[0] for line in self.lines} | set(self.files))
 
+    def assert_places(self):
+        for path, before, _ in self.lines:
+            n = source(path).count(before)
+            assert n == 1, f"a toy {self.kind} goes behind this text, which {path} has {n} times:\n{before}"
+
     def add(self, tree):
         for path, text in {**self.files, **self.models}.items():
             assert not (tree / path).exists(), path
             (tree / path).write_text(text)
         for path, before, text in self.lines:
             there = (tree / path).read_text()
-            assert there.count(before) == 1, f"a toy {self.kind}: {path} has {there.count(before)} times: {before}"
             (tree / path).write_text(there.replace(before, before + text))
 
 
@@ -499,6 +502,7 @@ def test_each_row_has_its_toy(tmp):
         row = [text for kind, text in rows().items() if kind.startswith(toy.kind)]
         assert len(row) == 1, f"the table has {len(row)} rows of a {toy.kind}"
         assert len(toy.paths()) <= 2, (toy.kind, toy.paths())
+        toy.assert_places()
         for path in set() if toy.is_of_all else {line[0] for line in toy.lines}:
             short = path.removeprefix("src/")
             assert short in row[0] or os.path.basename(path) in row[0], f"the row of a {toy.kind} does not name {short}"
@@ -507,6 +511,7 @@ def test_each_row_has_its_toy(tmp):
     assert without == ["engine that integrates elsewhere", "kind of fit, way to run fits"], without
 
 
+@h.more
 def test_toys_build_and_run(tmp):
     tree = tmp / "tree"
     tree.mkdir()
