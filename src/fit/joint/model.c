@@ -30,7 +30,7 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
         for (size_t i = 0; i <= j; i++)
             joint->point.gradient[j] += model->triangle[i + j * joint->above.s] * model->rhs[i];
     }
-    if (joint->session && which == JOINT_BEST)
+    if (joint->session && !joint->has_kinks && which == JOINT_BEST)
         trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
     return trust_model_adopt(model, &joint->point) ? ASKED_OK : ASKED_FAILED;
 }
