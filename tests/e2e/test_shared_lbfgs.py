@@ -36,6 +36,17 @@ def test_scipy(tmp):
         assert found["optimizer"][0] != other["optimizer"][0]
 
 
+def test_adjoint_gradients(tmp):
+    """The derivatives of all residuals are there for the first guess of each leg and for the statistics alone."""
+    y = one.sample(8, seed=8)
+    path, model = one.write(tmp / "p.h5", one.EQUATIONS, y)
+    found = one.run(path, model, "--share", "ka", *LBFGS, "--gradient", "adjoint")
+    compare(found, *one.stacked(y, [0], one.LOWER, one.UPPER))
+    forward = one.run(path, model, "--share", "ka", *LBFGS, "--overwrite")
+    assert np.all(found["gradient"] != forward["gradient"])
+    assert np.all(found["evaluations"] < forward["evaluations"])
+
+
 def test_bounds(tmp):
     """As in test_shared.py: bounds that hold own parameters of some datasets, and the shared one."""
     y = one.sample(15, seed=4)

@@ -248,6 +248,11 @@ def shared_lbfgs(tmp):
     return sharing(tmp, 13, "--share", "ka", "--optimizer", "lbfgs", sigma=0.05)
 
 
+@problem("killed")
+def shared_adjoint(tmp):
+    return sharing(tmp, 9, "--share", "ka", "--optimizer", "lbfgs", "--gradient", "adjoint", sigma=0.05)
+
+
 @problem("again")
 def shared_differences(tmp):
     return sharing(tmp, 9, "--share", "ka", "--gradient", "differences", sigma=0.05)

@@ -76,7 +76,10 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
     if (reduced->at)
         joint_kinks_keep(work, reduced);
-    if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, reduced->triangle, reduced->rhs))
+    if (work->asker->accuracy.gradient == GRADIENT_adjoint)
+        joint_block_reduce_gradient(work, reduced->triangle, reduced->rhs);
+    else if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, reduced->triangle,
+                                 reduced->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
     asked = work->block->is_curved ? curve(work, reduced) : ASKED_FAILED;
@@ -273,7 +276,7 @@ static void step_along(struct joint_work *work, struct arena *arena)
 static void sum_leaps(struct joint_work *work)
 {
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    for (size_t k = 0; k < work->s; k++) {
+    for (size_t k = 0; k < work->s && work->asker->accuracy.gradient != GRADIENT_adjoint; k++) {
         struct fit_leap_sums *sums = &work->block->leap[k];
         fit_leap_sum(work->asker, &work->at, work->order[work->n + k], sums);
         *sums = (struct fit_leap_sums){weight * sums->slope, weight * sums->square,
@@ -369,6 +372,26 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     work->at = at;
 }
 
+/* The derivatives of all residuals at the best point, as the trial's rows. */
+static void measure(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    for (size_t k = 0; k < work->n + work->s; k++)
+        work->at.theta[work->order[k]] =
+            k < work->n ? block->best.theta[k] : work->theta[k - work->n];
+    fit_asker_forget(work->asker);
+    enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
+    block->has_failed = asked != ASKED_OK;
+    if (asked == ASKED_END)
+        joint_block_end(block, work->asker->outcome, work->asker->reason);
+    if (asked != ASKED_OK)
+        return;
+    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
+    block->has_failed = !joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL,
+                                            block->trial.triangle, block->trial.rhs);
+    sum_leaps(work);
+}
+
 /* Evaluates the best point that another process has left, uncounted. */
 static enum asked evaluate_again(struct joint_work *work)
 {
@@ -430,6 +453,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         (joint->has_kinks ? step_along : step)(work, arena);
         return;
     }
+    if (joint->pass == JOINT_MEASURE) {
+        measure(work);
+        return;
+    }
     if (joint->pass == JOINT_KEEP) {
         keep(work);
         return;
@@ -461,7 +488,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (is_own || joint->pass == JOINT_MIDDLE || joint->pass == JOINT_AGAIN ||
         joint->pass == JOINT_LEAP)
         sum_leaps(work);
-    if (is_own && !joint->options->is_near && !leave_start(work, arena))
+    bool has_rows = work->asker->accuracy.gradient != GRADIENT_adjoint;
+    if (is_own && has_rows && !joint->options->is_near && !leave_start(work, arena))
         return;
     joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)

@@ -12,36 +12,69 @@
 #include <math.h>
 #include <string.h>
 
+/* With more parameters, the metric's algebra costs more than it spares evaluations. */
+enum { METRIC_MOST = 2000 };
+
 /* All parameters are in a vector (joint/vector.h). */
 struct many {
     struct descent descent;   /* the first field: the method's functions get it */
     struct joint *joint;
     enum joint_went went;     /* of the latest pass */
     struct fit_map map;       /* only n_free, scale, size and bounds */
+    uint32_t *place;          /* n: scratch */
     double *square;           /* n: of the best point, once has_square */
     bool has_square;
     double left;              /* the decrease predicted for it; NaN: unknown */
+    /* with adjoint gradients */
+    struct fit_metric metric;
+    bool is_taken;            /* the metric of the best point has been asked for, and: */
+    enum asked taken;
 };
 
 static struct many *many_of(struct descent *descent) { return (struct many *)descent; }
+
+/* The places of a block's n own parameters, which begin at `at`, and of those above it, n_all in
+ * all. */
+static size_t place(const struct many *many, size_t i, size_t at)
+{
+    const struct joint *joint = many->joint;
+    size_t n = joint_active(joint, i)->n;
+    joint_vector_columns(joint, joint->part.active[i], joint->above.column);
+    for (size_t k = 0; k < n + joint->above.s_block; k++)
+        many->place[k] = k < n ? (uint32_t)(at + k) : joint->above.column[k - n];
+    return n + joint->above.s_block;
+}
 
 /* Sums over these points of all blocks: the gradient or, `squares`, the squared lengths of the
  * derivatives' columns. */
 static void sum_columns(struct many *many, enum joint_which which, bool squares, double *sum)
 {
     struct joint *joint = many->joint;
-    size_t at = joint->above.s + joint_n_group(joint) * joint->above.n_group;
-    uint32_t *column = joint->above.column;
+    size_t at = joint_vector_size(joint);
     memset(sum, 0, many->map.n_free * sizeof *sum);
     for (size_t i = 0; i < joint->part.n_active; at += joint_active(joint, i++)->n) {
-        struct joint_block *block = joint_active(joint, i);
-        const struct joint_reduced *reduced = joint_reduced_of(block, which);
-        size_t all = block->n + joint->above.s_block;
-        joint_vector_columns(joint, joint->part.active[i], column);
+        const struct joint_reduced *reduced = joint_reduced_of(joint_active(joint, i), which);
+        size_t all = place(many, i, at);
         for (size_t k = 0; k < all; k++)
-            sum[k < block->n ? at + k : column[k - block->n]] +=
-                squares ? matrix_squares(k + 1, reduced->triangle + k * all)
-                        : joint_slope(reduced->triangle, all, reduced->rhs, k);
+            sum[many->place[k]] += squares ? matrix_squares(k + 1, reduced->triangle + k * all)
+                                           : joint_slope(reduced->triangle, all, reduced->rhs, k);
+    }
+}
+
+/* The products of the derivatives' columns in the trials' rows. */
+static void sum_products(struct many *many)
+{
+    struct joint *joint = many->joint;
+    size_t at = joint_vector_size(joint), n = many->map.n_free;
+    double *matrix = many->metric.matrix;
+    memset(matrix, 0, n * n * sizeof *matrix);
+    for (size_t i = 0; i < joint->part.n_active; at += joint_active(joint, i++)->n) {
+        const double *triangle = joint_active(joint, i)->trial.triangle;
+        size_t all = place(many, i, at);
+        for (size_t k = 0; k < all; k++)
+            for (size_t l = 0; l < all; l++)
+                matrix[many->place[k] + many->place[l] * n] +=
+                    matrix_dot((k < l ? k : l) + 1, triangle + k * all, triangle + l * all);
     }
 }
 
@@ -72,7 +105,7 @@ static void take(struct descent *descent)
 {
     joint_take(many_of(descent)->joint);
     many_of(descent)->left = NAN;
-    many_of(descent)->has_square = false;
+    many_of(descent)->has_square = many_of(descent)->is_taken = false;
 }
 
 static double promise(struct descent *descent, double enough)
@@ -95,17 +128,41 @@ static double square(struct descent *descent, size_t j)
     return many->square[j];
 }
 
+static enum asked measure(struct descent *descent)
+{
+    struct many *many = many_of(descent);
+    struct joint *joint = many->joint;
+    if (many->is_taken)
+        return many->taken;
+    if (descent->n > METRIC_MOST)
+        return ASKED_FAILED;
+    many->is_taken = true;
+    many->went = joint_run_pass(joint, JOINT_MEASURE);
+    if (many->went != JOINT_COUNTS)
+        return many->taken = ASKED_END;
+    many->taken = joint_some_failed(joint) ? ASKED_FAILED : ASKED_OK;
+    if (many->taken == ASKED_OK) {
+        sum_products(many);
+        if (!fit_metric_damp(&many->metric, &many->map, descent->best->theta))
+            many->taken = ASKED_FAILED;
+    }
+    return many->taken;
+}
+
 static void begin(struct descent *descent)
 {
     struct many *many = many_of(descent);
-    if (many->joint->host->keep)
+    if (many->joint->host->keep && !many->is_taken) /* which another process would do again */
         many->joint->host->keep(many->joint->host->context);
     many->left = NAN; /* another process that goes on from here looks anew, too */
 }
 
-static const struct descent_method method = {.begin = begin, .evaluate = evaluate,
-                                             .is_same = is_same, .take = take,
-                                             .promise = promise, .square = square};
+static const struct descent_method by_rows = {.begin = begin, .evaluate = evaluate,
+                                              .is_same = is_same, .take = take,
+                                              .promise = promise, .square = square},
+                                   by_gradients = {.begin = begin, .evaluate = evaluate,
+                                                   .is_same = is_same, .take = take,
+                                                   .measure = measure};
 
 /* From the best point. False: out of memory. */
 static bool init(struct many *many, struct joint *joint, struct arena *arena)
@@ -113,15 +170,20 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
     struct descent *descent = &many->descent;
     struct fit_point *points = descent->points;
     *many = (struct many){.joint = joint, .went = JOINT_COUNTS, .left = NAN};
-    *descent = (struct descent){.method = &method, .search = &joint->search,
-                                .map = &many->map, .shortens = true,
+    bool is_adjoint = joint->asker.accuracy.gradient == GRADIENT_adjoint;
+    *descent = (struct descent){.method = is_adjoint ? &by_gradients : &by_rows,
+                                .metric = is_adjoint ? &many->metric : NULL,
+                                .search = &joint->search, .map = &many->map,
+                                .shortens = joint->part.n_all > 1,
                                 /* the length of a first step says nothing of many datasets */
                                 .is_near = joint->options->is_near || joint->part.n_all > 1,
                                 .best = &points[1]};
     if (!joint_vector_make(joint, joint_vector_all(joint), &many->map, &points[1].theta, arena))
         return false;
     size_t n = many->map.n_free;
-    if (!descent_init(descent, arena) ||
+    many->place = arena_calloc(arena, n + 1, sizeof *many->place);
+    if (!descent_init(descent, arena) || !many->place ||
+        (is_adjoint && n <= METRIC_MOST && !fit_metric_init(&many->metric, n, arena)) ||
         !ARENA_DOUBLES(arena, {&many->square, n, 1}, {&points[0].theta, n, 1},
                        {&points[0].gradient, n, 1}, {&points[1].gradient, n, 1}))
         return false;
@@ -129,6 +191,7 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
         struct cursor cursor = {.from = joint->saved.bytes, .at = joint->saved.descent,
                                 .n = SIZE_MAX};
         descent_pass(&cursor, descent);
+        descent->is_resumed = true;
         joint->saved.descent = 0;
     }
     descent->best->f = joint->above.f;

@@ -81,6 +81,8 @@ bool joint_work_find_above(struct joint_work *work, size_t i);
 bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
                         enum fit_curvature curvature, const double *step, double *triangle,
                         double *rhs);
+/* With adjoint gradients: rows of a unit matrix that have the gradient of work->at. */
+void joint_block_reduce_gradient(const struct joint_work *work, double *triangle, double *rhs);
 /* Evaluates, reduces and steps, as joint->pass says. In joint/block.c; the rest of
  * joint_block_run is in joint/setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);

@@ -36,6 +36,9 @@ enum joint_pass {
                    * be leaps */
     JOINT_OWN,    /* likewise: they evaluate the best point, and own parameters leap from there */
     JOINT_GIVEN,  /* they evaluate a trial of all parameters */
+    /* with adjoint gradients: they evaluate the derivatives of all residuals at the best point,
+     * as their trials' rows */
+    JOINT_MEASURE,
     JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint/line.c), without an
                               * evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
@@ -45,6 +48,11 @@ enum joint_pass {
     JOINT_TELL,   /* the upper level's last pass: they also keep what their records need */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
+/* Whether blocks with adjoint gradients need the derivatives of all residuals. */
+static inline bool joint_needs_rows(enum joint_pass pass)
+{
+    return pass == JOINT_MEASURE || pass == JOINT_CHECK || pass == JOINT_DESCRIBE;
+}
 static inline bool joint_is_upper(enum joint_pass pass)
 {
     return pass == JOINT_UPPER || pass == JOINT_TELL;

@@ -67,11 +67,7 @@ static enum joint_went try(struct above *above, bool *is_good)
     enum joint_went went = joint_run_pass(joint, JOINT_LEAP);
     if (went != JOINT_COUNTS)
         return went;
-    struct joint_facts facts = {.any = 0};
-    for (size_t i = 0; i < joint->part.n_active; i++)
-        facts.any |= joint_active(joint, i)->has_failed;
-    joint_agree(joint, &facts);
-    double after = facts.any ? (double)NAN : joint_total(joint, trial_of);
+    double after = joint_some_failed(joint) ? (double)NAN : joint_total(joint, trial_of);
     *is_good = fit_leap_is_good(leap, &above->map, joint_total(joint, best_of), after);
     if (*is_good) {
         joint_take(joint);
@@ -95,6 +91,10 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
                       fit_leap_init(leap, above.map.n_free, shrinks, &arena);
     *any = false;
     while (went == JOINT_COUNTS && has_memory) {
+        if (is_new && joint->asker.accuracy.gradient == GRADIENT_adjoint)
+            went = joint_run_pass(joint, JOINT_MEASURE);
+        if (went != JOINT_COUNTS || joint_some_failed(joint))
+            break;
         has_memory = !is_new || add_up(&above);
         double squares = 0.5 * joint_total(joint, squares_of);
         if (!has_memory || !fit_leap_choose(leap, &above.map, above.theta, squares,

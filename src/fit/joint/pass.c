@@ -9,6 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+bool joint_some_failed(const struct joint *joint)
+{
+    struct joint_facts facts = {.any = 0};
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        facts.any |= joint_active(joint, i)->has_failed;
+    joint_agree(joint, &facts);
+    return facts.any;
+}
+
 bool joint_find_failed(struct joint *joint)
 {
     struct joint_facts facts = {.least = joint->ranks.n_block};

@@ -17,5 +17,6 @@ enum joint_went joint_account(struct joint *joint);
 enum asked joint_end(struct joint *joint, enum outcome outcome);
 /* The same because there is no memory for the shared parameters. */
 enum asked joint_end_short(struct joint *joint);
-/* Whether some block could not be evaluated; the first one is the culprit. */
+/* Whether some block could not be evaluated; and the same, and the first one is the culprit. */
+bool joint_some_failed(const struct joint *joint);
 bool joint_find_failed(struct joint *joint);

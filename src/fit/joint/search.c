@@ -31,6 +31,9 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                 const enum parameter_scale *scale)
 {
     bool descends = options->optimizer == OPTIMIZER_lbfgs;
+    enum gradient_method gradient = options->gradient;
+    if (gradient != GRADIENT_differences && !(descends && gradient == GRADIENT_adjoint))
+        gradient = GRADIENT_forward;
     *joint = (struct joint){.options = options,
                             .model = model, .n_block = n_block, .n_parameter = n_parameter,
                             .levels = *levels, .scale = scale, .descends = descends,
@@ -41,9 +44,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                            .options = options, .start_f = NAN, .prediction_error = NAN,
                            .accuracy = {.tighter = 1,
                                         .engine = options->engine,
-                                        .gradient = options->gradient == GRADIENT_differences
-                                                        ? GRADIENT_differences
-                                                        : GRADIENT_forward},
+                                        .gradient = gradient},
                            .is_near = options->is_near || options->evaluates || descends};
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
@@ -549,15 +550,11 @@ static void keep(struct joint *joint, enum outcome outcome)
 {
     bool describes =
         joint->options->statistics && (outcome == OUTCOME_budget || joint->session);
-    struct joint_facts facts = {.any = 0};
     if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
         !describes)
         return;
     joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    for (size_t i = 0; i < joint->part.n_active; i++)
-        facts.any |= joint_active(joint, i)->has_failed;
-    joint_agree(joint, &facts);
-    if (facts.any || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK ||
+    if (joint_some_failed(joint) || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK ||
         !joint_errors_compute(joint))
         joint_errors_fini(joint);
 }

@@ -278,9 +278,9 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
     session->max_evaluations = options->max_evaluations;
     session->max_total_steps = options->max_total_steps;
     options->max_seconds -= block->seconds;
-    options->optimizer = OPTIMIZER_trf;
-    if (is_known)
-        options->gradient = block->gradient;
+    options->gradient = is_known ? block->gradient : joint->asker.accuracy.gradient;
+    options->optimizer =
+        options->gradient == GRADIENT_adjoint ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
     struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
     block->n_no_sigma = record.n_no_sigma;
     if (!asker) {
@@ -304,6 +304,9 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
         asker->accuracy.engine = block->engine;
     block->engine = asker->accuracy.engine;
     block->gradient = asker->accuracy.gradient;
+    if (block->gradient == GRADIENT_adjoint
+        && (joint_needs_rows(joint->pass) || options->evaluates))
+        asker->accuracy.gradient = GRADIENT_forward;
     block->has_offset = asker->objective.has_offset;
     block->has_kinks = may_have_kinks(given);
     block->is_sigma_known = asker->is_sigma_known;

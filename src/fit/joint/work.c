@@ -145,6 +145,17 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
     return is_finite;
 }
 
+void joint_block_reduce_gradient(const struct joint_work *work, double *triangle, double *rhs)
+{
+    size_t all = work->n + work->s;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    memset(triangle, 0, all * all * sizeof *triangle);
+    for (size_t k = 0; k < all; k++) {
+        triangle[k + k * all] = 1;
+        rhs[k] = weight * work->at.gradient[work->order[k]];
+    }
+}
+
 bool joint_change_method(struct joint_work *work, struct arena *arena)
 {
     struct fit_asker *asker = work->asker;

@@ -79,11 +79,37 @@ static double tolerance(const struct descent *descent)
     return stopping_tolerance(&descent->search->stopping, descent->best);
 }
 
+/* By the leg's metric, which covers only the parameters of the leg. */
+static double promise_by_metric(struct descent *descent)
+{
+    size_t k = 0;
+    for (size_t j = 0; j < descent->n; j++)
+        if (!fit_point_is_held(descent->map, descent->best, j) &&
+            (k == descent->n_loose || descent->loose[k++] != j))
+            return INFINITY;
+    return k < descent->n_loose ? INFINITY
+                                : fit_metric_promise(descent->metric, k, descent->loose,
+                                                     descent->best->gradient);
+}
+
+static double promise(struct descent *descent, double enough)
+{
+    return descent->factor   ? promise_by_metric(descent)
+           : descent->metric ? INFINITY
+                             : descent->method->promise(descent, enough);
+}
+
+static double square(struct descent *descent, size_t j)
+{
+    return descent->factor ? descent->metric->matrix[j + j * descent->n]
+                           : descent->method->square(descent, j);
+}
+
 /* Whether the remaining decrease is within the tolerance. */
 static bool is_done(struct descent *descent)
 {
     double enough = tolerance(descent);
-    return descent->method->promise(descent, enough) <= enough;
+    return promise(descent, enough) <= enough;
 }
 
 /* Records a trial without improvement: by how much value and slopes disagree, and where the
@@ -260,8 +286,8 @@ static double size_of(struct descent *descent, size_t j, bool has_squares)
     if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
         size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
     if (has_squares && map->scale[j] == SCALE_LIN) {
-        double square = descent->method->square(descent, j);
-        alone = square > 0 ? fabs(descent->best->gradient[j]) / square : 0;
+        double curvature = square(descent, j);
+        alone = curvature > 0 ? fabs(descent->best->gradient[j]) / curvature : 0;
     }
     size = alone > TOO_SMALL * size ? alone : size;
     return size > 0 ? size : 1;
@@ -271,10 +297,10 @@ static double size_of(struct descent *descent, size_t j, bool has_squares)
 static void guess_by_squares(struct descent *descent)
 {
     for (size_t k = 0; k < descent->n_loose; k++) {
-        double square = descent->method->square(descent, descent->loose[k]);
+        double curvature = square(descent, descent->loose[k]);
         descent->diagonal[k] =
-            square > 0 ? sqrt(square / descent->state.shrink)
-                       : 1 / size_of(descent, descent->loose[k], false);
+            curvature > 0 ? sqrt(curvature / descent->state.shrink)
+                          : 1 / size_of(descent, descent->loose[k], false);
     }
 }
 
@@ -289,6 +315,43 @@ static void guess_by_sizes(struct descent *descent, bool has_squares)
     double unit = sqrt(sqrt(norm) / (FIRST_LENGTH * descent->state.shrink));
     for (size_t k = 0; k < descent->n_loose; k++)
         descent->diagonal[k] *= unit > 0 ? unit : 1;
+}
+
+/* Holds parameters on a bound that the metric's step would push out of the box, whatever their
+ * own slopes, for this leg: otherwise the others could not move. The step is that of all loose
+ * parameters. True: there was one. */
+static bool drop_leaving(struct descent *descent)
+{
+    const struct fit_map *map = descent->map;
+    size_t count = 0;
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
+        double theta = descent->best->theta[j], minus_step = descent->metric->step[k];
+        if ((theta <= map->lower[j] && minus_step > 0) ||
+            (theta >= map->upper[j] && minus_step < 0))
+            continue;
+        descent->loose[count] = (uint32_t)j;
+        descent->origin[count] = descent->origin[k];
+        descent->slope[count++] = descent->slope[k];
+    }
+    bool any = count > 0 && count < descent->n_loose;
+    descent->n_loose = count > 0 ? count : descent->n_loose;
+    return any;
+}
+
+static void guess_by_metric(struct descent *descent)
+{
+    enum asked asked = descent->method->measure(descent);
+    descent->ended = asked == ASKED_END;
+    do
+        descent->factor = asked == ASKED_OK &&
+                                  fit_metric_factor(descent->metric, descent->map,
+                                                    descent->best->theta, descent->n_loose,
+                                                    descent->loose, descent->slope,
+                                                    descent->state.shrink)
+                            ? descent->metric->factor
+                            : NULL;
+    while (descent->factor && drop_leaving(descent));
 }
 
 /* Sets the loose parameters, and the first guess of their second derivatives. */
@@ -307,9 +370,9 @@ static void begin_leg(struct descent *descent)
     descent->met_bound = descent->is_flat = false;
     descent->n_missed = descent->n_iteration = 0;
     descent->factor = NULL;
-    if (descent->method->guess)
-        descent->ended = descent->method->guess(descent) == ASKED_END;
-    bool has_squares = !descent->factor && isfinite(descent->method->promise(descent, 0));
+    if (descent->metric)
+        guess_by_metric(descent);
+    bool has_squares = !descent->factor && isfinite(promise(descent, 0));
     if (has_squares && (descent->is_near || descent->state.n_leg > 0))
         guess_by_squares(descent);
     else if (!descent->factor)
@@ -324,7 +387,7 @@ static double promise_single(struct descent *descent)
     for (size_t j = 0; j < descent->n; j++) {
         double g = descent->best->gradient[j];
         if (!fit_point_is_held(descent->map, descent->best, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / descent->method->square(descent, j));
+            most = fmax(most, 0.5 * g * g / square(descent, j));
     }
     return most;
 }
@@ -333,7 +396,7 @@ static double promise_single(struct descent *descent)
  * units. */
 static bool is_orthogonal(struct descent *descent)
 {
-    double left = descent->method->promise(descent, INFINITY);
+    double left = promise(descent, INFINITY);
     return isfinite(left) && stopping_is_orthogonal(&descent->search->stopping, descent->best,
                                                     promise_single(descent), left);
 }
@@ -368,7 +431,7 @@ static enum outcome judge_barren(struct descent *descent)
 {
     struct fit_asker *asker = descent->search->asker;
     struct stopping *stopping = &descent->search->stopping;
-    double left = descent->method->promise(descent, INFINITY);
+    double left = promise(descent, INFINITY);
     if (!isfinite(left) && descent->state.hope > 0)
         left = descent->state.hope;
     stopping->noise = noise_of(descent);
@@ -395,7 +458,7 @@ static bool is_idle(struct descent *descent, bool is_barren)
 {
     if (!descent->is_flat || !is_barren)
         return false;
-    double left = descent->method->promise(descent, INFINITY);
+    double left = promise(descent, INFINITY);
     return !isfinite(left) ||
            left <= stopping_noise_likely(&descent->search->stopping, descent->best);
 }
@@ -449,10 +512,11 @@ enum outcome descent_run(struct descent *descent)
     enum outcome outcome = OUTCOME_not_run;
     while (outcome == OUTCOME_not_run) {
         double before = descent->best->f;
+        if (!descent->is_resumed && (*met = find_met(descent)) != STOP_none)
+            return OUTCOME_converged;
+        descent->is_resumed = false;
         if (descent->method->begin)
             descent->method->begin(descent);
-        if ((*met = find_met(descent)) != STOP_none)
-            return OUTCOME_converged;
         begin_leg(descent);
         if (!descent->ended && descent->factor && (*met = find_met(descent)) != STOP_none)
             return OUTCOME_converged;

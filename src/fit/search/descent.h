@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/cursor.h"
+#include "fit/search/metric.h"
 #include "fit/search/search.h"
 
 enum { DESCENT_APART = 9, DESCENT_HISTORY = 10 };
@@ -23,14 +24,14 @@ struct descent_method {
     bool (*is_same)(const struct descent *descent, const double *theta, const double *other);
     /* The trial has become the best point. */
     void (*take)(struct descent *descent);
-    /* Sets `factor`, as the first guess of a leg's second derivatives, or leaves it NULL. It may
-     * take parameters out of the leg. NULL: there is never one. */
-    enum asked (*guess)(struct descent *descent);
     /* The remaining decrease at the best point; infinite: unknown. If it is above `enough`, a
      * number between these will do. */
     double (*promise)(struct descent *descent, double enough);
     /* Once that is finite: the squared length of the residuals' derivatives by parameter j. */
     double (*square)(struct descent *descent, size_t j);
+    /* Sets the metric at the best point, from an evaluation of the derivatives of all residuals,
+     * which otherwise are not there; it calls fit_metric_damp. ASKED_FAILED: there is none. */
+    enum asked (*measure)(struct descent *descent);
 };
 
 /* What lasts from leg to leg. */
@@ -55,7 +56,11 @@ struct descent {
     struct fit_map *map;        /* n_free, scale, size and bounds of all parameters */
     size_t n;
     bool is_near;               /* the start is near an optimum */
+    bool is_resumed;            /* descent_pass has been read: the next leg begins */
     bool shortens;              /* a step onto bounds that gains nothing is shortened, not cut */
+    /* NULL: evaluations have the derivatives of all residuals, and the method's `promise` and
+     * `square` know them; otherwise these two are NULL */
+    struct fit_metric *metric;
     struct fit_point points[2]; /* at least theta, f and gradient */
     struct fit_point *best, *trial; /* best: NULL before the first evaluation */
     struct descent_state state;

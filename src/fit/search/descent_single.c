@@ -1,5 +1,5 @@
 /* L-BFGS for one dataset. If all residuals' derivatives are there anyway (forward
- * sensitivities), their triangle gives the remaining decrease. For adjoint gradients, each round
+ * sensitivities), their triangle gives the remaining decrease. With adjoint gradients, each leg
  * begins with one evaluation of these derivatives, and their square is the first guess.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search/descent.h"
@@ -16,10 +16,13 @@ struct single {
     struct descent descent;   /* the first field: the method's functions get it */
     struct fit_search search; /* the model is that of the best point; with adjoint gradients
                                * there is none */
-    bool is_adjoint;          /* a metric is used instead of the model */
-    struct fit_metric metric;
-    double *factor;           /* n x n: the metric's */
     struct fit_leap leap;
+    /* with adjoint gradients */
+    struct fit_metric metric;
+    struct fit_point forward; /* with the derivatives of all residuals */
+    bool is_taken;            /* it has been asked for, and: */
+    enum asked taken;
+    double *rows, *rhs;       /* as in fit_objective_rows */
 };
 
 static struct single *single_of(struct descent *descent) { return (struct single *)descent; }
@@ -37,26 +40,10 @@ static bool is_same(const struct descent *descent, const double *theta, const do
 
 static void take(struct descent *descent) { descent->search->model.is_current = false; }
 
-/* By the round's metric, which covers only the parameters of the round. */
-static double promise_by_metric(struct descent *descent)
-{
-    size_t k = 0;
-    for (size_t j = 0; j < descent->n; j++)
-        if (!fit_point_is_held(descent->map, descent->best, j) &&
-            (k == descent->n_loose || descent->loose[k++] != j))
-            return INFINITY;
-    return k < descent->n_loose ? INFINITY
-                                : fit_metric_promise(&single_of(descent)->metric, k, descent->loose,
-                                                     descent->best->gradient, descent->factor);
-}
-
 static double promise(struct descent *descent, double enough)
 {
     struct trust_model *model = &descent->search->model;
-    if (descent->factor)
-        return promise_by_metric(descent);
-    if (single_of(descent)->is_adjoint ||
-        (!model->is_current && !trust_model_update(model, descent->best)))
+    if (!model->is_current && !trust_model_update(model, descent->best))
         return INFINITY;
     double least = enough < INFINITY ? trust_model_promise_steepest(model, descent->best) : 0;
     return least > enough ? least : trust_model_promise_free(model, descent->best);
@@ -64,49 +51,34 @@ static double promise(struct descent *descent, double enough)
 
 static double square(struct descent *descent, size_t j)
 {
-    return descent->factor
-             ? single_of(descent)->metric.matrix[j + j * descent->n]
-             : matrix_squares(j + 1, descent->search->model.triangle + j * descent->n);
+    return matrix_squares(j + 1, descent->search->model.triangle + j * descent->n);
 }
 
-/* Holds parameters on a bound that the metric's step would push out of the box, whatever their
- * own slopes, for this round: otherwise the others could not move. The step is that of all loose
- * parameters. True: there was one. */
-static bool drop_leaving(struct descent *descent)
-{
-    const struct fit_map *map = descent->map;
-    size_t count = 0;
-    for (size_t k = 0; k < descent->n_loose; k++) {
-        size_t j = descent->loose[k];
-        double theta = descent->best->theta[j], minus_step = single_of(descent)->metric.step[k];
-        if ((theta <= map->lower[j] && minus_step > 0) ||
-            (theta >= map->upper[j] && minus_step < 0))
-            continue;
-        descent->loose[count] = (uint32_t)j;
-        descent->origin[count] = descent->origin[k];
-        descent->slope[count++] = descent->slope[k];
-    }
-    bool any = count > 0 && count < descent->n_loose;
-    descent->n_loose = count > 0 ? count : descent->n_loose;
-    return any;
-}
-
-/* The metric, with adjoint gradients. */
-static enum asked guess(struct descent *descent)
+static enum asked measure(struct descent *descent)
 {
     struct single *single = single_of(descent);
-    struct fit_metric *metric = &single->metric;
     struct fit_asker *asker = descent->search->asker;
-    enum asked asked = fit_metric_ask(metric, asker, descent->best->theta);
-    do
-        descent->factor = asked == ASKED_OK &&
-                                  fit_metric_factor(metric, asker, descent->n_loose, descent->loose,
-                                                    descent->slope, descent->state.shrink,
-                                                    single->factor)
-                            ? single->factor
-                            : NULL;
-    while (descent->factor && drop_leaving(descent));
-    return asked;
+    struct fit_accuracy accuracy = asker->accuracy;
+    size_t n = descent->n, n_row = fit_objective_n_row(&asker->objective);
+    const double *theta = descent->best->theta;
+    if (single->is_taken && fit_asker_is_same(asker, single->forward.theta, theta))
+        return single->taken;
+    memcpy(single->forward.theta, theta, n * sizeof *theta);
+    single->is_taken = true;
+    single->taken = ASKED_FAILED; /* until it is known */
+    accuracy.gradient = GRADIENT_forward;
+    enum asked asked = fit_ask(asker, accuracy, &single->forward, true);
+    if (asked != ASKED_OK)
+        return asked;
+    struct fit_answer answer = fit_point_answer(asker, &single->forward);
+    fit_objective_rows(&asker->objective, &answer, CURVATURE_ABOVE, single->rows, single->rhs);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i <= j; i++)
+            single->metric.matrix[i + j * n] = single->metric.matrix[j + i * n] =
+                matrix_dot(n_row, single->rows + i * n_row, single->rows + j * n_row);
+    if (fit_metric_damp(&single->metric, &asker->map, theta))
+        single->taken = ASKED_OK;
+    return single->taken;
 }
 
 /* Leaves a start that is orders of magnitude off. */
@@ -117,12 +89,12 @@ static enum asked leap(struct descent *descent)
     enum asked asked = asker->is_near ? ASKED_FAILED : ASKED_OK;
     while (asked == ASKED_OK) {
         bool is_good = false;
-        /* The derivatives with adjoint gradients are the first round's metric, too. */
-        if (single->is_adjoint)
-            asked = fit_metric_ask(&single->metric, asker, descent->best->theta);
+        /* The derivatives with adjoint gradients are the first leg's metric, too. */
+        if (descent->metric)
+            asked = measure(descent);
         if (asked == ASKED_OK)
             asked = fit_leap_try(&single->leap, asker,
-                                 single->is_adjoint ? &single->metric.point : descent->best,
+                                 descent->metric ? &single->forward : descent->best,
                                  descent->best->f, descent->trial, &is_good);
         if (is_good)
             descent_take(descent);
@@ -133,22 +105,26 @@ static enum asked leap(struct descent *descent)
 static const struct descent_method by_rows = {.evaluate = evaluate, .is_same = is_same,
                                               .take = take, .promise = promise, .square = square},
                                    by_gradients = {.evaluate = evaluate, .is_same = is_same,
-                                                   .take = take, .guess = guess,
-                                                   .promise = promise, .square = square};
+                                                   .take = take, .measure = measure};
 
 static bool init(struct single *single, struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free;
     struct descent *descent = &single->descent;
-    single->is_adjoint = asker->accuracy.gradient == GRADIENT_adjoint;
+    bool is_adjoint = asker->accuracy.gradient == GRADIENT_adjoint;
+    size_t n_row = fit_objective_n_row(&asker->objective);
     single->search.asker = asker;
     stopping_init(&single->search.stopping, asker);
-    *descent = (struct descent){.method = single->is_adjoint ? &by_gradients : &by_rows,
+    *descent = (struct descent){.method = is_adjoint ? &by_gradients : &by_rows,
                                 .search = &single->search, .map = &asker->map,
-                                .is_near = asker->is_near};
-    bool has_model = single->is_adjoint ? fit_metric_init(&single->metric, asker, arena)
-                                              && ARENA_DOUBLES(arena, {&single->factor, n, n})
-                                        : trust_model_init(&single->search.model, asker, arena);
+                                .is_near = asker->is_near,
+                                .metric = is_adjoint ? &single->metric : NULL};
+    bool has_model = is_adjoint
+                       ? fit_metric_init(&single->metric, n, arena) &&
+                             fit_point_init(&single->forward, asker, GRADIENT_forward, arena) &&
+                             ARENA_DOUBLES(arena, {&single->rows, n_row, n},
+                                           {&single->rhs, n_row, 1})
+                       : trust_model_init(&single->search.model, asker, arena);
     return has_model && descent_init(descent, arena) &&
            fit_leap_init_single(&single->leap, asker, true, arena) &&
            fit_point_init(&descent->points[0], asker, asker->accuracy.gradient, arena) &&
@@ -164,7 +140,6 @@ void descent_search(struct fit_asker *asker, struct arena *arena, const double *
         snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
         return;
     }
-    const struct fit_metric *metric = &single->metric;
     memcpy(single->descent.trial->theta, theta, single->descent.n * sizeof *theta);
     enum asked asked = descent_begin(&single->descent);
     if (asked == ASKED_OK)
@@ -174,8 +149,8 @@ void descent_search(struct fit_asker *asker, struct arena *arena, const double *
                                         : asker->failure;
     end->stop = end->outcome == OUTCOME_converged ? single->search.stopping.met : STOP_none;
     end->best = single->descent.best;
-    if (metric->is_taken && metric->taken == ASKED_OK && end->best
-        && fit_asker_is_same(asker, metric->point.theta, end->best->theta))
-        end->forward = &metric->point;
+    if (single->is_taken && single->taken == ASKED_OK && end->best
+        && fit_asker_is_same(asker, single->forward.theta, end->best->theta))
+        end->forward = &single->forward;
     end->n_iteration = single->search.n_iteration;
 }

@@ -9,26 +9,21 @@
 #include "fit/objective/point.h"
 
 struct fit_metric {
-    struct fit_point point;    /* with derivatives of all residuals */
-    bool is_taken;             /* the fields below are valid */
-    enum asked taken;
-    double *rows, *rhs;        /* as in fit_objective_rows */
-    double *matrix, *step;     /* n x n; n */
+    double *matrix, *factor;   /* n x n */
+    double *step;              /* n */
     double unit;               /* the enlargement of the latest factor */
 };
 
-/* False: out of memory. */
-bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct arena *arena);
-/* Asks for the derivatives of the residuals at theta. ASKED_FAILED: there are none, or they are
- * too large. */
-enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, const double *theta);
+/* For n parameters. False: out of memory. */
+bool fit_metric_init(struct fit_metric *metric, size_t n, struct arena *arena);
+/* The matrix has been set at theta: adds the damping. False: it cannot be used. */
+bool fit_metric_damp(struct fit_metric *metric, const struct fit_map *map, const double *theta);
 /* The Cholesky factor (lower triangle, n_loose x n_loose) of the matrix's loose rows and
  * columns. `slope`: the gradient of the loose parameters. If the resulting step would be longer
  * than a few natural units, the factor is enlarged, and more so to shorten the step to `shrink`
  * (0 to 1) times that length. False: the matrix is not definite enough. */
-bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker, size_t n_loose,
-                       const uint32_t *loose, const double *slope, double shrink, double *factor);
-
+bool fit_metric_factor(struct fit_metric *metric, const struct fit_map *map, const double *theta,
+                       size_t n_loose, const uint32_t *loose, const double *slope, double shrink);
 /* The decrease predicted by the quadratic model of the latest factor for this gradient (n_free). */
 double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose,
-                          const double *gradient, const double *factor);
+                          const double *gradient);
