@@ -165,6 +165,28 @@ def test_laplace_is_quick(tmp):
         assert abs(r).sum() <= found <= least.fun + 0.02 * len(T), (found, least.fun)
 
 
+def test_huber_is_quick(tmp):
+    """Whatever its constant: as many evaluations as a sum of squares takes (reweighted squares: 23 in the median and 625 at
+    most for 0.02), and L-BFGS-B finds nothing better nearby, in exact predictions."""
+    y = 2 * np.exp(-0.4 * T) + 0.05 * np.random.default_rng(1).laplace(size=(300, len(T)))
+    problem = write(tmp / "p.h5", y)
+    for k in (0.02, 0.1, 1.345):
+        fits = h.run(problem, "--error", "huber", "--huber-k", k, "--overwrite")
+        assert set(fits["status"]) == {"converged"}
+        assert np.median(fits["evaluations"]) <= 10 and fits["evaluations"].max() <= 30, (k, np.sort(fits["evaluations"]))
+        for data, found, best in zip(y, fits["objective"], fits["parameters"]):
+            def objective(x, data=data, k=k):
+                m = np.exp(x[1] - np.exp(x[0]) * T)
+                r = (m - data) / 0.05
+                rate = np.clip(r, -k, k) * m / 0.05
+                return (np.where(abs(r) <= k, r * r / 2, k * (abs(r) - k / 2)).sum(),
+                        np.array([-np.exp(x[0]) * T @ rate, rate.sum()]))
+            scipy = minimize(objective, np.log(best), jac=True, method="L-BFGS-B",
+                             options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000})
+            # the integrator's error of 1e-6 times slopes of at most k, of predictions of 2 / 0.05
+            assert found <= scipy.fun + 1e-5 * max(1, scipy.fun) + k * len(T) * 4e-5, (k, found, scipy.fun)
+
+
 def test_outliers_do_not_rule(tmp):
     """One point in twelve is off by 30 sigma: squares miss the rate, the others do not."""
     y = outlying(n=20, seed=11)

@@ -1,5 +1,5 @@
-"""Random fits with shared parameters, groups and Laplace errors of known sigma, in models without states: none may end away
-from a minimum. SciPy judges: it must not find anything lower by going downhill from there.
+"""Random fits with shared parameters, groups and Laplace's or Huber's errors of known sigma, in models without states: none may
+end away from a minimum. SciPy judges: it must not find anything lower by going downhill from there.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -27,9 +27,11 @@ MODELS = {
 
 
 class Case:
-    """One problem: datasets, some parameters shared by all, some by plates, the rest of each dataset."""
+    """One problem: datasets, some parameters shared by all, some by plates, the rest of each dataset. huber: the constant of
+    Huber's loss; None: Laplace's."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, huber=None):
+        self.huber = huber
         rng = np.random.default_rng(seed)
         self.name = list(MODELS)[seed % len(MODELS)]
         text, self.function, names, self.scales, typical = MODELS[self.name]
@@ -88,18 +90,21 @@ class Case:
         return np.stack([self.residual(x + 1e-30j * unit).imag / 1e-30 for unit in np.eye(len(x))], axis=1)
 
     def value(self, x):
-        return np.sum(np.hypot(self.residual(x), KINK))
+        r, k = self.residual(x), self.huber
+        if k is None:
+            return np.sum(np.hypot(r, KINK))
+        return np.sum(np.where(abs(r) <= k, r * r / 2, k * (abs(r) - k / 2)))
 
     def gradient(self, x):
         r = self.residual(x)
-        return self.slopes(x).T @ (r / np.hypot(r, KINK))
+        return self.slopes(x).T @ (r / np.hypot(r, KINK) if self.huber is None else np.clip(r, -self.huber, self.huber))
 
     def box(self):
         return [self.bounds[j] for j, _ in self.keys]
 
     def downhill(self, x):
         """The lowest value that L-BFGS-B and steps of linear programmes find from x. Predictions are linear in a programme, so
-        its minimum is that of the absolute values; its step is halved until it helps."""
+        its minimum is that of the absolute values; its step is halved until it helps. L-BFGS-B goes on from there."""
         low, high = np.array([[-np.inf if a is None else a, np.inf if b is None else b] for a, b in self.box()]).T
         best, radius = self.value(x), 0.1
         for _ in range(60):
@@ -120,15 +125,16 @@ class Case:
         return min(best, found.fun)
 
 
-def check(tmp, seeds):
+def check(tmp, seeds, huber=None):
     """No converged fit is above what SciPy finds downhill of it, but for 1e-5 of the objective (a hundredth of an error),
     none stops because of an integrator's noise, and at most one in twenty does not converge."""
     n_converged = 0
     for seed in seeds:
-        case = Case(seed)
-        path = tmp / f"{seed}.h5"
+        case = Case(seed, huber)
+        path = tmp / f"{seed}-{huber}.h5"
         model = case.write(path)
-        h.stiffit("run", path, "--model", model, "-j1", "--error", "laplace", code=(0, 1))
+        loss = ["--error", "laplace"] if huber is None else ["--error", "huber", "--huber-k", str(huber)]
+        h.stiffit("run", path, "--model", model, "-j1", *loss, code=(0, 1))
         found = h.read_fits(h.result_path(path))
         with h5py.File(h.result_path(path)) as f:
             test, status = f["fits/stopping_test"][:], f["fits/status"][:]
@@ -148,9 +154,17 @@ def test_random_fits(tmp):
     check(tmp, h.portion(range(20, 40), 4))
 
 
+@h.both
+def test_random_fits_with_huber(tmp):
+    for k in (0.05, 1.345):
+        check(tmp, h.portion(range(60, 80), 3), k)
+
+
 @h.slow
 def test_many_random_fits(tmp):
     check(tmp, range(100))
+    check(tmp, range(100), 0.05)
+    check(tmp, range(100), 1.345)
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
         && block->decrease > TOO_CURVED * block->promise)
         block->is_curved = false;
     else if (block->n_bounded >= MAX_BOUNDED && joint->search.loose == 0 &&
-             joint->part.stride <= 1 && !block->has_kinks &&
+             joint->part.stride <= 1 && block->form == JOINT_NEAR &&
              block->best.promise_free * (double)joint->part.n_all > joint->search.model.promise)
         block->is_curved = true;
 }
@@ -243,7 +243,7 @@ static void step(struct joint_work *work, struct arena *arena)
                 break;
             continue;
         }
-        block->promise = promise_of(work);
+        block->promise = joint->form == JOINT_NEAR ? promise_of(work) : joint->search.model.promise;
         bool is_poor = adapt_radius(work, model->promise);
         is_kept = true;
         if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
@@ -442,15 +442,16 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    if (joint->pass == JOINT_ROWS || joint->pass == JOINT_VALUE) {
-        bool is_good = joint->pass == JOINT_ROWS ? joint_kinks_rows(work, arena)
-                                                 : joint_kinks_value(work, arena);
+    if (joint->pass == JOINT_ROWS || joint->pass == JOINT_VALUE || joint->pass == JOINT_ALONE) {
+        bool is_good = joint->pass == JOINT_ROWS    ? joint_kinks_rows(work, arena)
+                       : joint->pass == JOINT_VALUE ? joint_kinks_value(work, arena)
+                                                    : joint_kinks_alone(work, arena);
         if (!is_good)
             joint_block_end(block, OUTCOME_out_of_memory, "no memory for a step of this dataset");
         return;
     }
     if (joint->pass == JOINT_STEP) {
-        (joint->has_kinks ? step_along : step)(work, arena);
+        (joint_takes_line(joint) ? step_along : step)(work, arena);
         return;
     }
     if (joint->pass == JOINT_MEASURE) {

@@ -90,7 +90,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena);
  * block uses CVODES, or difference quotients, and so must its best point, as values of two kinds
  * are not compared. False: neither is so. */
 bool joint_change_method(struct joint_work *work, struct arena *arena);
-/* Memory of a block that lasts; n, s, n_at and has_kinks are known. False: there is none. And
+/* Memory of a block that lasts; n, s, n_at and form are known. False: there is none. And
  * where its arrays are in it. */
 bool joint_block_room(const struct joint *joint, struct joint_block *block);
 void joint_block_place(const struct joint *joint, struct joint_block *block);

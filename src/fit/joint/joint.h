@@ -39,8 +39,9 @@ enum joint_pass {
     /* with adjoint gradients: they evaluate the derivatives of all residuals at the best point,
      * as their trials' rows */
     JOINT_MEASURE,
-    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint/line.c), without an
+    JOINT_ROWS, JOINT_VALUE, /* they search for an inner step (joint/line.c), without an
                               * evaluation */
+    JOINT_ALONE,  /* likewise the only block, whose parameters are all above it */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_DESCRIBE,
@@ -180,8 +181,7 @@ struct joint {
     struct fit_asker asker;
     struct fit_problem problem;
     struct fit_point point;   /* above.theta, and the gradient once the own parameters follow */
-    /* Laplace's errors: slopes at two points say little of the values between them */
-    bool has_kinks;
+    enum joint_form form;     /* of the sum */
     struct joint_line line;
     /* --optimizer lbfgs: a joint/descent.c in place of steps of the trust region */
     bool descends;

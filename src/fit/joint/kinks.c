@@ -1,4 +1,4 @@
-/* What blocks and groups do in the search for a step over kinks (joint/line.c).
+/* What blocks and groups do in the search for inner steps (joint/line.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/kinks.h"
 
@@ -10,6 +10,8 @@
 
 /* How often parameters that were stopped are held where they were stopped. */
 enum { HOLD_THERE = 3 };
+/* Less influence on the predictions than this part of another parameter's is none. */
+static const double LEAST = 1e-10;
 
 /* Eliminates a group's own parameters from its reduced rows. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
@@ -113,18 +115,40 @@ static bool evaluate(struct joint_work *work, const double *step, struct inner_v
     return true;
 }
 
+/* The lengths of the columns at the best point. Parameters with less than LEAST of another's
+ * influence would not be damped, and go as far as they may: they count as if they had that, and own
+ * ones are held. */
+static void measure(struct joint_work *work, const double *theta)
+{
+    struct joint_inner *inner = &work->block->inner;
+    const struct fit_map *map = &work->asker->map;
+    size_t all = work->n + work->s;
+    double most = 0;
+    for (size_t k = 0; k < all; k++) {
+        size_t j = work->order[k];
+        inner->scale[k] = sqrt(matrix_squares(k + 1, inner->reduced.triangle + k * all));
+        most = fmax(most, inner->scale[k] * fit_map_size(map, j, theta[j]));
+    }
+    for (size_t k = 0; k < all; k++) {
+        double size = fit_map_size(map, work->order[k], theta[work->order[k]]);
+        bool is_idle = inner->scale[k] * size < LEAST * most;
+        if (is_idle && size > 0)
+            inner->scale[k] = LEAST * most / size;
+        if (k < work->n)
+            inner->hold.is_held[k] |= is_idle;
+    }
+}
+
 /* At the best point: the metric of steps, and the own parameters that a bound holds. */
 static void begin(struct joint_work *work, const struct inner_value *inner)
 {
     struct joint_block *block = work->block;
     struct joint_reduced *reduced = &block->inner.reduced;
-    size_t all = work->n + work->s;
     joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle,
                        reduced->rhs);
-    for (size_t k = 0; k < all; k++)
-        block->inner.scale[k] = sqrt(matrix_squares(k + 1, reduced->triangle + k * all));
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
     joint_hold_begin(&work->region, &block->inner.hold);
+    measure(work, inner->best.theta);
 }
 
 void joint_kinks_take(struct joint_work *work)
@@ -162,27 +186,49 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
     return true;
 }
 
+/* The own parameters follow a step of those above. */
+static void follow(struct joint_work *work, const double *shared_step)
+{
+    struct joint_block *block = work->block;
+    struct joint_inner *inner = &block->inner;
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
+    inner->is_stopped = joint_damped_follow(&work->region, &inner->reduced, &inner->hold,
+                                            work->joint->line.damping, shared_step);
+    memcpy(inner->candidate, work->region.model.step, work->n * sizeof *inner->candidate);
+}
+
 bool joint_kinks_value(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
     const struct joint_line *line = &work->joint->line;
     struct inner_value inner;
-    double *shared_step = work->move + work->n;
+    double *candidate = block->inner.candidate, *shared_step = candidate + work->n;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
-    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
-    struct joint_inner *own = &block->inner;
-    own->is_stopped =
-        joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
+    if (!line->halves)
+        follow(work, shared_step);
     block->inner.candidate_distance = 0;
-    for (size_t k = 0; k < work->n + work->s; k++) {
-        double *to = &block->inner.candidate[k];
-        *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
-        block->inner.candidate_distance +=
-            k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
+    for (size_t k = 0; k < work->n; k++) {
+        if (line->halves)
+            candidate[k] = 0.5 * (candidate[k] + block->inner.step[k]);
+        double length = candidate[k] * block->inner.scale[k];
+        block->inner.candidate_distance += length * length;
     }
     if (!evaluate(work, block->inner.candidate, &inner, arena))
         return false;
     block->inner.candidate_value = inner.value;
+    return true;
+}
+
+bool joint_kinks_alone(struct joint_work *work, struct arena *arena)
+{
+    struct joint *joint = work->joint;
+    struct fit_point best;
+    struct kinks kinks;
+    if (!take_best(work, &best, arena) ||
+        !kinks_init(&kinks, &joint->search.model, work->asker, arena))
+        return false;
+    best.gradient = joint->point.gradient;
+    kinks_step(&kinks, &best);
     return true;
 }

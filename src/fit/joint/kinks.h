@@ -1,4 +1,4 @@
-/* What blocks and groups do in the search for a step over kinks (joint/line.h).
+/* What blocks and groups do in the search for inner steps (joint/line.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -16,6 +16,8 @@ void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduc
 void joint_kinks_take(struct joint_work *work);
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena);
 bool joint_kinks_value(struct joint_work *work, struct arena *arena);
+/* Of the only block: the model of the parameters above gets its step. */
+bool joint_kinks_alone(struct joint_work *work, struct arena *arena);
 
 /* For a proximal step: what eliminating the own parameters that are not held leaves, with
  * `damping` times their squared scale added; and how they follow a step of those above, in

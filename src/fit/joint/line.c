@@ -1,10 +1,11 @@
-/* Steps of a fit over many datasets whose objective has kinks: the inner steps of
- * fit/search/kinks.h. Steps are kept short by one damping for all parameters instead of a radius
+/* Steps of a fit over many datasets whose objective is far from a sum of squares: the inner steps
+ * of fit/search/kinks.h. Steps are kept short by one damping for all parameters instead of a radius
  * for each dataset, so that those of all levels together are downhill: the proximal form of
  * Levenberg and Marquardt's method (Nielsen 1999 for the choice of the damping). Each takes two
  * passes without an evaluation: in the first one the blocks reduce the rows at the inner point,
  * seen from the best point; in the second one they follow the step of the parameters above and give
- * their values.
+ * their values. A single block without parameters of its own needs no damping: it finds the step
+ * within the trust region of the parameters above, in one pass.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/line.h"
 
@@ -22,14 +23,6 @@ static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held. */
 enum { HOLD_MOST = 5 };
 
-/* The part of the way to the trial that is tried. */
-static double part_way(const struct joint_line *line, double from, double to)
-{
-    if (line->part == 0)
-        return from;
-    return line->part == 1 ? to : from + line->part * (to - from);
-}
-
 /* The squared length of the step of the parameters above all blocks. */
 static double distance_above(const struct joint *joint)
 {
@@ -38,23 +31,34 @@ static double distance_above(const struct joint *joint)
     for (size_t i = 0; i < joint_vector_above(joint); i++) {
         struct joint_vector_part part = joint_vector_part(joint, i);
         for (size_t k = 0; k < part.n; k++) {
-            double step = (part_way(&joint->line, part.best[k], part.trial[k]) - part.best[k]) *
-                        *scale++;
+            double step = (part.trial[k] - part.best[k]) * *scale++;
             sum += step * step;
         }
     }
     return sum;
 }
 
-/* The inner step becomes the best one so far. */
-static void keep(struct joint *joint)
+/* The best point or the latest inner step becomes the best one so far. */
+static void keep(struct joint *joint, bool is_best)
 {
     double *theta = joint->line.theta;
     for (size_t i = 0; i < joint_vector_above(joint); i++) {
         struct joint_vector_part part = joint_vector_part(joint, i);
-        for (size_t k = 0; k < part.n; k++)
-            *theta++ = part_way(&joint->line, part.best[k], part.trial[k]);
+        memcpy(theta, is_best ? part.best : part.trial, part.n * sizeof *theta);
+        theta += part.n;
     }
+}
+
+/* The trial goes half of the way back to the best inner step; so do the blocks. */
+static void go_half(struct joint *joint)
+{
+    const double *theta = joint->line.theta;
+    for (size_t i = 0; i < joint_vector_above(joint); i++) {
+        struct joint_vector_part part = joint_vector_part(joint, i);
+        for (size_t k = 0; k < part.n; k++)
+            part.trial[k] = 0.5 * (part.trial[k] + *theta++);
+    }
+    joint->line.halves = true;
 }
 
 static void scale_of(const void *context, const struct joint_block *block, size_t k, double *square)
@@ -101,7 +105,7 @@ static void judged(struct kinks_search *search, bool is_better)
     line->takes = is_better;
     if (!is_better)
         return;
-    keep(joint);
+    keep(joint, false);
     line->value = line->latest;
 }
 
@@ -150,23 +154,23 @@ static enum asked find_value(struct joint *joint, double *value)
 static enum asked step(struct kinks_search *search, double *value)
 {
     struct joint *joint = search->context;
-    joint->line.part = 1;
+    joint->line.halves = false;
     enum asked asked = run_pass(joint, JOINT_ROWS);
     if (asked == ASKED_OK)
         asked = set_step(joint);
     return asked == ASKED_OK ? find_value(joint, value) : asked;
 }
 
-/* Holds what was stopped, if that is new, or halves the step. */
+/* Holds what stopped the first step, if that is new, or halves the step. */
 static enum asked shorten(struct kinks_search *search, double *value)
 {
     struct joint *joint = search->context;
     struct joint_line *line = &joint->line;
-    line->holds = line->part == 1 && line->n_hold < HOLD_MOST && is_stopped(joint);
+    line->holds = line->begins && !line->halves && line->n_hold < HOLD_MOST && is_stopped(joint);
     line->n_hold += line->holds;
     if (line->holds)
         return step(search, value);
-    line->part *= 0.5;
+    go_half(joint);
     return find_value(joint, value);
 }
 
@@ -183,16 +187,24 @@ static enum asked run(struct joint *joint)
     line->takes = line->holds = line->has_fewer = false;
     line->n_hold = 0;
     line->value = joint->above.f;
-    line->part = 0;
-    keep(joint);
+    keep(joint, true);
     return kinks_run(&line->search);
 }
 
-enum asked joint_line_look(struct joint *joint)
+/* Whether the stage's errors could be as large as what the model promises: then it ends without
+ * another search for a step. */
+static bool is_stage_over(const struct fit_search *search)
+{
+    return search->loose > 0 &&
+           search->model.promise <= stopping_noise_ceiling(&search->stopping, search->best);
+}
+
+static enum asked look(struct joint *joint)
 {
     struct fit_search *search = &joint->search;
     const struct kinks_search *found = &joint->line.search;
-    for (;; joint->line.damping *= 0.1) {
+    /* What the damping hides, or the reach of the first steps, may still be there without them. */
+    for (;; joint->line.damping *= 0.1, joint_free_reaches(joint, 0)) {
         enum asked asked = run(joint);
         if (asked == ASKED_OK)
             asked = joint_set_step(joint);
@@ -208,15 +220,38 @@ enum asked joint_line_look(struct joint *joint)
     }
 }
 
+enum asked joint_line_look(struct joint *joint)
+{
+    struct fit_search *search = &joint->search;
+    double promise = search->model.promise;
+    if (joint_is_alone(joint))
+        return run_pass(joint, JOINT_ALONE);
+    enum asked asked = is_stage_over(search) ? ASKED_OK : look(joint);
+    /* a stage ends by the model's */
+    search->model.promise = search->loose > 0 ? promise : search->model.promise;
+    return asked;
+}
+
 void joint_line_target(struct joint *joint)
 {
     joint_vector_put(joint, joint_vector_above(joint), joint->line.theta);
+}
+
+/* The first steps are short, whatever the damping, so that logarithms stay off plateaus. */
+static void grow_reaches(struct joint *joint)
+{
+    trust_reach_grow(&joint->search.model.reach, TRUST_REACH_GROWTH_SHARED);
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        trust_reach_grow(&joint_active(joint, i)->reach, TRUST_REACH_GROWTH_SHARED);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        trust_reach_grow(&joint->above.group[g].reach, TRUST_REACH_GROWTH_SHARED);
 }
 
 void joint_line_adapt(struct joint *joint, double ratio)
 {
     struct joint_line *line = &joint->line;
     if (ratio > 0) {
+        grow_reaches(joint);
         double bent = 2 * fmin(ratio, 1) - 1;
         line->damping = fmax(NONE, line->damping * fmax(0.1, 1 - bent * bent * bent));
         line->growth = 2;

@@ -1,4 +1,4 @@
-/* The search for a step of a fit over many datasets whose objective has kinks.
+/* The search for a step of a fit over many datasets whose objective is far from a sum of squares.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -30,3 +30,16 @@ static inline double joint_weight(const struct joint *joint, size_t i)
 {
     return joint->weight ? (double)joint->weight[i] : 1;
 }
+/* Whether one block takes part whose parameters are all above it, so that their trust region is
+ * that of a fit of one dataset. */
+static inline bool joint_is_alone(const struct joint *joint)
+{
+    return joint->n_block == 1 && joint->ranks.n == 1 && !joint->copies.gather &&
+           joint->part.n_active == 1 && joint->levels.n_column == 0 && joint->block->n == 0 &&
+           joint_weight(joint, 0) == 1;
+}
+/* Whether all levels together find their steps (joint/line.c). */
+static inline bool joint_takes_line(const struct joint *joint)
+{
+    return joint->form != JOINT_NEAR && !joint_is_alone(joint);
+}

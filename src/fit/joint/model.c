@@ -30,7 +30,7 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
         for (size_t i = 0; i <= j; i++)
             joint->point.gradient[j] += model->triangle[i + j * joint->above.s] * model->rhs[i];
     }
-    if (joint->session && !joint->has_kinks && which == JOINT_BEST)
+    if (joint->session && joint->form == JOINT_NEAR && which == JOINT_BEST)
         trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
     return trust_model_adopt(model, &joint->point) ? ASKED_OK : ASKED_FAILED;
 }
@@ -94,7 +94,7 @@ void joint_begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->search.stopping;
     double n_row = joint_total(joint, rows_of);
-    enum { OFFSET = 1, UNKNOWN = 2, KINKS = 4 };
+    enum { OFFSET = 1, UNKNOWN = 2, KINKS = 4, INNER = 8 };
     struct joint_facts facts = {.any = 0};
     joint->asker.objective = (struct fit_objective){.n_row = 0};
     stopping_init(stopping, &joint->asker);
@@ -102,13 +102,12 @@ void joint_begin_stopping(struct joint *joint)
     for (size_t i = 0; i < joint->part.n_active; i++)
         facts.any |= (joint_active(joint, i)->has_offset ? OFFSET : 0)
                      | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN)
-                     | (joint_active(joint, i)->has_kinks ? KINKS : 0);
+                     | (joint_active(joint, i)->form == JOINT_KINKS ? KINKS : 0)
+                     | (joint_active(joint, i)->form != JOINT_NEAR ? INNER : 0);
     joint_agree(joint, &facts);
     joint->asker.objective.has_offset = facts.any & OFFSET;
-    joint->has_kinks = facts.any & KINKS;
-    /* With kinks, a damping of their own keeps the steps short (joint/kinks.c): no reach does. */
-    if (joint->has_kinks)
-        joint_free_reaches(joint, 0);
+    joint->form = facts.any & INNER ? JOINT_FAR : JOINT_NEAR;
+    joint->form = facts.any & KINKS ? JOINT_KINKS : joint->form;
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     measure(joint);
 }
@@ -119,7 +118,7 @@ enum asked joint_set_step(struct joint *joint)
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
     enum asked asked = ASKED_OK;
     /* blocks' rows change with their reach, and over kinks the model has others */
-    if (!joint->session || joint->has_kinks || !model->is_current)
+    if (!joint->session || !model->is_current)
         asked = joint_set_model(joint, JOINT_BEST);
     if (asked != ASKED_OK)
         return asked;

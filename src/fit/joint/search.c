@@ -211,14 +211,6 @@ static enum asked grow(struct joint *joint)
     return asked == ASKED_FAILED ? begin(&joint->search) : asked;
 }
 
-/* Whether the stage's errors could be as large as what the model promises: then it ends without
- * another search for a step. */
-static bool is_stage_over(const struct fit_search *search)
-{
-    return search->loose > 0 &&
-           search->model.promise <= stopping_noise_ceiling(&search->stopping, search->best);
-}
-
 static enum asked look(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
@@ -234,12 +226,9 @@ static enum asked look(struct fit_search *search)
                 return asked;
             continue;
         }
-        double promise = search->model.promise;
         joint->line.has_fewer = false;
-        if (joint->has_kinks && !joint->descends && !is_stage_over(search))
+        if (joint->form != JOINT_NEAR && !joint->descends)
             asked = joint_line_look(joint);
-        /* a stage ends by the model's */
-        search->model.promise = search->loose > 0 ? promise : search->model.promise;
         if (!joint->line.has_fewer)
             return asked;
         asked = evaluate(joint, JOINT_AGAIN);
@@ -254,14 +243,14 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
 {
     struct stopping *stopping = &joint->search.stopping;
     struct trust_model *model = &joint->search.model;
-    if (joint->session && !joint->has_kinks) {
+    if (joint->session && joint->form != JOINT_KINKS) {
         *decrease = stopping_decrease(stopping, model, &joint->session->best,
                                       &joint->session->work.at);
         return ASKED_OK;
     }
     double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of);
     *decrease = by_value;
-    if (joint->has_kinks ||
+    if (joint->form == JOINT_KINKS ||
         !stopping_is_hidden(stopping, model->promise, &joint->point, by_value, by_slopes) ||
         by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return ASKED_OK;
@@ -291,13 +280,14 @@ static enum asked judge_trial(struct joint *joint, struct fit_search_trial *tria
     bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
     if (!has_failed && !has_moved)
         stopping_give_up(&search->stopping);
-    if (!has_failed && (!joint->session || joint->has_kinks)) /* blocks follow the shared step */
+    if (!has_failed && !joint->session) /* blocks follow the shared step */
         search->model.promise = joint_total(joint, promise_of);
     if (!has_failed && find_decrease(joint, &trial->decrease) == ASKED_END)
         return ASKED_END;
     trial->slope = joint_total(joint, slope_of);
     trial->is_refused = joint->session && joint_session_learn(joint, trial->decrease);
-    trial->keeps_reach = joint->has_kinks || trial->is_refused; /* joint/line.c damps its steps */
+    /* joint/line.c damps its steps */
+    trial->keeps_reach = joint_takes_line(joint) || trial->is_refused;
     return ASKED_OK;
 }
 
@@ -306,7 +296,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
     struct joint *joint = joint_of(search);
     if (joint->session && joint_session_probe(joint) == ASKED_END)
         return judge(joint, joint_account(joint));
-    if (joint->has_kinks) {
+    if (joint_takes_line(joint)) {
         joint_line_target(joint);
     } else {
         trust_model_target(&search->model, &joint->point, joint->above.trial);
@@ -326,7 +316,7 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
         joint->session->probe.is_needed |= radius == TRUST_RADIUS_SHRINKS;
     if (joint->session && is_taken)
         trust_far_relax(&search->model);
-    if (joint->has_kinks)
+    if (joint_takes_line(joint))
         joint_line_adapt(joint, trial->decrease / search->model.promise);
     else
         joint_groups_adapt(joint);

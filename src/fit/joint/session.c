@@ -27,7 +27,7 @@ enum asked joint_session_probe(struct joint *joint)
 {
     struct joint_session *session = joint->session;
     struct joint_work *work = &session->work;
-    if (joint->has_kinks)
+    if (joint->form != JOINT_NEAR)
         return ASKED_OK;
     enum asked asked =
         trust_probe_step(&session->probe, &joint->search.model, &session->best, &work->at);
@@ -50,9 +50,10 @@ bool joint_session_learn(struct joint *joint, double decrease)
     const struct joint_work *work = &session->work;
     bool is_failed = work->block->has_failed;
     trust_probe_note(&session->probe, &session->best, is_failed ? NULL : &work->at);
-    if (is_failed || joint->has_kinks)
+    if (is_failed || joint_takes_line(joint))
         return false;
     bool is_far = decrease > 0 && joint_session_is_far(joint);
-    fit_search_learn(&joint->search, work->asker, &session->best, &work->at, decrease > 0);
+    if (joint->form == JOINT_NEAR)
+        fit_search_learn(&joint->search, work->asker, &session->best, &work->at, decrease > 0);
     return is_far;
 }

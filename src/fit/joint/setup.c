@@ -186,7 +186,7 @@ static bool make_block(struct joint_work *work)
     block->n = n;
     block->s = work->s;
     block->memory.n_at = block->is_sigma_known ? 0 : work->asker->objective.n_row;
-    if (block->has_kinks && !work->joint->descends)
+    if (block->form != JOINT_NEAR && !work->joint->descends)
         block->memory.n_at = joint_kinks_n_at(work);
     if (!joint_block_room(work->joint, block))
         return false;
@@ -235,14 +235,18 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
 
 /* The same for all blocks: a block may lack the measurements or the priors that make the kinks
  * of the sum. */
-static bool may_have_kinks(const struct fit_problem *problem)
+static enum joint_form form_of(const struct fit_problem *problem)
 {
-    bool any = false;
-    for (uint32_t k = 0; k < problem->model->abi.n_observable; k++)
-        any = any || problem->loss[k].has_kink;
+    bool is_far = false, has_kinks = false;
+    for (uint32_t k = 0; k < problem->model->abi.n_observable; k++) {
+        is_far |= problem->loss[k].is_far_from_square;
+        has_kinks |= problem->loss[k].has_kink;
+    }
     for (size_t k = 0; problem->prior && k < problem->n_parameter; k++)
-        any = any || fit_prior_has_kink(&problem->prior[k]);
-    return any;
+        has_kinks |= fit_prior_has_kink(&problem->prior[k]);
+    if (has_kinks)
+        return JOINT_KINKS;
+    return is_far ? JOINT_FAR : JOINT_NEAR;
 }
 
 /* Sets up a block's asker with what it has done in earlier passes. */
@@ -308,7 +312,7 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
         && (joint_needs_rows(joint->pass) || options->evaluates))
         asker->accuracy.gradient = GRADIENT_forward;
     block->has_offset = asker->objective.has_offset;
-    block->has_kinks = may_have_kinks(given);
+    block->form = form_of(given);
     block->is_sigma_known = asker->is_sigma_known;
     return true;
 }

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 15, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 16, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -32,7 +32,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->asker.reason);
     FIELD(joint->asker.is_sigma_known);
     FIELD(joint->asker.objective.has_offset);
-    FIELD(joint->has_kinks);
+    FIELD(joint->form);
     FIELD(joint->line.damping);
     FIELD(joint->line.growth);
     FIELD(joint->asker.objective.n_row);

@@ -23,7 +23,7 @@ struct joint_reduced {
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
     bool is_curved;           /* triangle: with the second derivatives beyond Gauss-Newton's */
-    /* with kinks: predictions, their derivatives, noises, and theirs; without a sigma:
+    /* for inner steps: predictions, their derivatives, noises, and theirs; without a sigma:
      * predictions; otherwise NULL */
     double *at;
 };
@@ -51,11 +51,11 @@ struct joint_inner {
 /* The search for a step of joint/line.c. */
 struct joint_line {
     struct kinks_search search; /* its values have the damping's share */
-    double part;              /* of a step that is tried */
     /* kept from step to step: damping, and by how much the next step that fails increases it */
     double damping, growth;
     bool begins;              /* blocks begin at the best point */
     bool takes;               /* each block's last candidate becomes its best inner step */
+    bool halves;              /* half of the way from the best inner step is tried */
     bool holds;               /* parameters that were stopped are held from now on */
     int n_hold;               /* how often */
     bool has_fewer;           /* blocks have left */
@@ -96,6 +96,11 @@ struct joint_above {
     double start, lower, upper;
 };
 
+/* What an objective is: near squares; far from them, so that steps are inner ones
+ * (fit_objective_is_far_from_square); or it has kinks, where slopes at two points say little of the
+ * values between them (fit_objective_has_kinks). */
+enum joint_form { JOINT_NEAR, JOINT_FAR, JOINT_KINKS };
+
 enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
 /* All arrays of a block but those of findings. */
@@ -123,7 +128,7 @@ struct joint_block {
     struct joint_memory memory;
     struct joint_reduced best, trial;
     struct trust_reach reach; /* of own steps */
-    struct joint_inner inner; /* with kinks */
+    struct joint_inner inner; /* unless near squares */
     uint32_t n_bounded;       /* steps in a row that the reach bounded */
     bool is_curved;           /* after many of these: the next trial has second derivatives */
     /* of the latest trial */
@@ -144,7 +149,8 @@ struct joint_block {
     int64_t n_no_sigma;
     double seconds;
     uint32_t notes;
-    bool has_offset, has_kinks;
+    bool has_offset;
+    enum joint_form form;
     char reason[160];
     /* of the last pass, for statistics and the record */
     struct joint_kept kept;
@@ -172,9 +178,9 @@ struct joint_group {
     double *trial;            /* theta of the next step */
     double *length;           /* of its columns with own parameters fixed, in joint->above.length */
     bool *is_held;            /* by a bound */
-    struct joint_hold hold;   /* with kinks */
+    struct joint_hold hold;   /* for inner steps */
     bool is_stopped;
-    double *line_scale;       /* with kinks: the metric of steps, in joint->line.scale */
+    double *line_scale;       /* likewise: the metric of steps, in joint->line.scale */
     struct trust_reach reach; /* of own steps */
     double step;              /* the length of the latest one */
     bool is_restricted, is_limited; /* that one */

@@ -27,7 +27,7 @@ static double *take(double *memory, size_t *used, size_t n)
 void joint_block_place(const struct joint *joint, struct joint_block *block)
 {
     size_t n = block->n, s = block->s, all = n + s, n_parameter = joint->n_parameter, used = 0;
-    bool has_inner = block->has_kinks && !joint->descends;
+    bool has_inner = block->form != JOINT_NEAR && !joint->descends;
     struct joint_inner *inner = &block->inner;
     struct joint_reduced *reduced[] = {&block->best, &block->trial, &inner->reduced};
     double *memory = block->memory.numbers;

@@ -136,6 +136,7 @@ struct fit_loss fit_loss_of(enum error_kind error, const double *tuning)
 {
     struct fit_loss loss = {.error = error, .is_log = error_row[error].is_log,
                             .has_kink = error_row[error].growth == GROWTH_LINEAR};
+    loss.is_far_from_square = loss.has_kink || error == ERROR_HUBER;
     loss.tuning = loss.has_kink ? LOSS_KINK : NAN;
     if (error_tuning[error].letter)
         loss.tuning = tuning ? tuning[error] : error_tuning[error].standard;
@@ -143,11 +144,14 @@ struct fit_loss fit_loss_of(enum error_kind error, const double *tuning)
     return loss;
 }
 
-double fit_loss_root(enum fit_curvature curvature, double kink, double weight, double expected)
+double fit_loss_root(const struct fit_loss *loss, enum fit_curvature curvature, double weight)
 {
-    if (curvature == CURVATURE_KINKS && kink > 0)
-        return kink * weight * sqrt(weight); /* rho'' = kink^2 / hypot(r, kink)^3 */
-    return sqrt(curvature == CURVATURE_EXPECTED ? expected : weight);
+    if (curvature == CURVATURE_KINKS && loss->is_far_from_square) {
+        /* Laplace: rho'' = kink^2 / hypot(r, kink)^3 */
+        double width = loss->has_kink ? loss->tuning : 1;
+        return width * weight * sqrt(weight);
+    }
+    return sqrt(curvature == CURVATURE_EXPECTED ? loss->location_information : weight);
 }
 
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r)

@@ -12,6 +12,7 @@ struct fit_loss {
     enum error_kind error;
     bool is_log;                 /* r is the difference of logarithms */
     bool has_kink;               /* at r = 0, where it is rounded; grows linearly */
+    bool is_far_from_square;     /* steps minimise it itself (fit/search/kinks.h) */
     /* the constant of ERROR_TUNING_LIST; Laplace's: half-width of the rounded kink */
     double tuning;
     double log_constant;         /* log of the integral of exp(-rho), added by a likelihood */
@@ -24,8 +25,9 @@ struct fit_loss {
 struct fit_loss fit_loss_of(enum error_kind error, const double *tuning);
 
 /* The substitute for a loss's second derivative. ABOVE: rho'(r)/r; the resulting quadratic
- * touches the loss and is nowhere below it. KINKS: rho'' of Laplace's rounded kink; ABOVE for
- * other losses. EXPECTED: the expectation. */
+ * touches the loss and is nowhere below it. KINKS: rho'' of Laplace's rounded kink; for Huber's
+ * loss 1 up to |r| = k, as rho'', and then (k / |r|)^3, which leads over the jump of rho'' to 0;
+ * ABOVE for other losses. EXPECTED: the expectation. */
 enum fit_curvature { CURVATURE_ABOVE, CURVATURE_KINKS, CURVATURE_EXPECTED };
 
 /* At one residual: rho, and weight = rho'(r) / r, finite and > 0, so that rho' = weight r.
@@ -48,9 +50,8 @@ double fit_loss_second(const struct fit_loss *loss, double r);
 /* Half-width of the rounded kink. A hundredth of the scale makes no difference to the data; a
  * sharper kink would show the integrator's errors. */
 #define LOSS_KINK 1e-2
-/* The square root of the curvature, > 0, at a residual of this weight; kink: its half-width, 0
- * if there is none; expected: the value for CURVATURE_EXPECTED. */
-double fit_loss_root(enum fit_curvature curvature, double kink, double weight, double expected);
+/* The square root of the curvature, > 0, at a residual of this weight. */
+double fit_loss_root(const struct fit_loss *loss, enum fit_curvature curvature, double weight);
 
 /* The loss of a measurement that is only known to lie below a limit or within an interval: -log
  * of P = Phi(z) - Phi(z - width), where width > 0; INFINITY: Phi(z). hazard is its negative slope

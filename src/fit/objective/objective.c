@@ -97,8 +97,7 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
         return censored_row(fit_objective_censored(objective, answer, i, r), slope, sigma, side,
                             modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
-    double root = fit_loss_root(curvature, loss->has_kink ? loss->tuning : 0, terms.weight,
-                                loss->location_information);
+    double root = fit_loss_root(loss, curvature, terms.weight);
     struct row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
     if (objective->likelihood)
         row.f += row.constant = log(sigma) + loss->log_constant + (is_log ? log(y) : 0);
@@ -148,6 +147,14 @@ bool fit_objective_has_kinks(const struct fit_objective *objective)
         any = fit_objective_loss(objective, i)->has_kink;
     for (size_t k = 0; k < objective->n_prior; k++)
         any = any || fit_prior_has_kink(&objective->prior[k].prior);
+    return any;
+}
+
+bool fit_objective_is_far_from_square(const struct fit_objective *objective)
+{
+    bool any = fit_objective_has_kinks(objective);
+    for (size_t i = 0; i < objective->n_row && !any && !objective->is_plain; i++)
+        any = fit_objective_loss(objective, i)->is_far_from_square;
     return any;
 }
 

@@ -56,6 +56,8 @@ const char *fit_objective_kind(enum error_kind error, bool likelihood);
  * little of values between them. */
 bool fit_objective_is_plain(const struct fit_objective *objective);
 bool fit_objective_has_kinks(const struct fit_objective *objective);
+/* Some loss or prior is so far from a square that steps are those of fit/search/kinks.h. */
+bool fit_objective_is_far_from_square(const struct fit_objective *objective);
 
 /* The sum over rows of rho(r), where r = (prediction - value)/s, or log(prediction/value)/s for
  * log-normal errors; for a likelihood + log(s) + the loss's constant (log-normal: + log(value)).
@@ -81,7 +83,8 @@ void fit_objective_add_priors(const struct fit_objective *objective,
  * information of censored rows. A modelled standard deviation adds a row with its expected
  * information (censored rows: what their one row cannot hold); these rows come first, the
  * priors' rows last. Call this after fit_objective_value. The above is CURVATURE_ABOVE. With
- * CURVATURE_KINKS Laplace's second derivative is large at its kinks and almost zero elsewhere.
+ * CURVATURE_KINKS Laplace's second derivative is large at its kinks and almost zero elsewhere,
+ * and Huber's nearly so.
  * With CURVATURE_EXPECTED A'A is the information for standard errors, expected under the loss's
  * own distribution; b is meaningless. */
 size_t fit_objective_n_row(const struct fit_objective *objective);

@@ -139,9 +139,11 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
     if (form->has_kink) {
         static const struct fit_loss laplace = {.error = ERROR_LAPLACE,
                                                 .has_kink = true,
+                                                .is_far_from_square = true,
+                                                .location_information = 1,
                                                 .tuning = LOSS_KINK};
         struct loss_terms terms = fit_loss_at(&laplace, v);
-        double root = fit_loss_root(curvature, LOSS_KINK, terms.weight, 1),
+        double root = fit_loss_root(&laplace, curvature, terms.weight),
                more = form->on_log ? scale : 0;
         return (struct prior_terms){terms.rho + (form->on_log ? u : 0), root * row,
                                     (terms.weight * v + more) / root,

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The most inner steps, the most often the first one is halved, and a part of the gain so far: a
- * smaller gain does not justify another step. */
-enum { MAX_INNER = 60, MAX_CUT = 30 };
+/* The most inner steps, the most often the first one and another one are shortened, and a part of
+ * the gain so far: a smaller gain does not justify another step. */
+enum { MAX_INNER = 60, MAX_CUT_FIRST = 30, MAX_CUT = 4 };
 static const double LITTLE = 1e-6;
 
 bool kinks_linear_init(struct kinks_linear *linear, const struct fit_asker *asker,
@@ -58,6 +58,13 @@ double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *a
     return isfinite(value) ? value : INFINITY;
 }
 
+/* Whether an inner step must become shorter: one that loses next to nothing ends the search. */
+static bool is_too_long(const struct kinks_search *search, double value)
+{
+    double little = LITTLE * (search->first - search->least);
+    return !(value < search->least) && !(value - search->least <= little);
+}
+
 enum asked kinks_run(struct kinks_search *search)
 {
     const struct kinks_method *method = search->method;
@@ -66,8 +73,11 @@ enum asked kinks_run(struct kinks_search *search)
     for (int i = 0; i < MAX_INNER; i++) {
         double value;
         enum asked asked = method->step(search, &value);
-        for (int k = 0; i == 0 && k < MAX_CUT && asked == ASKED_OK && !(value < search->first); k++)
+        for (int k = 0; k < (i == 0 ? MAX_CUT_FIRST : MAX_CUT) && asked == ASKED_OK; k++) {
+            if (!is_too_long(search, value))
+                break;
             asked = method->shorten(search, &value);
+        }
         if (asked != ASKED_OK)
             return asked;
         double gain = search->least - value;
@@ -81,43 +91,61 @@ enum asked kinks_run(struct kinks_search *search)
     return ASKED_OK;
 }
 
-/* Sets up the model, seen from the best point, with rows at `step`. */
-static void take_rows(struct trust_model *model, const struct fit_answer *answer,
-                      const double *step, bool newton)
+bool kinks_init(struct kinks *kinks, struct trust_model *model, const struct fit_asker *asker,
+                struct arena *arena)
 {
-    size_t n = model->n, n_row = model->reduced.n_row;
-    double *a = model->reduced.rows, *b = model->reduced.rhs;
-    fit_objective_rows(&model->asker->objective, answer, newton ? CURVATURE_KINKS : CURVATURE_ABOVE,
-                       a, b);
+    size_t n = model->n, n_row = fit_objective_n_row(&asker->objective);
+    *kinks = (struct kinks){.model = model, .asker = asker};
+    return kinks_linear_init(&kinks->linear, asker, arena) &&
+           ARENA_DOUBLES(arena, {&kinks->rows, n_row, n}, {&kinks->rhs, n_row, 1},
+                         {&kinks->triangle, n, n}, {&kinks->triangle_rhs, n, 1});
+}
+
+static double value_at(struct kinks *kinks, const double *step, struct fit_answer *answer)
+{
+    return kinks_linear_value(&kinks->linear, kinks->asker, kinks->best, step, answer);
+}
+
+/* Sets up the model, seen from the best point, with rows at the best inner step. */
+static void take_rows(struct kinks *kinks)
+{
+    struct trust_model *model = kinks->model;
+    const struct fit_objective *objective = &kinks->asker->objective;
+    size_t n = model->n, n_row = fit_objective_n_row(objective);
+    const double *step = kinks->linear.step;
+    struct fit_answer answer;
+    value_at(kinks, step, &answer);
+    fit_objective_rows(objective, &answer,
+                       kinks->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, kinks->rows,
+                       kinks->rhs);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n_row && step[j] != 0; i++)
-            b[i] -= a[i + j * n_row] * step[j];
-    matrix_triangle(n_row, n, a, b, model->triangle, model->rhs);
+            kinks->rhs[i] -= kinks->rows[i + j * n_row] * step[j];
+    matrix_triangle(n_row, n, kinks->rows, kinks->rhs, model->triangle, model->rhs);
     trust_model_forget_singular(model);
 }
 
 static enum asked step(struct kinks_search *search, double *value)
 {
     struct kinks *kinks = search->context;
-    struct trust_model *model = kinks->model;
     struct fit_answer answer;
-    kinks_linear_value(&kinks->linear, model->asker, kinks->best, kinks->linear.step, &answer);
-    take_rows(model, &answer, kinks->linear.step, search->newton);
-    trust_model_step(model, kinks->best);
-    *value = kinks_linear_value(&kinks->linear, model->asker, kinks->best, model->step, &answer);
+    take_rows(kinks);
+    trust_model_step(kinks->model, kinks->best);
+    *value = value_at(kinks, kinks->model->step, &answer);
     return ASKED_OK;
 }
 
-/* Logarithms and noise are not convex, and linear predictions may leave their domain. */
+/* Half of the way: Newton's steps overshoot, logarithms and noise are not convex, and linear
+ * predictions may leave their domain. */
 static enum asked shorten(struct kinks_search *search, double *value)
 {
     struct kinks *kinks = search->context;
     struct trust_model *model = kinks->model;
     struct fit_answer answer;
     for (size_t j = 0; j < model->n; j++)
-        model->step[j] *= 0.5;
+        model->step[j] = 0.5 * (model->step[j] + kinks->linear.step[j]);
     model->is_restricted = true;
-    *value = kinks_linear_value(&kinks->linear, model->asker, kinks->best, model->step, &answer);
+    *value = value_at(kinks, model->step, &answer);
     return ASKED_OK;
 }
 
@@ -132,23 +160,23 @@ static void judged(struct kinks_search *search, bool is_better)
 
 static const struct kinks_method single = {.step = step, .shorten = shorten, .judged = judged};
 
-void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best)
+void kinks_step(struct kinks *kinks, const struct fit_point *best)
 {
+    struct trust_model *model = kinks->model;
     size_t bytes = model->n * sizeof(double);
     struct kinks_search *search = &kinks->search;
     struct fit_answer answer;
-    kinks->model = model;
     kinks->best = best;
     kinks->is_restricted = false;
     memset(kinks->linear.step, 0, bytes);
+    memcpy(kinks->triangle, model->triangle, model->n * bytes);
+    memcpy(kinks->triangle_rhs, model->rhs, bytes);
     *search = (struct kinks_search){.method = &single, .context = kinks};
-    search->first = kinks_linear_value(&kinks->linear, model->asker, best, kinks->linear.step,
-                                       &answer);
+    search->first = value_at(kinks, kinks->linear.step, &answer);
     kinks_run(search);
-    double *zero = kinks->linear.theta;
-    memset(zero, 0, bytes);
-    answer = fit_point_answer(model->asker, best);
-    take_rows(model, &answer, zero, false);
+    memcpy(model->triangle, kinks->triangle, model->n * bytes);
+    memcpy(model->rhs, kinks->triangle_rhs, bytes);
+    trust_model_forget_singular(model);
     memcpy(model->step, kinks->linear.step, bytes);
     model->promise = fmax(search->first - search->least, 0);
     model->length = trust_model_length(model, model->step);

@@ -1,11 +1,12 @@
-/* Steps for objectives with kinks, of a fit of one dataset and of many. They minimise the
- * objective itself with linear predictions instead of a quadratic, because a sum of absolute
- * values is least where some of them are zero, and a quadratic does not show which.
+/* Steps for objectives that are far from a sum of squares, of a fit of one dataset and of many.
+ * They minimise the objective itself with linear predictions instead of a quadratic, because a sum
+ * of absolute values is least where some of them are zero, and a quadratic does not show which.
+ * Huber's loss is such a sum for large residuals.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A step is found by inner steps, which evaluate nothing: quadratic ones, first with reweighted
  * squares, which always lead downhill but creep along kinks; then Newton's with the rounded
- * kinks, which find the right kinks at once. */
+ * kinks, which find the right kinks at once. What an inner step overshoots, halving it corrects. */
 #pragma once
 
 #include "fit/search/trust_model.h"
@@ -31,7 +32,8 @@ struct kinks_method {
     /* Takes the rows at the best inner step, with Newton's curvature if search->newton; seen from
      * the best point their minimum is the next inner step. */
     enum asked (*step)(struct kinks_search *search, double *value);
-    /* The first step does not decrease the objective: tries one that is more likely to. */
+    /* The step does not decrease the objective: tries one that is more likely to, such as half of
+     * the way from the best inner step. */
     enum asked (*shorten)(struct kinks_search *search, double *value);
     /* The end of the step becomes the best inner step, or it is dropped. */
     void (*judged)(struct kinks_search *search, bool is_better);
@@ -47,16 +49,21 @@ struct kinks_search {
 /* From search->first to the least value. */
 enum asked kinks_run(struct kinks_search *search);
 
-/* Of one dataset. */
+/* In place of trust_model_step: for the model of all parameters of one dataset. */
 struct kinks {
     struct kinks_search search;
     struct kinks_linear linear;
     struct trust_model *model;
+    const struct fit_asker *asker;
     const struct fit_point *best;
-    bool is_restricted;       /* the best inner step, linear.step */
+    double *rows, *rhs;             /* of the residuals; scratch */
+    double *triangle, *triangle_rhs; /* the model's */
+    bool is_restricted;             /* the best inner step, linear.step */
 };
 
-/* With `linear` made. Replaces trust_model_step, with the same answers: minimises the objective
- * within bounds and radius for linear predictions and noise. The model must be current, and
- * remains that of `best`. */
-void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best);
+/* False: out of memory. */
+bool kinks_init(struct kinks *kinks, struct trust_model *model, const struct fit_asker *asker,
+                struct arena *arena);
+/* With the same answers as trust_model_step: minimises the objective within bounds and radius for
+ * linear predictions and noise. The model must be current, and remains that of `best`. */
+void kinks_step(struct kinks *kinks, const struct fit_point *best);

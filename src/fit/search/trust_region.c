@@ -28,7 +28,8 @@ struct trust_region {
     /* the latest rejected trial; NULL: none since the tolerances changed */
     const struct fit_point *missed;
     bool is_known;            /* the trial is `missed` once more */
-    bool has_kinks;
+    bool has_kinks;           /* slopes at two points say little of the values between them */
+    bool takes_inner;         /* steps are those of kinks.h */
     struct kinks kinks;
     struct trust_probe probe;
     struct fit_leap leap;
@@ -46,17 +47,18 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
                                        const double *start)
 {
     struct trust_region *region = arena_calloc(arena, 1, sizeof *region);
-    bool has_kinks = fit_objective_has_kinks(&asker->objective);
+    bool is_inner = fit_objective_is_far_from_square(&asker->objective);
     if (!region || !trust_probe_init(&region->probe, asker, arena) ||
         !fit_leap_init_single(&region->leap, asker, false, arena) ||
         !trust_model_init(&region->search.model, asker, arena) ||
-        (has_kinks && !kinks_linear_init(&region->kinks.linear, asker, arena)))
+        (is_inner && !kinks_init(&region->kinks, &region->search.model, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))
             return NULL;
     region->search.asker = asker;
-    region->has_kinks = has_kinks;
+    region->has_kinks = fit_objective_has_kinks(&asker->objective);
+    region->takes_inner = is_inner;
     region->n = asker->map.n_free;
     region->start = start;
     region->trial = &region->points[0];
@@ -96,7 +98,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
     struct trust_region *region = region_of(search);
     struct trust_model *model = &search->model;
     const struct fit_point *best = search->best;
-    if (!region->has_kinks &&
+    if (!region->takes_inner &&
         trust_probe_step(&region->probe, model, best, region->trial) == ASKED_END)
         return ASKED_END;
     trust_model_target(model, best, region->trial->theta);
@@ -121,7 +123,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
     trial->is_refused = is_new && trial->decrease > 0 &&
                         trust_far_went(&region->far, model, search->asker, best, region->trial);
     trial->keeps_reach = trial->is_refused;
-    if (is_new && !region->has_kinks)
+    if (is_new && !region->takes_inner)
         fit_search_learn(search, search->asker, best, region->trial, trial->decrease > 0);
     trial->is_known = region->is_known;
     for (size_t j = 0; j < region->n; j++)
@@ -150,8 +152,8 @@ static enum asked look(struct fit_search *search)
     struct trust_region *region = region_of(search);
     if (!search->model.is_current && !trust_model_update(&search->model, search->best))
         return ASKED_FAILED;
-    if (region->has_kinks)
-        kinks_step(&region->kinks, &search->model, search->best);
+    if (region->takes_inner)
+        kinks_step(&region->kinks, search->best);
     else
         trust_model_step(&search->model, search->best);
     return ASKED_OK;
