@@ -336,6 +336,49 @@ static void keep(struct joint_work *work)
     fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
 }
 
+/* With adjoint gradients: the derivatives of all residuals at `theta` are session->looser's, which
+ * keeps them. */
+static enum asked measure_kept(struct joint_work *work, const double *theta)
+{
+    struct joint_session *session = work->joint->session;
+    struct fit_asker *asker = work->asker;
+    if (session->measured == asker->accuracy.tighter &&
+        fit_asker_is_same(asker, session->looser.theta, theta))
+        return ASKED_OK;
+    memcpy(session->looser.theta, theta, asker->map.n_free * sizeof *theta);
+    enum asked asked = fit_ask(asker, asker->accuracy, &session->looser, true);
+    session->measured = asked == ASKED_OK ? asker->accuracy.tighter : 0;
+    return asked;
+}
+
+/* The derivatives of all residuals at the best point, as the trial's rows. */
+static void measure(struct joint_work *work)
+{
+    struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    const struct fit_point at = work->at;
+    enum asked asked;
+    for (size_t k = 0; k < work->n + work->s; k++)
+        at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
+    if (joint->session) {
+        asked = measure_kept(work, at.theta);
+        work->at = joint->session->looser;
+    } else {
+        fit_asker_forget(work->asker);
+        asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
+    }
+    block->has_failed = asked != ASKED_OK;
+    if (asked == ASKED_END)
+        joint_block_end(block, work->asker->outcome, work->asker->reason);
+    if (asked == ASKED_OK) {
+        struct fit_answer answer = fit_point_answer(work->asker, &work->at);
+        block->has_failed = !joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL,
+                                                block->trial.triangle, block->trial.rhs);
+        sum_leaps(work);
+    }
+    work->at = at;
+}
+
 /* The certificate and the statistics of the best point, which is kept: without another evaluation
  * if the step to it tells enough. */
 static void check_kept(struct joint_work *work, struct arena *arena)
@@ -345,22 +388,29 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
     enum asked asked = ASKED_FAILED;
+    const struct fit_point *point = &session->best;
+    block->has_failed = false;
+    if (block->gradient == GRADIENT_adjoint) {
+        point = &session->looser;
+        block->has_failed = measure_kept(work, session->best.theta) != ASKED_OK;
+    }
+    if (block->has_failed)
+        return;
     if (joint->options->certify && joint->pass == JOINT_CHECK) {
         if (session->has_looser)
             asked = fit_certify_landing(asker, &session->best, &session->looser, session->ratio,
                                         arena, &joint->certificate);
         if (asked == ASKED_FAILED)
-            asked = fit_certify(asker, asker->accuracy, &session->best, session->best.f, arena,
+            asked = fit_certify(asker, asker->accuracy, point, session->best.f, arena,
                                 &joint->certificate);
         if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
             joint_block_end(block, asker->outcome, "no memory for this fit");
     }
     const struct fit_point at = work->at;
-    work->at = session->best;
+    work->at = *point;
     const struct fit_answer answer = fit_point_answer(asker, &work->at);
     joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, block->trial.triangle,
                        block->trial.rhs);
-    block->has_failed = false;
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     block->trial.f = block->best.f;
     block->trial.is_curved = block->best.is_curved;
@@ -370,26 +420,6 @@ static void check_kept(struct joint_work *work, struct arena *arena)
         joint_block_end(block, OUTCOME_out_of_memory,
                         "no memory for the statistics of this dataset");
     work->at = at;
-}
-
-/* The derivatives of all residuals at the best point, as the trial's rows. */
-static void measure(struct joint_work *work)
-{
-    struct joint_block *block = work->block;
-    for (size_t k = 0; k < work->n + work->s; k++)
-        work->at.theta[work->order[k]] =
-            k < work->n ? block->best.theta[k] : work->theta[k - work->n];
-    fit_asker_forget(work->asker);
-    enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
-    block->has_failed = asked != ASKED_OK;
-    if (asked == ASKED_END)
-        joint_block_end(block, work->asker->outcome, work->asker->reason);
-    if (asked != ASKED_OK)
-        return;
-    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
-    block->has_failed = !joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL,
-                                            block->trial.triangle, block->trial.rhs);
-    sum_leaps(work);
 }
 
 /* Evaluates the best point that another process has left, uncounted. */

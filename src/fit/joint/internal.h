@@ -57,6 +57,9 @@ struct joint_session {
      * tolerances, that one; the latest evaluation is work.at */
     struct fit_point best, looser;
     bool has_looser;
+    /* with adjoint gradients: looser has the derivatives of all residuals at its theta, at
+     * tolerances divided by this; 0: it has not */
+    double measured;
     struct trust_probe probe;
     struct trust_far far;
     double ratio;             /* of the looser point's tolerance to that of the best one */

@@ -6,6 +6,7 @@ bool joint_session_room(struct joint_session *session)
 {
     const struct joint_work *work = &session->work;
     enum gradient_method gradient = work->asker->accuracy.gradient;
+    gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
     return fit_point_init(&session->best, work->asker, gradient, work->arena) &&
            fit_point_init(&session->looser, work->asker, gradient, work->arena) &&
            trust_probe_init(&session->probe, work->asker, work->arena);

@@ -308,9 +308,6 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
         asker->accuracy.engine = block->engine;
     block->engine = asker->accuracy.engine;
     block->gradient = asker->accuracy.gradient;
-    if (block->gradient == GRADIENT_adjoint
-        && (joint_needs_rows(joint->pass) || options->evaluates))
-        asker->accuracy.gradient = GRADIENT_forward;
     block->has_offset = asker->objective.has_offset;
     block->form = form_of(given);
     block->is_sigma_known = asker->is_sigma_known;
@@ -343,6 +340,10 @@ static void set_pass(struct joint_session *session)
                    (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE);
     session->work.asker->accuracy.tighter =
         joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
+    if (session->work.block->gradient == GRADIENT_adjoint)
+        session->work.asker->accuracy.gradient =
+            joint_needs_rows(joint->pass) || options->evaluates ? GRADIENT_forward
+                                                                : GRADIENT_adjoint;
     session->work.asker->accuracy.is_loose = joint->session && joint->asker.accuracy.is_loose;
     /* one more than the budget */
     session->options.max_evaluations = session->max_evaluations + (is_more ? 2 : 0);

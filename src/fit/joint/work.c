@@ -95,7 +95,11 @@ bool joint_work_make(struct joint_work *work)
             if (levels->level[map->file_index[j]] == level)
                 work->order[work->n + work->s++] = j;
     }
-    return fit_point_init(&work->at, work->asker, work->asker->accuracy.gradient, arena) &&
+    enum gradient_method gradient = work->asker->accuracy.gradient;
+    if (work->joint->session || joint_needs_rows(work->joint->pass) ||
+        work->joint->options->evaluates)
+        gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
+    return fit_point_init(&work->at, work->asker, gradient, arena) &&
            joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
            ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
                          {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
