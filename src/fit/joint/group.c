@@ -142,9 +142,11 @@ bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle,
     else if (is_good)
         is_good = joint_sum_all(joint, joint->above.s, rows_of_block, &reduction, triangle, rhs);
     double damping = sqrt(joint->line.damping);
+    /* one block has eliminated nothing, whose rounding errors would be left */
     return is_good &&
-           joint_add_least(joint->above.s, joint->above.s, joint->above.length, joint_least(joint),
-                           triangle, rhs) &&
+           (joint->session ||
+            joint_add_least(joint->above.s, joint->above.s, joint->above.length, joint_least(joint),
+                            triangle, rhs)) &&
            (which != JOINT_INNER || joint_add_least(joint->above.s, joint->above.s,
                                                     joint->line.scale, damping, triangle, rhs));
 }

@@ -386,7 +386,6 @@ static enum asked leap(struct fit_search *search)
 
 static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look,
                                                 .try = try, .settle = settle,
-                                                .reach_growth = TRUST_REACH_GROWTH_SHARED,
                                                 .land = land,
                                                 .look_back = begin, .has_budget = has_budget,
                                                 .go_on = go_on};
@@ -554,6 +553,7 @@ bool joint_search(struct joint *joint, const struct joint_host *host)
     enum stop_test stop = STOP_none;
     joint->host = host;
     joint->search.method = &method;
+    joint->search.reach_growth = joint->session ? TRUST_REACH_GROWTH : TRUST_REACH_GROWTH_SHARED;
     enum outcome outcome = run(joint, &stop);
     if (joint->end.is_stopped)
         return false;

@@ -212,7 +212,6 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
 }
 
 static const struct fit_search_method method = {.look = look, .try = try, .settle = settle,
-                                                .reach_growth = TRUST_REACH_GROWTH_SHARED,
                                                 .has_budget = has_budget, .go_on = go_on};
 
 /* Variances that are next to nothing become 0 if the likelihood does not tell. */
@@ -787,6 +786,7 @@ static enum outcome search_all(struct mixed *mixed, enum stop_test *stop)
     bool is_exact = mixed->progress.phase == MIXED_EXACT;
     enum asked asked = mixed_make(mixed) ? ASKED_OK : joint_end_short(joint);
     mixed->search.method = &method;
+    mixed->search.reach_growth = TRUST_REACH_GROWTH_SHARED;
     if (asked == ASKED_OK && joint->options->evaluates)
         return evaluate(mixed);
     if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {

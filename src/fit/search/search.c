@@ -60,7 +60,7 @@ static enum asked step(struct fit_search *search)
                        : trial.decrease == -INFINITY ? -INFINITY
                                                      : -1;
         radius = trust_reach_adapt(&model->reach, model->length, model->is_restricted,
-                                   trust_model_is_limited(model) ? method->reach_growth : 1, ratio,
+                                   trust_model_is_limited(model) ? search->reach_growth : 1, ratio,
                                    trust_radius_part(trial.slope, trial.decrease));
     }
     if (trial.is_known)

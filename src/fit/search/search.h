@@ -50,8 +50,6 @@ struct fit_search_method {
      * region's did. */
     void (*settle)(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
                    enum trust_radius radius);
-    /* The growth of the reach after a good step that it has limited: TRUST_REACH_GROWTH, say. */
-    double reach_growth;
     /* The accuracy has become higher: goes to the end of the model's step, which is of
      * evaluations at the former accuracy, or stays. ASKED_FAILED: neither can be evaluated. */
     enum asked (*land)(struct fit_search *search);
@@ -75,6 +73,8 @@ struct fit_search {
     /* relative tolerance of the first steps, as long as they last; 0 after them */
     double loose;
     double doubt;              /* a decrease smaller than this is noise */
+    /* of the reach after a good step that it has limited: TRUST_REACH_GROWTH, say */
+    double reach_growth;
     int64_t n_iteration;
     /* how often the estimated second derivatives were forgotten rather than believed */
     int n_plain;

@@ -277,7 +277,6 @@ static enum asked look_back(struct fit_search *search)
 static const struct fit_search_method method = {.begin = begin,
                                                 .leap = leap, .look = look,
                                                 .try = try, .settle = settle,
-                                                .reach_growth = TRUST_REACH_GROWTH,
                                                 .land = land, .look_back = look_back,
                                                 .has_budget = has_budget, .go_on = go_on};
 
@@ -304,6 +303,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     }
     const struct fit_search *search = &region->search;
     region->search.method = &method;
+    region->search.reach_growth = TRUST_REACH_GROWTH;
     end->outcome = run(region);
     end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
     end->best = search->best;
