@@ -346,6 +346,31 @@ static enum asked land(struct fit_search *search)
     return ASKED_OK;
 }
 
+/* One block evaluates its start and goes there if that is lower; many begin there once more. */
+static enum asked look_back(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    if (!joint->session)
+        return begin(search);
+    struct fit_asker *asker = joint->session->work.asker;
+    asker->start_f = NAN;
+    memcpy(joint->above.trial, joint->asker.map.start, joint->above.s * sizeof(double));
+    if (fit_asker_is_same(asker, joint->above.trial, joint->above.theta)) {
+        asker->start_f = joint->asker.start_f = joint->above.f;
+        asker->start_misfit = search->stopping.beyond.misfit;
+        return ASKED_OK;
+    }
+    enum joint_went went = joint_run_pass(joint, JOINT_GIVEN);
+    if (went != JOINT_COUNTS)
+        return judge(joint, went);
+    if (joint->block->has_failed)
+        return ASKED_OK;
+    joint->asker.start_f = joint->block->trial.f;
+    if (joint->block->trial.f < joint->above.f)
+        joint_take(joint);
+    return ASKED_OK;
+}
+
 static bool has_budget(const struct fit_search *search)
 {
     const struct joint *joint = (const struct joint *)search;
@@ -387,7 +412,7 @@ static enum asked leap(struct fit_search *search)
 static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look,
                                                 .try = try, .settle = settle,
                                                 .land = land,
-                                                .look_back = begin, .has_budget = has_budget,
+                                                .look_back = look_back, .has_budget = has_budget,
                                                 .go_on = go_on};
 
 /* L-BFGS in place of the steps of the trust region. */
