@@ -70,7 +70,6 @@ void descent_take(struct descent *descent)
     descent->best = descent->trial;
     descent->trial = old;
     descent->state.hope = 0;
-    descent->state.n_known = 0;
     descent->method->take(descent);
 }
 
