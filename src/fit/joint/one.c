@@ -3,6 +3,7 @@
 
 #include "fit/joint/internal.h"
 #include "fit/objective/found.h"
+#include "fit/objective/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,9 +73,25 @@ static bool search(struct one *one, const struct fit_options *options, uint32_t 
     return joint_search(joint, &host);
 }
 
+/* The optimiser and the gradients where the options leave these to the sizes. False: there is no
+ * fit, and the record says why. */
+static bool choose(const struct fit_problem *problem, const struct fit_host *host,
+                   struct arena *arena, struct fit_options *options, struct fit_record *record)
+{
+    if (!fit_prepare_may_descend(options, problem->n_parameter))
+        return true;
+    const struct fit_asker *asker = fit_prepare(problem, options, host, arena, record);
+    if (!asker)
+        return false;
+    options->optimizer = asker->optimizer;
+    options->gradient = asker->gradient;
+    return true;
+}
+
 void joint_one_run(const struct fit_problem *problem, const struct fit_options *options,
                    const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
+    struct fit_options chosen = *options;
     const uint64_t dataset = record->dataset;
     const uint32_t number = record->start;
     struct one *one = arena_calloc(arena, 1, sizeof *one);
@@ -86,6 +103,8 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
         fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
+    if (!choose(problem, host, arena, &chosen, record))
+        return;
     memset(level, 1, problem->n_parameter);
     const struct joint_levels levels = {.level = level};
     one->problem = problem;
@@ -95,7 +114,7 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
                                      .elapsed_ns = elapsed,
                                      .judged = host->judged ? judged : NULL, .context = one};
     while (goes_on) {
-        is_over = search(one, options, start.n_redrawn, &levels);
+        is_over = search(one, &chosen, start.n_redrawn, &levels);
         goes_on = is_over && !one->joint.end.has_best
                   && fit_start_redraw(&start, one->joint.end.outcome);
         if (goes_on)

@@ -83,6 +83,14 @@ static bool adjoint_pays(const struct fit_asker *asker)
  * The number of times has no uniform effect (2, 12, 50, 200: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x
  * 200 0.7, 1.4, 1.1, 3.2). Example models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3)
  * 0.15. */
+bool fit_prepare_may_descend(const struct fit_options *options, size_t n_parameter)
+{
+    bool is_free = options->optimizer == OPTIMIZER_none;
+    if (options->gradient == GRADIENT_none)
+        return is_free ? n_parameter >= MANY_PARAMETERS : options->optimizer == OPTIMIZER_lbfgs;
+    return is_free && options->gradient == GRADIENT_adjoint;
+}
+
 static void choose(struct fit_asker *asker)
 {
     const struct fit_options *options = asker->options;

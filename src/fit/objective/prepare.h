@@ -10,6 +10,9 @@
 struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fit_options *options,
                               const struct fit_host *host, struct arena *arena,
                               struct fit_record *record);
+/* Whether the sizes of a problem choose L-BFGS, or its gradients, for a fit: its asker then has the
+ * choice. */
+bool fit_prepare_may_descend(const struct fit_options *options, size_t n_parameter);
 /* NOTE_hidden_pulses, if problem->seeks_pulses. Call it once the model has been evaluated: a
  * model that crashes then crashes in an evaluation, which the run can name. False: out of
  * memory. */
