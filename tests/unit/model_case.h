@@ -51,14 +51,25 @@ static inline const char *case_zoo_path(char path[CASE_PATH], const char *name)
     return case_path(path, file);
 }
 
-/* The model at a path, which stays loaded until the program ends. */
+/* The model at a path, which is loaded once and stays so until the program ends. */
 static inline const struct stiffit_model *loaded_model(const char *path)
 {
+    static struct {
+        char path[CASE_PATH];
+        void *handle;
+    } loaded[64];
     struct error error = {0};
-    void *handle = shared_object_open(path, &error);
-    if (!handle)
+    size_t i = 0;
+    while (i + 1 < sizeof loaded / sizeof *loaded && loaded[i].handle && strcmp(loaded[i].path, path) != 0)
+        i++;
+    if (!loaded[i].handle || strcmp(loaded[i].path, path) != 0) {
+        assert_null(loaded[i].handle);
+        snprintf(loaded[i].path, sizeof loaded[i].path, "%s", path);
+        loaded[i].handle = shared_object_open(path, &error);
+    }
+    if (!loaded[i].handle)
         fail_msg("%s", error.message);
-    return shared_object_symbol(handle, "stiffit_model");
+    return shared_object_symbol(loaded[i].handle, "stiffit_model");
 }
 
 /* The model of models/NAME/. */
