@@ -30,6 +30,8 @@ PROBLEMS = {}  # name -> (function of a folder, the ways of `make check` beside 
 
 
 def problem(*quick):
+    assert set(quick) <= ways.WAYS.keys(), quick
+
     def register(make):
         PROBLEMS[make.__name__] = make, quick
         return make

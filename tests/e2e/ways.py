@@ -265,11 +265,12 @@ def killed_at(parts):
         output, journal = case.folder / "killed.h5", case.folder / "killed.h5.journal"
         case.run(output, "-j", 2, env=faults.environment(case.folder, SHIM_HASTE=1))
         case.check(output, "in haste")
-        n_write, has_kept = faults.counts(case.folder)["__compute", "write"], False
+        n_write, has_kept, is_killed = faults.counts(case.folder)["__compute", "write"], False, False
         for i, (part, how) in enumerate((part, how) for part in parts for how in ("kill", "all")):
             env = faults.environment(case.folder, ("__compute", "write", max(2, round(part * n_write)), how), SHIM_HASTE=1)
             process = case.run(output, "-j", 2, env=env, start=True)
             said = process.communicate(timeout=300)[1]
+            is_killed |= process.returncode == -signal.SIGKILL
             if not output.exists():  # a computing process that is killed before its first fit ends the run, too
                 is_told = "the same command goes on" in said
                 assert process.returncode == -signal.SIGKILL if how == "all" else is_told, said
@@ -281,6 +282,7 @@ def killed_at(parts):
                 assert case.kind != "own" or n_kept == (int(resumed[1]) if resumed else 0), (n_kept, said)
             case.check(output, f"killed at {part:g} of its writes: {how}")
             assert not journal.exists()
+        assert is_killed, f"none of its {n_write} writes was the one to be killed at"
         assert has_kept or len(parts) == 1, f"nothing had been kept when it was killed, of {n_write} writes"
     return run
 
