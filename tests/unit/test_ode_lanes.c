@@ -36,7 +36,7 @@ static void side_fini(struct side *s)
     engine_pool_free(s->pool);
 }
 
-/* An evaluation with bank for its answer: all observables at all times. */
+/* An evaluation with room for its answer: all observables at all times. */
 struct request {
     struct evaluation evaluation;
     struct ode_task task;
