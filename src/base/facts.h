@@ -12,6 +12,7 @@ enum fact_kind {
     FACT_COUNT,    /* value, a whole number, exact up to 2^53 */
     FACT_TRUTH,    /* value, 0 or 1; for JSON */
     FACT_WORD,     /* word; NULL: there is none */
+    FACT_DIGITS,   /* word: a whole number that may be beyond 2^53 */
     FACT_NAMES,    /* n names; text says how many */
     FACT_EXAMPLES, /* n names of more things: text begins with "e.g." */
     FACT_BINS,     /* n counts; for JSON */

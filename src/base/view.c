@@ -112,6 +112,7 @@ static void put_fact(struct json *json, const struct fact *fact)
         break;
     case FACT_TRUTH: json_boolean(json, fact->key, fact->value > 0); break;
     case FACT_WORD: json_string(json, fact->key, fact->word); break;
+    case FACT_DIGITS: json_unsigned(json, fact->key, strtoull(fact->word, NULL, 10)); break;
     case FACT_NAMES:
     case FACT_EXAMPLES: json_strings(json, fact->key, fact->names, fact->n); break;
     case FACT_BINS:

@@ -27,7 +27,7 @@ static void begin(struct page *page)
 static const char *value_of(const struct fact *fact, char text[VALUE_SIZE])
 {
     *text = '\0';
-    if (fact->kind == FACT_WORD)
+    if (fact->kind == FACT_WORD || fact->kind == FACT_DIGITS)
         return fact->word ? fact->word : "";
     if (fact->kind <= FACT_COUNT && isnan(fact->value))
         return "-";
@@ -149,14 +149,19 @@ static bool is_known(const struct fact *fact)
 /* The known ones of consecutive facts; returns the item behind them. */
 static size_t put_facts(struct page *page, size_t i)
 {
+    char text[VALUE_SIZE];
     const char *before = "  ";
     for (; page->view->item[i].kind == VIEW_FACT; i++) {
         const struct fact *fact = &page->view->item[i].fact;
         if (!is_shown(&page->view->item[i]) || !is_known(fact))
             continue;
         begin(page);
-        fprintf(page->file, fact_is_whole(fact) ? "%s%.0f " : "%s%.3g ", before, fact->value);
-        fprintf(page->file, "%s%s%s", fact->unit ? fact->unit : "", fact->unit ? " of " : "",
+        fputs(before, page->file);
+        if (fact->kind <= FACT_COUNT)
+            fprintf(page->file, fact_is_whole(fact) ? "%.0f" : "%.3g", fact->value);
+        else
+            fputs(value_of(fact, text), page->file);
+        fprintf(page->file, " %s%s%s", fact->unit ? fact->unit : "", fact->unit ? " of " : "",
                 fact->text);
         before = ", ";
     }

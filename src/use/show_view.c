@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "base/words.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -552,7 +553,8 @@ void show_provenance(struct view *view, const struct result_info *info)
             VIEW_FACTS(view, fact_word(name, name, 0, value));
     }
     sha256_hex(info->identity.problem, hex);
-    VIEW_FACTS(view, fact_count("seed", "seed", 0, (int64_t)info->identity.seed),
+    const char *seed = view_word(view, "%" PRIu64, info->identity.seed);
+    VIEW_FACTS(view, (struct fact){"seed", "seed", .kind = FACT_DIGITS, .word = seed},
                fact_count("starts", NULL, 0, info->identity.n_start),
                fact_word("problem_sha256", NULL, 0, view_word(view, "%s", hex)));
     view_end(view);

@@ -113,12 +113,30 @@ static void test_listed(void **state)
     view_fini(&view);
 }
 
+/* Facts on one line; a seed of 64 bits keeps its last digit. */
+static void test_line_of_facts(void **state)
+{
+    (void)state;
+    struct view view = {.n = 0};
+    view_group(&view, NULL, NULL, VIEW_PLAIN);
+    VIEW_FACTS(&view, fact_count("n", "fits", 0, 3), fact_word("by", "by lanes", 0, "solved"),
+               ((struct fact){"seed", "as seed", .kind = FACT_DIGITS, .word = "9007199254740993"}));
+    view_end(&view);
+    assert_string_equal(printed(&view, false),
+                        "  3 fits, solved by lanes, 9007199254740993 as seed\n");
+    assert_string_equal(printed(&view, true),
+                        "{\n  \"n\": 3,\n  \"by\": \"solved\",\n"
+                        "  \"seed\": 9007199254740993\n}\n");
+    view_fini(&view);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_long_tables_are_cut),
         cmocka_unit_test(test_listed),
+        cmocka_unit_test(test_line_of_facts),
     };
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(text);
