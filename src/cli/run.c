@@ -243,8 +243,8 @@ static void add_failures(struct view *view, const struct run_summary *summary, b
         if (summary->digest.by_outcome[i] == 0 || outcome_is_success(outcome))
             continue;
         view_say(view, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "",
-                (unsigned long long)summary->digest.by_outcome[i], outcome_name(outcome),
-                color ? "\033[0m" : "", outcome_meaning(outcome));
+                 (unsigned long long)summary->digest.by_outcome[i], outcome_name(outcome),
+                 color ? "\033[0m" : "", outcome_meaning(outcome));
         view_say(view, "    for example %s", examples(view, &summary->digest.failed[i]));
         if (summary->reason[i][0])
             view_say(view, "; the first one: %s", summary->reason[i]);
@@ -268,12 +268,12 @@ static void add_notes(struct view *view, const struct run_summary *summary, bool
         if (n == 0 || !note_meaning(bit))
             continue;
         view_say(view, "  %s%s%s: %s%s (%llu %s", loud && color ? "\033[33m" : "",
-                loud ? "warning" : "note", loud && color ? "\033[0m" : "", note_meaning(bit),
-                1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "",
-                (unsigned long long)n, n == 1 ? "fit" : "fits");
+                 loud ? "warning" : "note", loud && color ? "\033[0m" : "", note_meaning(bit),
+                 1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "",
+                 (unsigned long long)n, n == 1 ? "fit" : "fits");
         if (1 << bit == NOTE_no_model_sigma)
             view_say(view, ", %llu %s", (unsigned long long)summary->digest.n_no_sigma,
-                    summary->digest.n_no_sigma == 1 ? "measurement" : "measurements");
+                     summary->digest.n_no_sigma == 1 ? "measurement" : "measurements");
         if (n < summary->digest.n_fit)
             view_say(view, "; e.g. %s", examples(view, &summary->digest.noted[bit]));
         view_say(view, ")\n");
@@ -293,11 +293,11 @@ static void say_spread(struct view *view, const char *what, const struct digest_
     if (!goodness->n)
         return;
     view_say(view, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit,
-            is_share ? 1 - middle : middle);
+             is_share ? 1 - middle : middle);
     if (goodness->n > 1)
         view_say(view, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ",
-                is_few ? extreme : bound, n_digit, is_share ? 1 - far : far,
-                (unsigned long long)goodness->n);
+                 is_few ? extreme : bound, n_digit, is_share ? 1 - far : far,
+                 (unsigned long long)goodness->n);
     view_say(view, "\n");
 }
 
@@ -317,8 +317,8 @@ static void add_goodness(struct view *view, const struct run_summary *summary)
     say_spread(view, "R squared, where sigmas are unknown or fitted", unexplained, true);
     if (summary->digest.n_at_bound)
         view_say(view, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
-                (unsigned long long)summary->digest.n_at_bound,
-                summary->digest.n_at_bound == 1 ? "fit" : "fits");
+                 (unsigned long long)summary->digest.n_at_bound,
+                 summary->digest.n_at_bound == 1 ? "fit" : "fits");
 }
 
 static void add_refits(struct view *view, const struct run_summary *summary)
@@ -326,12 +326,12 @@ static void add_refits(struct view *view, const struct run_summary *summary)
     for (int i = LIMIT_none + 1; i < N_LIMIT; i++)
         if (summary->by_limit[i])
             view_say(view, "  profiles: %llu %s %s: %s\n",
-                    (unsigned long long)summary->by_limit[i],
-                    summary->by_limit[i] == 1 ? "side" : "sides", limit_name(i), limit_meaning(i));
+                     (unsigned long long)summary->by_limit[i],
+                     summary->by_limit[i] == 1 ? "side" : "sides", limit_name(i), limit_meaning(i));
     if (summary->n_replicate)
         view_say(view, "  bootstrap: %llu replicates, %llu failed\n",
-                (unsigned long long)summary->n_replicate,
-                (unsigned long long)summary->n_replicate_failed);
+                 (unsigned long long)summary->n_replicate,
+                 (unsigned long long)summary->n_replicate_failed);
 }
 
 /* Of the only fit. */
@@ -344,7 +344,7 @@ static void add_objective(struct view *view, const struct run_summary *summary)
         view_say(view, ", log-prior %.9g", summary->log_prior);
     if (summary->n_same_optimum > 0)
         view_say(view, ", reached by %lld %s", (long long)summary->n_same_optimum,
-                summary->n_same_optimum == 1 ? "start" : "starts");
+                 summary->n_same_optimum == 1 ? "start" : "starts");
     view_say(view, "\n");
 }
 
@@ -365,42 +365,42 @@ static void add_population(struct view *view, const struct run_summary *summary)
                                 ? "exact" : "Laplace's approximation");
     if (!is_evaluation)
         view_say(view, ", %zu estimates, AIC %.9g, BIC %.9g", population->n_estimate,
-                population->head.aic, population->head.bic);
+                 population->head.aic, population->head.bic);
     view_say(view, "\n");
     if (population->n_zero > 0 && !is_evaluation)
         view_say(view, "  population: no variance of %s%s was found: it is 0\n", population->zero,
-                population->n_zero > 1 ? " and others" : "");
+                 population->n_zero > 1 ? " and others" : "");
     if (population->n_no_error > 0 && !is_evaluation)
         view_say(view,
-                "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
-                "them, or the data do not determine them\n",
-                population->n_no_error, population->n_estimate, population->no_error,
-                population->n_no_error > 1 ? ", ..." : "");
+                 "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
+                 "them, or the data do not determine them\n",
+                 population->n_no_error, population->n_estimate, population->no_error,
+                 population->n_no_error > 1 ? ", ..." : "");
     if (population->head.n_left_out > 0)
         view_say(view, "  population: %llu of %llu datasets were left out\n",
-                (unsigned long long)population->head.n_left_out,
-                (unsigned long long)(population->head.n_left_out + population->head.n_dataset));
+                 (unsigned long long)population->head.n_left_out,
+                 (unsigned long long)(population->head.n_left_out + population->head.n_dataset));
 }
 
 static void add_summary(struct view *view, const struct run_summary *summary, bool color)
 {
     uint64_t n_failed = digest_n_failed(&summary->digest);
     view_say(view, "stiffit: %s: %s%llu %s, %llu %s",
-            summary->result_path ? summary->result_path : "",
-            summary->already_complete ? "already complete: " : "",
-            (unsigned long long)summary->digest.n_fit, summary->digest.n_fit == 1 ? "fit" : "fits",
-            (unsigned long long)(summary->digest.n_fit - n_failed),
-            outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated
-                                                                       : OUTCOME_converged));
+             summary->result_path ? summary->result_path : "",
+             summary->already_complete ? "already complete: " : "",
+             (unsigned long long)summary->digest.n_fit, summary->digest.n_fit == 1 ? "fit" : "fits",
+             (unsigned long long)(summary->digest.n_fit - n_failed),
+             outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated
+                                                                        : OUTCOME_converged));
     if (summary->digest.n_doubtful)
         view_say(view, " (%llu doubtful)", (unsigned long long)summary->digest.n_doubtful);
     view_say(view, ", %llu failed\n", (unsigned long long)n_failed);
     if (summary->n_retried)
         view_say(view,
-                "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
-                (unsigned long long)summary->n_retried,
-                (unsigned long long)summary->n_retried_success,
-                (unsigned long long)(summary->n_retried - summary->n_retried_success));
+                 "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
+                 (unsigned long long)summary->n_retried,
+                 (unsigned long long)summary->n_retried_success,
+                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
     add_failures(view, summary, color);
     if (summary->digest.n_fit == 1 && isfinite(summary->objective))
         add_objective(view, summary);

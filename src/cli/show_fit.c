@@ -11,23 +11,23 @@
 enum { LABEL = -9, CORRELATION_MOST = 20, EIGENVALUES_MOST = 10 };
 
 static void add_starts(struct view *view, const struct result_info *info,
-                         const struct fit_record *record)
+                       const struct fit_record *record)
 {
     view_say(view, "  best of %u starts: number %u", (unsigned)info->identity.n_start,
-            (unsigned)record->start);
+             (unsigned)record->start);
     if (record->n_same_optimum > 0)
         view_say(view, "; %lld reached the same objective (within 1e-6)",
-                (long long)record->n_same_optimum);
+                 (long long)record->n_same_optimum);
     if (record->other_most > record->other_least)
         view_say(view, ", others at objectives from %.7g to %.7g", record->other_least,
-                record->other_most);
+                 record->other_most);
     else if (!isnan(record->other_least))
         view_say(view, ", others at an objective of %.7g", record->other_least);
     view_say(view, "\n");
 }
 
 static void add_head(struct view *view, const struct result_info *info, const char *id,
-                       const struct fit_record *record)
+                     const struct fit_record *record)
 {
     enum outcome outcome = (enum outcome)record->outcome;
     view_say(view, "%s: %s", id, outcome_name(outcome));
@@ -38,10 +38,10 @@ static void add_head(struct view *view, const struct result_info *info, const ch
     view_say(view, "\n  ");
     if (record->optimizer != OPTIMIZER_none)
         view_say(view, "%s, derivatives %s; ", optimizer_name(record->optimizer),
-                gradient_name(record->gradient));
+                 gradient_name(record->gradient));
     view_say(view, "%lld iterations, %lld evaluations, %lld steps, %.3g s\n",
-            (long long)record->n_iteration, (long long)record->n_evaluation,
-            (long long)record->n_step, record->seconds);
+             (long long)record->n_iteration, (long long)record->n_evaluation,
+             (long long)record->n_step, record->seconds);
     if (info->identity.n_start > 1)
         add_starts(view, info, record);
 }
@@ -172,7 +172,7 @@ static void add_correlation(struct view *view, const struct result_info *info,
 
 /* A row that was retried may have other options than the run. */
 static void add_certificate(struct view *view, const struct result_info *info,
-                              const struct fit_record *record)
+                            const struct fit_record *record)
 {
     struct recipe recipe = {.ode.rtol = NAN};
     if (isnan(record->tight_change)) {
@@ -227,10 +227,10 @@ static void add_numbers(struct view *view, const struct fit_record *record)
 }
 
 static void add_quality(struct view *view, const struct result_info *info,
-                          const struct fit_record *record)
+                        const struct fit_record *record)
 {
     view_say(view, "\n  objective %.10g (%s)\n", record->objective,
-            show_objective_text(info->objective_kind));
+             show_objective_text(info->objective_kind));
     add_numbers(view, record);
     if (record->n_own_noise > 0)
         view_say(view, "  sigma is fitted: compare fits by R squared, not by chi-square\n");
@@ -239,7 +239,7 @@ static void add_quality(struct view *view, const struct result_info *info,
 
 /* `weight` has n_parameter. */
 static void add_directions(struct view *view, const struct result_info *info,
-                             const struct fit_record *record, double *weight)
+                           const struct fit_record *record, double *weight)
 {
     size_t n = 0;
     while (n < info->n_parameter && !isnan(record->eigenvalue[n]))
@@ -251,7 +251,7 @@ static void add_directions(struct view *view, const struct result_info *info,
     for (size_t i = 0; i < n; i++)
         if (i < ends || i >= n - ends)
             view_say(view, "%s %.3g", ends < n && i == n - ends ? " ..." : "",
-                    record->eigenvalue[i]);
+                     record->eigenvalue[i]);
     int n_combination = show_n_combination(info, record);
     for (int number = 1; number <= n_combination; number++)
         if (show_combination(info, record, number, weight))
@@ -260,9 +260,9 @@ static void add_directions(struct view *view, const struct result_info *info,
     view_say(view, "\n");
     if (record->n_flat > 0)
         view_say(view,
-                "  (%lld flat%s: moving along one changes the predictions too little to notice)\n",
-                (long long)record->n_flat,
-                record->n_flat > n_combination ? ", several among the same parameters" : "");
+                 "  (%lld flat%s: moving along one changes the predictions too little to notice)\n",
+                 (long long)record->n_flat,
+                 record->n_flat > n_combination ? ", several among the same parameters" : "");
 }
 
 static void add_fit(struct view *view, const struct result_info *info, const char *id,
@@ -310,6 +310,7 @@ enum status show_fit_json(FILE *file, const struct result *result, const char *i
     int n = record->n_flat > 0 ? show_n_combination(info, record) : 0;
     const char **flat = arena_calloc(&view.arena, (size_t)n + 1, sizeof *flat);
     size_t n_flat = 0;
+    view.failed = view.failed || !flat;
     for (int number = 1; flat && number <= n; number++)
         if (show_combination(info, record, number, scratch))
             flat[n_flat++] = show_combination_word(&view, info, scratch);

@@ -345,9 +345,7 @@ void fit_columns_row(const struct fit_columns *columns, const struct result_info
             VIEW_FACTS(view,
                        fact_word(name, name, 0, c == FIT_ID || !record ? id : record->reason));
         else if (c >= FIT_OWN)
-            VIEW_FACTS(view, fit_fact_own(name, name,
-                                          record && record->own ? &record->own[c - FIT_OWN]
-                                                                : record ? NULL : &none));
+            VIEW_FACTS(view, fit_fact_own(name, name, record ? &record->own[c - FIT_OWN] : &none));
         else
             add_fact(&row, columns->chosen[i]);
     }

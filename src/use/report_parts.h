@@ -51,6 +51,8 @@ struct report_residual {
     double time, value, prediction, residual;
 };
 
+enum report_cost { COST_SECONDS, COST_EVALUATIONS, COST_STEPS, N_COST };
+
 struct report {
     const struct report_options *options;
     struct fitted fitted;              /* its result is open; the rest only if has_model */
@@ -58,7 +60,6 @@ struct report {
     bool has_model;
     char no_model[400];                /* why not */
     struct show_summary summary;
-    enum { COST_SECONDS, COST_EVALUATIONS, COST_STEPS, N_COST } cost_order;
     struct show_spread cost[N_COST];   /* of all fits */
     bool by_reduced;                   /* how bad a fit is, is its reduced chi-square */
     size_t n_pick;

@@ -14,7 +14,6 @@ enum {
     SHOW_N_BIN = 24,
     SHOW_N_FLAT = 8
 };
-enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* on a page; JSON shows all */
 
 /* Fits that ended alike: same status, same message up to the numbers in it. */
 struct show_group {
