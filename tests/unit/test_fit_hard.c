@@ -126,11 +126,38 @@ static void test_plateau(void **state)
     case_free(self);
 }
 
+/* A rate of the wrong sign, with predictions of up to e^30: however far the misfit has fallen, no
+ * step may end on the plateau of rates so high that only the first value is left to fit. */
+static void test_growth_for_decay(void **state)
+{
+    (void)state;
+    double best = 0;
+    for (int k = 0; k < 10; k++) {
+        struct fit_case *self = make(test_model("decay-of-product"), SCALE_LIN);
+        self->fixed[1] = 1;
+        self->start[0] = 0.1;
+        self->start[2] = k ? -0.5 * (k + 2) : 0.7;
+        for (uint64_t i = 0; i < ROWS; i++) {
+            self->time[i] = 0.5 * (double)(i + 1);
+            self->value[i] = exp(-0.7 * self->time[i]) + 0.4 * noise(i);
+        }
+        const struct fit_record *result = case_run(self);
+        printf("from a rate of %g: %d evaluations, objective %.6g\n", self->start[2],
+               (int)result->n_evaluation, result->objective);
+        assert_int_equal(result->outcome, OUTCOME_converged);
+        best = k ? best : result->objective;
+        assert_true(fabs(result->objective / best - 1) < 1e-8); /* f_tolerance, tenfold */
+        assert_true(result->n_evaluation < 40);
+        case_free(self);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runaway_upward), cmocka_unit_test(test_runaway_downward), cmocka_unit_test(test_product),
         cmocka_unit_test(test_units), cmocka_unit_test(test_plateau),
+        cmocka_unit_test(test_growth_for_decay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,7 +357,6 @@ static enum asked look_back(struct fit_search *search)
     memcpy(joint->above.trial, joint->asker.map.start, joint->above.s * sizeof(double));
     if (fit_asker_is_same(asker, joint->above.trial, joint->above.theta)) {
         asker->start_f = joint->asker.start_f = joint->above.f;
-        asker->start_misfit = search->stopping.beyond.misfit;
         return ASKED_OK;
     }
     enum joint_went went = joint_run_pass(joint, JOINT_GIVEN);

@@ -632,7 +632,6 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accu
     if (isnan(asker->start_f)) {
         asker->start_f = point->f;
         asker->start_tighter = accuracy.tighter;
-        asker->start_misfit = fit_point_misfit(asker, point);
     }
     if (!with_derivatives)
         return ASKED_OK;

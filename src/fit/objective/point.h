@@ -82,7 +82,6 @@ struct fit_asker {
     double *excess;         /* n_row of the only experiment, for its first evaluation */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that
                                     * evaluation; NaN: none yet */
-    double start_misfit;           /* fit_point_misfit there */
     double prediction_error;       /* norm of the weighted predictions' errors at the best point,
                                     * measured by the certificate; NaN: not known */
     const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this

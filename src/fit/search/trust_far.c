@@ -12,9 +12,6 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good
  * step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
-/* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls
- * to this part of the start's. */
-static const double FAR = 1e-3;
 
 /* Whether the step to the trial moves parameter j too far. */
 static bool is_too_far(const struct trust_model *model, const struct fit_asker *asker,
@@ -44,9 +41,8 @@ bool trust_far_went(struct trust_far *far, struct trust_model *model, const stru
                     const struct fit_point *best, const struct fit_point *trial)
 {
     const struct fit_map *map = &asker->map;
-    bool any = false, is_far = fit_point_misfit(asker, best) > FAR * asker->start_misfit &&
-                               far->n_back < TRUST_FAR_MOST;
-    for (size_t j = 0; j < map->n_free && is_far; j++) {
+    bool any = false;
+    for (size_t j = 0; j < map->n_free && far->n_back < TRUST_FAR_MOST; j++) {
         double size = fit_map_size(map, j, best->theta[j]);
         if (!is_too_far(model, asker, best, trial, j))
             continue;

@@ -265,7 +265,6 @@ static enum asked look_back(struct fit_search *search)
     memcpy(region->trial->theta, region->start, region->n * sizeof(double));
     if (fit_asker_is_same(asker, region->start, search->best->theta)) {
         asker->start_f = search->best->f;
-        asker->start_misfit = fit_point_misfit(asker, search->best);
         return ASKED_OK;
     }
     enum asked asked = fit_ask(asker, asker->accuracy, region->trial, true);
