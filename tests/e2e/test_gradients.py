@@ -72,6 +72,10 @@ def test_a_trust_region_by_adjoints_is_refused(tmp):
     h.decay_problem(tmp / "p.h5", 1)
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--optimizer", "trf", "--gradient", "adjoint", code=2)
     assert "--gradient adjoint" in done.stderr and "--optimizer lbfgs" in done.stderr, done.stderr
+    # Where nothing is searched, another optimiser is no cure.
+    done = h.stiffit("run", tmp / "p.h5", "--trust", "--share", "k", "--evaluate", "--optimizer", "lbfgs",
+                     "--gradient", "adjoint", code=2)
+    assert "; --gradient forward" in done.stderr, done.stderr
 
 
 WAYS = {"trf": (), "trf-differences": ("--gradient", "differences"), "lbfgs": ("--optimizer", "lbfgs"),

@@ -21,6 +21,7 @@ static enum status check_options(const struct run_options *options, struct error
 {
     const struct recipe *recipe = &options->recipe;
     bool is_random = recipe->random != NULL;
+    bool may_descend = !is_random && !recipe->fit.evaluates;
     const struct {
         const char *name, *instead;
         bool is_given;
@@ -32,9 +33,9 @@ static enum status check_options(const struct run_options *options, struct error
         {"--retry-failed", "a dataset more changes the fit of all: run it anew (--overwrite)",
          options->retry_failed},
         {"--trace", "one dataset alone has a trace", options->trace != NULL},
-        {"--gradient adjoint", is_random ? "--gradient forward" : "add --optimizer lbfgs",
+        {"--gradient adjoint", may_descend ? "add --optimizer lbfgs" : "--gradient forward",
          recipe->fit.gradient == GRADIENT_adjoint
-             && (is_random || recipe->fit.optimizer != OPTIMIZER_lbfgs)}};
+             && !(may_descend && recipe->fit.optimizer == OPTIMIZER_lbfgs)}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_given)
             return error_set(error, STATUS_USAGE, "%s: not with %s parameters (--%s, "
