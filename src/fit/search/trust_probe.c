@@ -27,8 +27,7 @@ bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct
                          {&probe->last, n_row, 1}, {&probe->last_theta, n, 1});
 }
 
-/* So many evaluations without derivatives count as one with them. Where these are as cheap, for one
- * or two parameters, nothing is sought by values. */
+/* So many evaluations without derivatives count as one with them. */
 static int64_t parts_of(const struct trust_probe *probe)
 {
     return 1 + (int64_t)probe->asker->map.n_free / PARAMETERS;
@@ -144,7 +143,7 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
     probe->gap *= 0.5;
     /* the step found from here: with derivatives it was no good */
     bool is_rejected = !isnan(probe->found_f);
-    if (is_rejected || !probe->is_needed || parts_of(probe) == 1 || !model->is_restricted ||
+    if (is_rejected || !probe->is_needed || !model->is_restricted ||
         !(model->promise > GAPS * probe->gap))
         return ASKED_OK;
     enum asked asked = ask_plain(probe, best, trial);
