@@ -2,6 +2,9 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import pathlib
+import subprocess
+
 import h5py
 import numpy as np
 
@@ -125,6 +128,19 @@ def test_crash_on_the_way(tmp):
     assert found["status"][5] == 7 and found["status"].tolist().count(10) == 11, found["status"]
     found = compare_left_out(path, [5], ("--trust",), "--share", "A", same=False)
     assert found["status"][5] == 7, found["status"]
+
+
+def test_one_record_of_a_crash(tmp):
+    """The journal has the row of each dataset once, so that it does not matter which of two comes first."""
+    h.let_models_crash()
+    path = crash_problem(tmp / "p.h5", 12, {5: "segfault"})
+    for words in ((), ("--leave-out-failed",)):
+        output = tmp / f"{len(words)}.h5"
+        command = [h.STIFFIT, "run", path, "--trust", "--share", "k", *words, "-o", output]
+        env = faults.environment(tmp, ("__finish", "rename", 1, "after"))
+        subprocess.run(command, env=env, timeout=120, check=False, capture_output=True)
+        found = sorted(faults.records(pathlib.Path(f"{output}.journal")))
+        assert found == list(range(12)), found
 
 
 if __name__ == "__main__":

@@ -13,6 +13,12 @@
 /* Bytes of records that rank 0 receives at once. */
 static const size_t RECORDS_AT_ONCE = (size_t)64 << 20;
 
+/* The journal has had the record of a dataset that crashed or hung since then. */
+static bool has_record(const struct search *search, size_t i)
+{
+    return search->fit.joint.block[i].has_crashed;
+}
+
 /* Of block i of this process. */
 static enum status make_record(struct search *search, size_t i, struct fit_record *record,
                                struct error *error)
@@ -58,9 +64,12 @@ static enum status send_records(struct search *search, struct fit_record *room, 
         joint_agree(joint, &facts);
     for (size_t first = 0; !status && (double)first < facts.most; first += batch) {
         size_t end = first + batch < joint->n_block ? first + batch : joint->n_block, used = 0;
-        for (size_t i = first; !status && i < end; i++, used += each) {
+        for (size_t i = first; !status && i < end; i++) {
+            if (has_record(search, i))
+                continue;
             status = make_record(search, i, room, error);
             fit_record_to_bytes(room, n, bytes + used);
+            used += each;
         }
         if (status)
             break;
@@ -86,6 +95,8 @@ static enum status write_records(struct search *search, struct error *error)
     fit_record_set_arrays(&record, n, arrays);
     enum status status = joint->ranks.gather ? send_records(search, &record, error) : STATUS_OK;
     for (size_t i = 0; !status && i < joint->n_block && !joint->ranks.gather; i++) {
+        if (has_record(search, i))
+            continue;
         status = make_record(search, i, &record, error);
         if (!status && compute_is_first(compute))
             status = journal_append(compute->journal, &record, error);
