@@ -422,10 +422,16 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     work->at = at;
 }
 
-/* Evaluates the best point that another process has left, uncounted. */
-static enum asked evaluate_again(struct joint_work *work)
+/* Takes the best point that another process has left, or evaluates it, uncounted. */
+static void resume(struct joint_work *work)
 {
     struct joint_block *block = work->block;
+    if (work->joint->session) {
+        work->joint->saved.is_bad = !joint_restore_session(work->joint);
+        if (work->joint->saved.is_bad)
+            joint_block_end(block, OUTCOME_stalled, "this is no state of this fit");
+        return;
+    }
     struct fit_asker *asker = work->asker;
     struct fit_work used = asker->used;
     asker->used = (struct fit_work){.n_step = 0};
@@ -436,13 +442,12 @@ static enum asked evaluate_again(struct joint_work *work)
     asker->used = used;
     if (asked != ASKED_OK) {
         joint_block_end(block, asked == ASKED_END ? asker->outcome : asker->failure, asker->reason);
-        return ASKED_END;
+        return;
     }
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
     joint_region_schur(&work->region, &block->best, joint_least(work->joint), &block->reach);
-    return ASKED_OK;
 }
 
 /* Evaluates the point of a pass without own steps, as the trial. */
@@ -497,7 +502,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         return;
     }
     if (joint->pass == JOINT_RESUME) {
-        evaluate_again(work);
+        resume(work);
         return;
     }
     if (joint->session && (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE)) {

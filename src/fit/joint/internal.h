@@ -68,6 +68,8 @@ struct joint_session {
  * evaluation is that of the best point from now on. */
 bool joint_session_room(struct joint_session *session);
 void joint_session_take(struct joint_session *session, bool has_landed);
+/* As bytes: all that is known of the block and its evaluations. */
+void joint_session_pass(struct cursor *cursor, struct joint_session *session);
 /* Of the model's step, which may become another one, before it is tried; and of the trial, once it
  * has been judged: whether it is to be taken back. */
 enum asked joint_session_probe(struct joint *joint);
@@ -116,6 +118,8 @@ static inline double joint_least(const struct joint *joint)
  * them. */
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
+/* The same of a session that has been opened. False: these are not its bytes. */
+bool joint_restore_session(struct joint *joint);
 
 static inline struct joint_reduced *joint_reduced_of(struct joint_block *block,
                                                      enum joint_which which)

@@ -135,6 +135,8 @@ struct joint_end {
 struct joint_saved {
     const unsigned char *bytes;
     size_t arrays, descent;   /* 0: there is none */
+    size_t session, n_session; /* and so many bytes */
+    bool is_bad;              /* the session could not be opened with them */
 };
 
 struct joint_session;

@@ -13,7 +13,13 @@ struct one {
     struct joint joint;
     struct joint_session session;
     const struct fit_problem *problem;
+    const struct fit_options *options;
+    struct joint_levels levels;
     const struct fit_host *host;
+    struct {
+        const unsigned char *bytes; /* n, of an earlier process; NULL: none */
+        size_t n;
+    } state;
     struct fit_host watched;  /* `host`, with a note of whether it has cancelled */
     bool is_cancelled;
     struct arena *arena;
@@ -52,25 +58,62 @@ static bool run_pass(void *context)
     return !one->is_cancelled;
 }
 
-/* Its passes until it has ended. False: it was cancelled. */
-static bool search(struct one *one, const struct fit_options *options, uint32_t n_redrawn,
-                   const struct joint_levels *levels)
+/* Between two steps. */
+static void keep(void *context)
+{
+    struct one *one = context;
+    const struct fit_keeper *keeper = one->host->keeper;
+    size_t n;
+    if (!keeper || !keeper->is_due(keeper->context))
+        return;
+    unsigned char *bytes = joint_save(&one->joint, &n);
+    keeper->keep(keeper->context, bytes, n);
+}
+
+static bool make(struct one *one, uint32_t n_redrawn)
 {
     const struct fit_problem *problem = one->problem;
     struct joint *joint = &one->joint;
-    const struct joint_host host = {.run_pass = run_pass, .context = one};
     one->session = (struct joint_session){.is_open = false};
-    if (!joint_init(joint, options, problem->model, 1, problem->n_parameter, levels,
-                    problem->scale)) {
-        joint->end = (struct joint_end){.outcome = OUTCOME_out_of_memory, .culprit = 1};
-        snprintf(joint->asker.reason, sizeof joint->asker.reason, "no memory for this fit");
-        return true;
-    }
+    bool is_good = joint_init(joint, one->options, problem->model, 1, problem->n_parameter,
+                              &one->levels, problem->scale);
     joint->seed = problem->seed;
     joint->task = problem->start_number;
     joint->n_redrawn = n_redrawn;
     joint->session = &one->session;
-    return joint_search(joint, &host);
+    return is_good;
+}
+
+/* From the beginning, or where another process was. */
+static bool begin(struct one *one, uint32_t *n_redrawn)
+{
+    bool is_good = make(one, *n_redrawn), is_loaded = one->state.bytes && is_good;
+    if (is_loaded && !joint_load(&one->joint, one->state.bytes, one->state.n)) {
+        joint_fini(&one->joint);
+        is_loaded = false;
+        is_good = make(one, *n_redrawn);
+    }
+    one->state.bytes = NULL;
+    *n_redrawn = is_loaded ? one->joint.n_redrawn : *n_redrawn;
+    return is_good;
+}
+
+/* Its passes until it has ended. False: it was cancelled. */
+static bool search(struct one *one, uint32_t *n_redrawn)
+{
+    struct joint *joint = &one->joint;
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep, .context = one};
+    bool is_good = begin(one, n_redrawn), is_over = !is_good || joint_search(joint, &host);
+    if (is_good && joint->saved.is_bad) {
+        joint_fini(joint);
+        is_good = make(one, *n_redrawn = 0);
+        is_over = !is_good || joint_search(joint, &host);
+    }
+    if (is_good)
+        return is_over;
+    joint->end = (struct joint_end){.outcome = OUTCOME_out_of_memory, .culprit = 1};
+    snprintf(joint->asker.reason, sizeof joint->asker.reason, "no memory for this fit");
+    return true;
 }
 
 /* The optimiser and the gradients where the options leave these to the sizes. False: there is no
@@ -88,33 +131,20 @@ static bool choose(const struct fit_problem *problem, const struct fit_host *hos
     return true;
 }
 
-void joint_one_run(const struct fit_problem *problem, const struct fit_options *options,
-                   const struct fit_host *host, struct arena *arena, struct fit_record *record)
+/* False: it was cancelled. */
+static bool run(struct one *one, const struct fit_host *host, struct fit_record *record)
 {
-    struct fit_options chosen = *options;
+    const struct fit_problem *problem = one->problem;
     const uint64_t dataset = record->dataset;
     const uint32_t number = record->start;
-    struct one *one = arena_calloc(arena, 1, sizeof *one);
-    uint8_t *level = arena_alloc(arena, problem->n_parameter + 1);
     struct fit_start start = {.number = problem->start_number, .n_start = problem->n_start};
     bool is_over = true, goes_on = true;
-    fit_clear(record, problem->n_parameter, problem->notes);
-    if (!one || !level) {
-        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
-        return;
-    }
-    if (!choose(problem, host, arena, &chosen, record))
-        return;
-    memset(level, 1, problem->n_parameter);
-    const struct joint_levels levels = {.level = level};
-    one->problem = problem;
     one->host = host;
-    one->arena = arena;
     one->watched = (struct fit_host){.ask = ask, .share = host->share ? share : NULL,
                                      .elapsed_ns = elapsed,
                                      .judged = host->judged ? judged : NULL, .context = one};
     while (goes_on) {
-        is_over = search(one, &chosen, start.n_redrawn, &levels);
+        is_over = search(one, &start.n_redrawn);
         goes_on = is_over && !one->joint.end.has_best
                   && fit_start_redraw(&start, one->joint.end.outcome);
         if (goes_on)
@@ -125,4 +155,27 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
     joint_fini(&one->joint);
     record->dataset = dataset;
     record->start = number;
+    return is_over;
+}
+
+void joint_one_run(const struct fit_problem *problem, const struct fit_options *options,
+                   const struct fit_host *host, struct arena *arena, struct fit_record *record)
+{
+    const struct fit_keeper *keeper = host->keeper;
+    size_t n = problem->n_parameter;
+    struct fit_options chosen = *options;
+    struct one *one = arena_calloc(arena, 1, sizeof *one);
+    uint8_t *level = arena_alloc(arena, n + 1);
+    fit_clear(record, n, problem->notes);
+    if (!one || !level) {
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        return;
+    }
+    memset(level, 1, n);
+    *one = (struct one){.problem = problem, .options = &chosen, .levels = {.level = level},
+                        .arena = arena};
+    if (keeper && keeper->begin(keeper->context, n, record, &one->state.bytes, &one->state.n))
+        return;
+    if (choose(problem, host, arena, &chosen, record) && run(one, host, record) && keeper)
+        keeper->end(keeper->context, n, record);
 }

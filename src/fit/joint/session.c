@@ -12,6 +12,25 @@ bool joint_session_room(struct joint_session *session)
            trust_probe_init(&session->probe, work->asker, work->arena);
 }
 
+void joint_session_pass(struct cursor *cursor, struct joint_session *session)
+{
+    struct joint_work *work = &session->work;
+    struct joint_block *block = work->block;
+    fit_asker_pass(cursor, work->asker);
+    FIELD(block->memory.is_swapped);
+    FIELD(block->best);
+    joint_block_place(work->joint, block);
+    ARRAY(block->memory.numbers, block->memory.n);
+    FIELD(session->has_looser);
+    FIELD(session->measured);
+    FIELD(session->far);
+    FIELD(session->ratio);
+    fit_point_pass(cursor, work->asker, &session->best);
+    if (session->has_looser || session->measured > 0)
+        fit_point_pass(cursor, work->asker, &session->looser);
+    trust_probe_pass(cursor, &session->probe);
+}
+
 void joint_session_take(struct joint_session *session, bool has_landed)
 {
     struct joint_work *work = &session->work;

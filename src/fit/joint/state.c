@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 16, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 17, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -22,6 +22,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->search.loose);
     FIELD(joint->search.doubt);
     FIELD(joint->search.n_iteration);
+    FIELD(joint->search.n_plain);
     FIELD(joint->asker.accuracy);
     FIELD(joint->part.stride);
     FIELD(joint->end.has_best);
@@ -49,9 +50,10 @@ static void pass_arrays(struct cursor *cursor, struct joint *joint)
 {
     struct trust_model *shared = &joint->search.model;
     size_t s = joint->above.s;
-    FIELD(shared->reach);
+    shared->n = s;
     ARRAY(joint->above.theta, s);
-    ARRAY(shared->scale, s);
+    ARRAY(joint->point.gradient, s);
+    trust_model_pass(cursor, shared);
     for (size_t g = 0; joint->levels.n_column && g < joint->levels.n_group[0]; g++) {
         struct joint_group none = {.n = 0}; /* passed over */
         pass_group(cursor, joint->above.group ? &joint->above.group[g] : &none,
@@ -89,11 +91,21 @@ static void pass_own(struct cursor *cursor, struct joint_block *block)
 static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
 {
     size_t expected[] = {FORMAT, sizeof joint->search.stopping, joint->ranks.n_block,
-                         joint->n_parameter, joint->task, joint->descends},
-           found[6];
+                         joint->n_parameter, joint->task, joint->descends,
+                         joint->session ? sizeof *joint->session : 0},
+           found[sizeof expected / sizeof *expected];
     memcpy(found, expected, sizeof found);
     pass_over(cursor, found, sizeof found);
     *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);
+}
+
+/* Its size cannot be told before it has been opened. */
+static void save_session(struct cursor *cursor, struct joint_session *session)
+{
+    struct cursor measure = {.at = 0};
+    joint_session_pass(&measure, session);
+    FIELD(measure.at);
+    joint_session_pass(cursor, session);
 }
 
 static size_t save(struct joint *joint, unsigned char *to)
@@ -116,6 +128,8 @@ static size_t save(struct joint *joint, unsigned char *to)
         if (upper)
             upper->pass_block(cursor, joint, &joint->block[i].upper);
     }
+    if (joint->session)
+        save_session(cursor, joint->session);
     return cursor->at;
 }
 
@@ -179,6 +193,11 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
             return false;
         n_active += !block->is_out;
     }
+    if (joint->session) {
+        FIELD(joint->saved.n_session);
+        joint->saved.session = cursor->at;
+        pass_over(cursor, NULL, joint->saved.n_session);
+    }
     if (n_active == 0)
         return false;
     joint_activate(joint);
@@ -197,4 +216,13 @@ void joint_restore_block(const struct joint *joint, struct joint_block *block)
 {
     struct cursor cursor = {.from = joint->saved.bytes, .at = block->memory.saved, .n = SIZE_MAX};
     pass_own(&cursor, block);
+}
+
+bool joint_restore_session(struct joint *joint)
+{
+    const struct joint_saved *saved = &joint->saved;
+    struct cursor cursor = {.from = saved->bytes, .at = saved->session,
+                            .n = saved->session + saved->n_session};
+    joint_session_pass(&cursor, joint->session);
+    return !cursor.is_bad && cursor.at == cursor.n;
 }

@@ -120,6 +120,22 @@ struct fit_options {
 
 enum { FIT_SHARES = 16 };
 
+/* What an earlier process has left of a task's fits, which are made one after another, and what
+ * this process leaves for the next one. */
+struct fit_keeper {
+    /* The next fit begins. True: it has ended before, and the record has what it gave. Otherwise
+     * *state is what was last kept of it, *n bytes that live as long as the task, or NULL. */
+    bool (*begin)(void *context, size_t n_parameter, struct fit_record *record,
+                  const unsigned char **state, size_t *n);
+    /* Between two steps: whether the fit's state is to be kept; then that state, n bytes, which
+     * the keeper frees. NULL: out of memory. */
+    bool (*is_due)(void *context);
+    void (*keep)(void *context, unsigned char *state, size_t n);
+    /* The fit has ended, with this record. */
+    void (*end)(void *context, size_t n_parameter, const struct fit_record *record);
+    void *context;
+};
+
 /* Computes evaluations. `ask` returns when all n are finished, possibly on another thread.
  * False: the fit is cancelled and must return as soon as possible; its results are ignored. */
 struct fit_host {
@@ -134,4 +150,5 @@ struct fit_host {
      * evaluations. The other argument is NaN. For traces. */
     void (*judged)(void *context, double objective, double gradient_norm);
     void *context;
+    const struct fit_keeper *keeper; /* NULL: nothing is kept */
 };

@@ -62,6 +62,54 @@ void trust_model_forget_curvature(struct trust_model *model)
     model->is_current = false;
 }
 
+static void pass_singular(struct cursor *cursor, struct trust_singular *singular, size_t n)
+{
+    FIELD(singular->is_known);
+    FIELD(singular->n);
+    ARRAY(singular->s, singular->is_known ? n : 0);
+    ARRAY(singular->v, singular->is_known ? n * n : 0);
+    ARRAY(singular->column, singular->is_known ? n : 0);
+}
+
+static void pass_current(struct cursor *cursor, struct trust_model *model)
+{
+    size_t n = model->n;
+    uint8_t which = !model->singular ? 0 : model->singular == &model->first ? 1 : 2;
+    FIELD(model->length);
+    FIELD(model->promise);
+    FIELD(model->is_restricted);
+    FIELD(model->n_loose);
+    FIELD(model->is_inverted);
+    FIELD(model->promised_free);
+    FIELD(model->damping);
+    ARRAY(model->triangle, n * n);
+    ARRAY(model->rhs, n);
+    ARRAY(model->step, n);
+    ARRAY(model->low, n);
+    ARRAY(model->high, n);
+    ARRAY(model->loose, n);
+    ARRAY(model->coefficient, n);
+    ARRAY(model->inverse, model->is_inverted ? n * n : 0);
+    pass_singular(cursor, &model->first, n);
+    pass_singular(cursor, &model->other, n);
+    FIELD(which);
+    model->singular = which == 0 ? NULL : which == 1 ? &model->first : &model->other;
+}
+
+void trust_model_pass(struct cursor *cursor, struct trust_model *model)
+{
+    struct trust_curvature *curvature = &model->curvature;
+    FIELD(model->reach);
+    FIELD(model->is_current);
+    FIELD(curvature->is_used);
+    FIELD(curvature->has_any);
+    ARRAY(model->scale, model->n);
+    ARRAY(model->limit, model->n);
+    ARRAY(curvature->s, curvature->has_any ? model->n * model->n : 0);
+    if (model->is_current)
+        pass_current(cursor, model);
+}
+
 double trust_model_reach(const struct trust_model *model, size_t j)
 {
     return fmin(model->limit[j],

@@ -87,6 +87,9 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker,
                       struct arena *arena);
 /* Resets it to its state after trust_model_init. */
 void trust_model_forget(struct trust_model *model);
+/* As bytes: what lasts from step to step, and all of it as long as it is current. Reading: arrays
+ * that are NULL are passed over. */
+void trust_model_pass(struct cursor *cursor, struct trust_model *model);
 /* Forgets the estimated second derivatives alone. */
 void trust_model_forget_curvature(struct trust_model *model);
 /* The longest valid step of a parameter: a model of exponentials is not valid beyond two

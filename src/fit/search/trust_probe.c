@@ -27,6 +27,23 @@ bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct
                          {&probe->last, n_row, 1}, {&probe->last_theta, n, 1});
 }
 
+void trust_probe_pass(struct cursor *cursor, struct trust_probe *probe)
+{
+    size_t n = probe->asker->map.n_free, n_row = probe->asker->objective.n_row;
+    FIELD(probe->is_needed);
+    FIELD(probe->has_plain);
+    FIELD(probe->plain_f);
+    FIELD(probe->found_f);
+    FIELD(probe->last_f);
+    FIELD(probe->gap);
+    FIELD(probe->n_plain);
+    ARRAY(probe->plain, n_row);
+    ARRAY(probe->found, n_row);
+    ARRAY(probe->last, n_row);
+    ARRAY(probe->last_theta, n);
+    ARRAY(probe->step, n);
+}
+
 /* So many evaluations without derivatives count as one with them. */
 static int64_t parts_of(const struct trust_probe *probe)
 {

@@ -29,6 +29,8 @@ struct trust_probe {
 
 /* False: out of memory. */
 bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct arena *arena);
+/* As bytes: what lasts from step to step. */
+void trust_probe_pass(struct cursor *cursor, struct trust_probe *probe);
 /* Improves the model's step and radius. Overwrites `trial`. ASKED_END: the fit is over. */
 enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model,
                             const struct fit_point *best, struct fit_point *trial);
