@@ -87,6 +87,20 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
+/* Evaluates the best point by another method. ASKED_FAILED: that failed, and the block goes on by
+ * the method before. */
+static enum asked renew(struct joint_work *work, struct joint_reduced *best)
+{
+    enum asked asked = evaluate(work, best->theta, work->theta, best);
+    if (asked == ASKED_OK) {
+        joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->reach);
+        work->block->engine.is_renewed = true;
+        if (work->joint->session)
+            joint_session_renew(work->joint->session);
+    }
+    return asked == ASKED_FAILED && !joint_return_to_lanes(work) ? ASKED_OK : asked;
+}
+
 /* The same, and again with another method if that is needed. `best`: evaluate the best point
  * again, too, if the method changes; NULL: this is it. */
 static enum asked try(struct joint_work *work, struct arena *arena, const double *own,
@@ -94,10 +108,10 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
                       struct joint_reduced *best)
 {
     enum asked asked = evaluate(work, own, shared, reduced);
-    while (asked == ASKED_END && joint_change_method(work, arena)) {
-        if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->reach);
-        asked = evaluate(work, own, shared, reduced);
+    while (joint_change_method(work, asked, arena)) {
+        asked = best ? renew(work, best) : ASKED_OK;
+        if (asked == ASKED_OK)
+            asked = evaluate(work, own, shared, reduced);
     }
     if (asked == ASKED_END)
         joint_block_end(work->block, work->asker->outcome, work->asker->reason);
@@ -296,7 +310,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
     struct fit_leap leap;
     double before = block->trial.f,
            weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
-    enum engine_kind engine = block->engine;
+    enum engine_kind engine = block->engine.kind;
     enum gradient_method gradient = block->gradient;
     if (!fit_leap_init_single(&leap, work->asker, work->joint->descends, arena))
         return true;
@@ -309,7 +323,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         enum asked asked = try(work, arena, work->move, work->theta, &block->best, NULL);
         if (asked == ASKED_END)
             return false;
-        if (block->engine != engine ||
+        if (block->engine.kind != engine ||
             block->gradient != gradient) /* values of two kinds are not compared */
             return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) ==
                    ASKED_OK;

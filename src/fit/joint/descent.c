@@ -88,6 +88,10 @@ static enum asked evaluate(struct descent *descent)
     many->went = joint_run_pass(joint, JOINT_GIVEN);
     if (many->went != JOINT_COUNTS)
         return ASKED_END;
+    if (joint_renew(joint)) {
+        many->went = JOINT_RENEWED;
+        return ASKED_END;
+    }
     for (size_t i = 0; i < joint->part.n_active; i++)
         if (joint_active(joint, i)->has_failed)
             return ASKED_FAILED;

@@ -70,6 +70,8 @@ bool joint_session_room(struct joint_session *session);
 void joint_session_take(struct joint_session *session, bool has_landed);
 /* As bytes: all that is known of the block and its evaluations. */
 void joint_session_pass(struct cursor *cursor, struct joint_session *session);
+/* The latest evaluation is that of the best point by another method. */
+void joint_session_renew(struct joint_session *session);
 /* Of the model's step, which may become another one, before it is tried; and of the trial, once it
  * has been judged: whether it is to be taken back. */
 enum asked joint_session_probe(struct joint *joint);
@@ -91,10 +93,13 @@ void joint_block_reduce_gradient(const struct joint_work *work, double *triangle
 /* Evaluates, reduces and steps, as joint->pass says. In joint/block.c; the rest of
  * joint_block_run is in joint/setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* Lanes could not finish an integration, or there is no derivative at a switch: from now on this
- * block uses CVODES, or difference quotients, and so must its best point, as values of two kinds
- * are not compared. False: neither is so. */
-bool joint_change_method(struct joint_work *work, struct arena *arena);
+/* After an evaluation that failed: lanes could not finish an integration, or there is no derivative
+ * at a switch. From now on this block uses CVODES, or difference quotients, and so must its best
+ * point, as values of two kinds are not compared. False: neither is so. */
+bool joint_change_method(struct joint_work *work, enum asked asked, struct arena *arena);
+/* CVODES cannot evaluate the best point: the block goes back to the engine that it has left, for
+ * good. False: it has left none. */
+bool joint_return_to_lanes(struct joint_work *work);
 /* Memory of a block that lasts; n, s, n_at and form are known. False: there is none. And
  * where its arrays are in it. */
 bool joint_block_room(const struct joint *joint, struct joint_block *block);

@@ -67,6 +67,7 @@ static enum joint_went try(struct above *above, bool *is_good)
     enum joint_went went = joint_run_pass(joint, JOINT_LEAP);
     if (went != JOINT_COUNTS)
         return went;
+    joint_renew(joint);
     double after = joint_some_failed(joint) ? (double)NAN : joint_total(joint, trial_of);
     *is_good = fit_leap_is_good(leap, &above->map, joint_total(joint, best_of), after);
     if (*is_good) {

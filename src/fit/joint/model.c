@@ -55,6 +55,19 @@ static void measure(struct joint *joint)
     beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
 }
 
+bool joint_renew(struct joint *joint)
+{
+    struct joint_facts facts = {.any = 0};
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        facts.any |= joint_active(joint, i)->engine.is_renewed;
+    joint_agree(joint, &facts);
+    if (!facts.any)
+        return false;
+    joint->above.f = joint->point.f = joint_total(joint, f_of);
+    measure(joint);
+    return true;
+}
+
 void joint_take_trials(struct joint *joint)
 {
     for (size_t i = 0; i < joint->part.n_active; i++)

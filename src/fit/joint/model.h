@@ -16,6 +16,8 @@ enum asked joint_set_step(struct joint *joint);
 double joint_promise_free(struct joint *joint, enum joint_which which);
 /* The trials become the best point: of all blocks; and of the parameters above, too. */
 void joint_take_trials(struct joint *joint), joint_take(struct joint *joint);
+/* After a pass: whether blocks have their best point by another method now. Takes its sums. */
+bool joint_renew(struct joint *joint);
 /* Steps of shared and own parameters may be as long as those near an optimum, and no radius is
  * below this. */
 void joint_free_reaches(struct joint *joint, double least_radius);

@@ -6,9 +6,9 @@
 
 /* COUNTS: all that take part have done their part. FEWER: some are left out from now on, and
  * what the others found does not count, as a sum over other blocks. FAILED: some cannot be
- * evaluated there, and the search may go back to an earlier point. ENDED: the fit has ended, or
- * it is stopped. */
-enum joint_went { JOINT_COUNTS, JOINT_FEWER, JOINT_FAILED, JOINT_ENDED };
+ * evaluated there, and the search may go back to an earlier point. RENEWED: what was known of
+ * the best point does not count. ENDED: the fit has ended, or it is stopped. */
+enum joint_went { JOINT_COUNTS, JOINT_FEWER, JOINT_FAILED, JOINT_RENEWED, JOINT_ENDED };
 
 enum joint_went joint_run_pass(struct joint *joint, enum joint_pass pass);
 /* Of joint->pass, without running it: for blocks that have crashed in an earlier process. */

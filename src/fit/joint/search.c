@@ -121,8 +121,8 @@ static enum asked evaluate(struct joint *joint, enum joint_pass pass)
 static enum asked judge(struct joint *joint, enum joint_went went)
 {
     return went == JOINT_FEWER    ? evaluate(joint, JOINT_AGAIN)
-           : went == JOINT_COUNTS ? ASKED_OK
-                                  : ASKED_END;
+           : went == JOINT_COUNTS || went == JOINT_RENEWED ? ASKED_OK
+                                                           : ASKED_END;
 }
 
 /* The parameters above the blocks, at their starts, once these are known. */
@@ -278,6 +278,7 @@ static enum asked judge_trial(struct joint *joint, struct fit_search_trial *tria
                      (joint_active(joint, i)->has_moved ? MOVED : 0);
     joint_agree(joint, &facts);
     bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
+    joint_renew(joint);
     if (!has_failed && !has_moved)
         stopping_give_up(&search->stopping);
     if (!has_failed && !joint->session) /* blocks follow the shared step */
@@ -362,6 +363,7 @@ static enum asked look_back(struct fit_search *search)
     enum joint_went went = joint_run_pass(joint, JOINT_GIVEN);
     if (went != JOINT_COUNTS)
         return judge(joint, went);
+    joint_renew(joint);
     if (joint->block->has_failed)
         return ASKED_OK;
     joint->asker.start_f = joint->block->trial.f;

@@ -43,6 +43,17 @@ void joint_session_take(struct joint_session *session, bool has_landed)
     work->joint->search.model.is_current = false;
 }
 
+void joint_session_renew(struct joint_session *session)
+{
+    struct fit_point at = session->work.at;
+    session->work.at = session->best;
+    session->best = at;
+    session->has_looser = false;
+    session->measured = 0;
+    trust_probe_move(&session->probe, false);
+    session->work.joint->search.model.is_current = false;
+}
+
 enum asked joint_session_probe(struct joint *joint)
 {
     struct joint_session *session = joint->session;
@@ -52,6 +63,13 @@ enum asked joint_session_probe(struct joint *joint)
     enum asked asked =
         trust_probe_step(&session->probe, &joint->search.model, &session->best, &work->at);
     work->block->used = work->asker->used;
+    work->block->engine.lanes = work->asker->lanes;
+    if (asked == ASKED_END && work->asker->lanes.leaves) { /* once the step fails, too */
+        session->probe.is_needed = false;
+        trust_probe_move(&session->probe, false);
+        trust_model_step(&joint->search.model, &session->best);
+        return ASKED_OK;
+    }
     if (asked == ASKED_END)
         joint_block_end(work->block, work->asker->outcome, work->asker->reason);
     return asked;

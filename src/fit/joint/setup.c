@@ -304,9 +304,9 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
     if (upper && !upper->accept(work))
         return false;
     asker->used = block->used;
-    if (is_known)
-        asker->accuracy.engine = block->engine;
-    block->engine = asker->accuracy.engine;
+    asker->start.n_redrawn = joint->n_redrawn;
+    if (!is_known)
+        block->engine.kind = asker->accuracy.engine;
     block->gradient = asker->accuracy.gradient;
     block->has_offset = asker->objective.has_offset;
     block->form = form_of(given);
@@ -333,18 +333,25 @@ static void set_pass(struct joint_session *session)
 {
     const struct joint *joint = session->work.joint;
     const struct fit_options *options = joint->options;
+    struct fit_asker *asker = session->work.asker;
+    struct joint_block *block = session->work.block;
     bool is_exact = joint->model->abi.n_state == 0,
          is_tight =
              joint->pass == JOINT_CHECK && options->certify && !is_exact && !joint->session,
          is_more = !joint->session &&
                    (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE);
-    session->work.asker->accuracy.tighter =
-        joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
-    if (session->work.block->gradient == GRADIENT_adjoint)
-        session->work.asker->accuracy.gradient =
-            joint_needs_rows(joint->pass) || options->evaluates ? GRADIENT_forward
-                                                                : GRADIENT_adjoint;
-    session->work.asker->accuracy.is_loose = joint->session && joint->asker.accuracy.is_loose;
+    asker->accuracy.tighter = joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
+    asker->accuracy.engine = block->engine.kind;
+    if (block->gradient == GRADIENT_adjoint)
+        asker->accuracy.gradient = joint_needs_rows(joint->pass) || options->evaluates
+                                     ? GRADIENT_forward
+                                     : GRADIENT_adjoint;
+    asker->accuracy.is_loose = joint->session && joint->asker.accuracy.is_loose;
+    asker->lanes = block->engine.lanes;
+    /* A block that cannot be evaluated holds up all others: then its first failure ends its time in
+     * lanes. */
+    asker->start_f = joint->part.n_all == 1 && joint->end.has_best ? joint->above.f : (double)NAN;
+    block->engine.is_renewed = false;
     /* one more than the budget */
     session->options.max_evaluations = session->max_evaluations + (is_more ? 2 : 0);
     session->options.max_total_steps =
@@ -379,6 +386,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
     session->problem.seeks_pulses = false;
     block->used = work->asker->used;
+    block->engine.lanes = work->asker->lanes;
     block->notes |= work->asker->notes;
     if (joint->pass == JOINT_PILOT && joint_is_pilot(joint, i) && block->outcome == OUTCOME_not_run)
         joint_pilot_run(joint, i, problem, &session->options, host, arena);

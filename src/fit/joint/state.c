@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 17, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 18, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -149,7 +149,7 @@ static bool is_sound(const struct joint *joint)
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
         is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME &&
-                  block->engine < N_ENGINE && block->gradient < N_GRADIENT;
+                  block->engine.kind < N_ENGINE && block->gradient < N_GRADIENT;
     }
     return is_good;
 }

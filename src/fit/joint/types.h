@@ -122,6 +122,13 @@ struct joint_kept {
     int8_t *at_bound;     /* n_parameter: as in the record */
 };
 
+/* What evaluates a block. */
+struct joint_engine {
+    enum engine_kind kind;
+    struct fit_lanes lanes; /* what has failed there */
+    bool is_renewed;        /* in the latest pass: the best point, by another engine or gradient */
+};
+
 struct joint_block {
     bool is_made;
     size_t n, s, n_row;       /* own parameters, and those above */
@@ -143,7 +150,7 @@ struct joint_block {
     /* its shared parameters have others' starts or bounds, whose hash is */
     bool disagrees;
     uint64_t agreement;
-    enum engine_kind engine;
+    struct joint_engine engine;
     enum gradient_method gradient;
     struct fit_work used;
     int64_t n_no_sigma;

@@ -160,14 +160,32 @@ void joint_block_reduce_gradient(const struct joint_work *work, double *triangle
     }
 }
 
-bool joint_change_method(struct joint_work *work, struct arena *arena)
+/* Lanes lose an integration that they need, or need second derivatives of the model, which may not
+ * be finite where all that CVODES needs is. */
+static bool leaves_lanes(const struct joint_work *work, enum asked asked)
+{
+    const struct fit_asker *asker = work->asker;
+    const struct joint *joint = work->joint;
+    bool is_start = !joint->end.has_best,
+         is_model = is_start && asked == ASKED_FAILED && asker->failure == OUTCOME_model_failed &&
+                    asker->accuracy.engine != ENGINE_REFERENCE && !asker->lanes.stays;
+    enum outcome outcome = asked == ASKED_END ? asker->outcome : asker->failure;
+    /* Another start is cheaper than to let CVODES try this one, unless other blocks have it. */
+    bool is_replaced = is_start && joint->part.n_all == 1 &&
+                       fit_start_may_redraw(&asker->start, outcome);
+    return (asker->lanes.leaves || is_model) && !is_replaced;
+}
+
+bool joint_change_method(struct joint_work *work, enum asked asked, struct arena *arena)
 {
     struct fit_asker *asker = work->asker;
     struct joint_block *block = work->block;
-    if (asker->lanes.leaves) {
-        asker->lanes.leaves = false;
-        asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
-        asker->notes |= NOTE_changed_engine;
+    if (asked == ASKED_OK)
+        return false;
+    if (leaves_lanes(work, asked)) {
+        asker->lanes = (struct fit_lanes){.left = asker->accuracy.engine};
+        asker->accuracy.engine = block->engine.kind = ENGINE_REFERENCE;
+        block->notes |= NOTE_changed_engine;
         return true;
     }
     if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
@@ -176,4 +194,16 @@ bool joint_change_method(struct joint_work *work, struct arena *arena)
     asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     asker->notes |= NOTE_state_jump;
     return fit_prepare_gradient(asker, arena);
+}
+
+bool joint_return_to_lanes(struct joint_work *work)
+{
+    struct fit_asker *asker = work->asker;
+    struct joint_block *block = work->block;
+    if (asker->lanes.left == ENGINE_REFERENCE)
+        return false;
+    asker->accuracy.engine = block->engine.kind = asker->lanes.left;
+    asker->lanes = (struct fit_lanes){.stays = true};
+    block->notes &= ~(uint32_t)NOTE_changed_engine;
+    return true;
 }

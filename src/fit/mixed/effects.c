@@ -190,7 +190,7 @@ enum asked effects_evaluate(struct effects *local, struct effects_place *place)
     memcpy(place->course, asker->course, bytes);
     effects_set(local, place->b);
     enum asked asked = fit_ask(asker, asker->accuracy, &work->at, true);
-    while (asked == ASKED_END && joint_change_method(work, local->arena)) {
+    while (joint_change_method(work, asked, local->arena)) {
         memcpy(place->course, asker->course, bytes);
         effects_set(local, place->b);
         asked = fit_ask(asker, asker->accuracy, &work->at, true);
