@@ -73,6 +73,8 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         fit_asker_rtol(work->asker, work->asker->accuracy.tighter) *
             fit_point_size(work->asker, &work->at) *
             sqrt(reduced->mean_square * (double)work->block->n_row);
+    for (size_t k = 0; k < work->n + work->s; k++)
+        reduced->gradient[k] = weight * work->at.gradient[work->order[k]];
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
     if (reduced->at)
         joint_kinks_keep(work, reduced);
@@ -141,8 +143,7 @@ static void compare(struct joint_work *work)
     block->decrease = block->best.f - block->trial.f;
     block->by_slopes = block->slope = 0;
     for (size_t k = 0; k < all; k++) {
-        double before = joint_slope(block->best.triangle, all, block->best.rhs, k);
-        double after = joint_slope(block->trial.triangle, all, block->trial.rhs, k);
+        double before = block->best.gradient[k], after = block->trial.gradient[k];
         block->slope += before * work->move[k];
         block->by_slopes -= 0.5 * (before + after) * work->move[k];
     }
@@ -312,8 +313,10 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
            weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
     enum engine_kind engine = block->engine.kind;
     enum gradient_method gradient = block->gradient;
-    if (!fit_leap_init_single(&leap, work->asker, work->joint->descends, arena))
-        return true;
+    if (!fit_leap_init_single(&leap, work->asker, work->joint->descends, arena)) {
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
+        return false;
+    }
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
     while (fit_work_left(options, &work->asker->used).n_evaluation > 1 &&
@@ -348,6 +351,15 @@ static void keep(struct joint_work *work)
             k < work->n ? block->best.theta[k] : work->theta[k - work->n];
     block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
     fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
+}
+
+static void take_findings(struct joint_work *work)
+{
+    if (joint_findings_take(work))
+        return;
+    work->block->has_failed = true;
+    joint_block_end(work->block, OUTCOME_out_of_memory,
+                    "no memory for the statistics of this dataset");
 }
 
 /* With adjoint gradients: the derivatives of all residuals at `theta` are session->looser's, which
@@ -404,13 +416,13 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     enum asked asked = ASKED_FAILED;
     const struct fit_point *point = &session->best;
     block->has_failed = false;
-    if (block->gradient == GRADIENT_adjoint) {
+    bool has_rows = block->gradient != GRADIENT_adjoint ||
+                    measure_kept(work, session->best.theta) == ASKED_OK;
+    if (block->gradient == GRADIENT_adjoint && has_rows)
         point = &session->looser;
-        block->has_failed = measure_kept(work, session->best.theta) != ASKED_OK;
-    }
-    if (block->has_failed)
-        return;
-    if (joint->options->certify && joint->pass == JOINT_CHECK) {
+    if (!has_rows && asker->outcome == OUTCOME_out_of_memory)
+        joint_block_end(block, asker->outcome, asker->reason);
+    if (has_rows && joint->options->certify && joint->pass == JOINT_CHECK) {
         if (session->has_looser)
             asked = fit_certify_landing(asker, &session->best, &session->looser, session->ratio,
                                         arena, &joint->certificate);
@@ -423,16 +435,18 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     const struct fit_point at = work->at;
     work->at = *point;
     const struct fit_answer answer = fit_point_answer(asker, &work->at);
-    joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, block->trial.triangle,
-                       block->trial.rhs);
+    if (has_rows)
+        joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, block->trial.triangle,
+                           block->trial.rhs);
+    else
+        joint_block_reduce_gradient(work, block->trial.triangle, block->trial.rhs);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    memcpy(block->trial.gradient, block->best.gradient, (work->n + work->s) * sizeof(double));
     block->trial.f = block->best.f;
     block->trial.is_curved = block->best.is_curved;
     joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
     keep(work);
-    if (!joint_findings_take(work))
-        joint_block_end(block, OUTCOME_out_of_memory,
-                        "no memory for the statistics of this dataset");
+    take_findings(work);
     work->at = at;
 }
 
@@ -538,14 +552,13 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (is_own || joint->pass == JOINT_MIDDLE || joint->pass == JOINT_AGAIN ||
         joint->pass == JOINT_LEAP)
         sum_leaps(work);
-    bool has_rows = work->asker->accuracy.gradient != GRADIENT_adjoint;
-    if (is_own && has_rows && !joint->options->is_near && !leave_start(work, arena))
+    bool may_leap = is_own && work->n > 0 && !joint->options->is_near &&
+                    work->asker->accuracy.gradient != GRADIENT_adjoint;
+    if (may_leap && !leave_start(work, arena))
         return;
     joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);
-    if (!joint_findings_take(work))
-        joint_block_end(block, OUTCOME_out_of_memory,
-                        "no memory for the statistics of this dataset");
+    take_findings(work);
 }

@@ -57,7 +57,7 @@ static void sum_columns(struct many *many, enum joint_which which, bool squares,
         size_t all = place(many, i, at);
         for (size_t k = 0; k < all; k++)
             sum[many->place[k]] += squares ? matrix_squares(k + 1, reduced->triangle + k * all)
-                                           : joint_slope(reduced->triangle, all, reduced->rhs, k);
+                                           : reduced->gradient[k];
     }
 }
 

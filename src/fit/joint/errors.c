@@ -36,6 +36,8 @@ struct joint_errors {
     struct fit_whole whole;
     double gradient_norm;     /* of the whole fit, as fit_point_gradient_norm */
     bool has_excess;          /* of some block: observed and expected information differ */
+    bool lacks_rows;          /* some block has no derivatives of residuals: there are criteria
+                               * alone */
     /* of derivatives, relative to the columns' lengths: their accuracy, and what the elimination of
      * some parameters leaves of it at least */
     double accuracy, least_error;
@@ -54,10 +56,9 @@ static bool is_held_at(int8_t bound, double g)
     return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
 }
 
-static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
+static bool is_slope_held(const struct joint_block *block, size_t j)
 {
-    double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
-    return is_held_at(block->kept.at_bound[block->file_index[j]], g);
+    return is_held_at(block->kept.at_bound[block->file_index[j]], block->trial.gradient[j]);
 }
 
 /* An entry of the gradient, or 0 where a bound holds the parameter. */
@@ -71,7 +72,7 @@ static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *lo
     for (size_t j = 0; j < block->n; j++) {
         scale[j] = sqrt(matrix_squares(j + 1, information + j * all));
         scale[j] = scale[j] > 0 ? scale[j] : 1;
-        if (!is_slope_held(block, all, j))
+        if (!is_slope_held(block, j))
             loose[n_loose++] = (uint32_t)j;
     }
     return n_loose;
@@ -289,7 +290,7 @@ static struct fit_influence column_of(const struct joint *joint, const struct jo
     double least = joint->errors->least_error * block->findings.size;
     column.error = fmax(column.error, least * least);
     column.squares = matrix_squares(k + 1, arrays.information + k * all);
-    column.slope = joint_slope(block->best.triangle, all, block->best.rhs, k);
+    column.slope = block->best.gradient[k];
     return column;
 }
 
@@ -319,11 +320,9 @@ static double gradient_norm_of(const struct joint *joint)
     double norm = 0;
     for (size_t a = 0; a < joint->part.n_active; a++) {
         const struct joint_block *block = joint_active(joint, a);
-        size_t all = block->n + joint->above.s_block;
-        for (size_t j = 0; j < block->n; j++) {
-            double g = joint_slope(block->best.triangle, all, block->best.rhs, j);
-            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[j]], g));
-        }
+        for (size_t j = 0; j < block->n; j++)
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[j]],
+                                        block->best.gradient[j]));
         joint_columns(joint, joint->part.active[a], joint->above.column);
         for (size_t k = 0; k < joint->above.s_block; k++)
             norm = fmax(norm, projected(block->kept.at_bound[block->file_index[block->n + k]],
@@ -354,7 +353,7 @@ static bool count(struct joint *joint)
     struct joint_errors *errors = joint->errors;
     struct fit_whole *whole = &errors->whole;
     double criteria[3], n_row = 0, n_fitted = 0, n_noise = 0;
-    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
+    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8, NO_ROWS = 16 };
     struct joint_facts facts = {.any = 0, .single = gradient_norm_of(joint)};
     count_groups(joint, &n_fitted, &n_noise);
     for (size_t a = 0; a < joint->part.n_active; a++) {
@@ -371,6 +370,7 @@ static bool count(struct joint *joint)
         facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1   ? NORMAL
                                                                   : scaling == 2 ? KINKS
                                                                                  : NEITHER);
+        facts.any |= block->findings.has_rows ? 0 : NO_ROWS;
         facts.most = fmax(facts.most, block->findings.accuracy);
     }
     joint_agree(joint, &facts);
@@ -381,6 +381,7 @@ static bool count(struct joint *joint)
                            .n_noise = joint_count_up(joint, n_noise),
                            .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
     errors->has_excess = facts.any & EXCESS;
+    errors->lacks_rows = facts.any & NO_ROWS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
         whole->n_noise += errors->index[k] != NOT_KEPT && fit_influence_is_noise(&errors->sum[k]);
@@ -462,7 +463,7 @@ bool joint_errors_compute(struct joint *joint)
                              : (uint32_t)errors->n_kept++;
     if (!sum_columns(joint) || !count(joint))
         return false;
-    struct joint_facts facts = {.any = 1};
+    struct joint_facts facts = {.any = !errors->lacks_rows};
     while (facts.any) {
         bool is_definite = true, is_good = reduce(joint, &is_definite);
         enum { BAD = 1, NO_MEMORY = 2 };
@@ -472,7 +473,7 @@ bool joint_errors_compute(struct joint *joint)
             return false;
         errors->whole.is_observed = errors->whole.is_observed && !facts.any;
     }
-    if (joint->levels.n_column > 1)
+    if (joint->levels.n_column > 1 && !errors->lacks_rows)
         find_root(errors);
     return true;
 }
@@ -520,7 +521,7 @@ bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
     const struct joint_block *block = &joint->block[i];
     size_t s = joint->above.s_block;
     double *zeros, *triangle, *inverse;
-    if (!errors || !block->findings.memory)
+    if (!errors || errors->lacks_rows || !block->findings.memory)
         return false;
     arena_reset(&errors->arena);
     size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
@@ -731,7 +732,7 @@ static bool take_whole(struct joint *joint, size_t i, struct fit_portion *part)
     return true;
 }
 
-/* Fills the record of block i. False: out of memory. */
+/* Fills the record of block i, as far as its derivatives are known. False: out of memory. */
 static bool put_statistics(struct joint *joint, size_t i, struct fit_record *record)
 {
     struct joint_errors *errors = joint->errors;
@@ -741,6 +742,11 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     double *chain;
     bool is_all = is_whole(joint, i);
     arena_reset(&errors->arena);
+    if (errors->lacks_rows) {
+        fit_statistics_describe(record, &errors->whole, &joint->block[i].findings,
+                                joint->n_parameter);
+        return true;
+    }
     return (is_all || find_rows(joint, i, &row)) && make_portion(joint, i, &map, &chain, &part) &&
            (is_all ? take_whole(joint, i, &part) : find_spectrum(joint, i, &row, &part)) &&
            fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
@@ -750,12 +756,10 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
 static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
-    const struct joint_reduced *reduced = &block->best;
     size_t all = block->n + joint->above.s_block;
     fit_statistics_describe(record, &joint->errors->whole, &block->findings, joint->n_parameter);
     for (size_t k = 0; k < all; k++)
-        record->slope[block->file_index[k]] =
-            joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
+        record->slope[block->file_index[k]] = block->best.gradient[k] / block->chain[k];
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit
@@ -768,7 +772,7 @@ static enum outcome explain(const struct joint *joint, size_t i, char *reason, s
          is_me = is_one && end->culprit == joint->ranks.first + i;
     bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget ||
                      end->outcome == OUTCOME_timeout;
-    if (block->is_out) {
+    if (block->is_out || block->outcome == OUTCOME_out_of_memory) {
         snprintf(reason, size, "%s", block->reason);
         return block->outcome;
     }

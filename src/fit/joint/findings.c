@@ -85,11 +85,12 @@ bool joint_findings_take(struct joint_work *work)
     findings->n_more = n_left(block) + (is_triangle ? 0 : all * all);
     if (!joint_findings_room(block))
         return false;
-    fit_findings_fill(findings, asker, &work->at);
     const struct joint_arrays arrays = joint_findings_arrays(block);
-    if (!is_triangle)
+    if (findings->has_rows)
+        fit_findings_fill(findings, asker, &work->at);
+    if (findings->has_rows && !is_triangle)
         joint_block_reduce(work, &answer, CURVATURE_EXPECTED, NULL, arrays.information, work->move);
-    for (size_t j = 0; j < all; j++)
+    for (size_t j = 0; j < all && findings->has_rows; j++)
         arrays.found.beyond[j] = matrix_squares(n_row - objective->n_row,
                                                 work->rows + objective->n_row + j * n_row);
     for (size_t k = 0; k < all; k++)

@@ -39,6 +39,7 @@ struct joint_work {
     struct fit_point at;
     size_t n, s;
     uint32_t *order;        /* n + s: indices in the asker's theta, own parameters first */
+    uint32_t *column;       /* s: scratch of joint_columns */
     double *theta, *trial;  /* s: the parameters above */
     double *rows, *sorted, *rhs; /* of the residuals */
     double *move;           /* n + s: the step from the best point */
@@ -81,8 +82,8 @@ bool joint_session_is_far(struct joint *joint);
 
 /* In joint/work.c. All but joint, block, asker and arena; false: out of memory. */
 bool joint_work_make(struct joint_work *work);
-/* The parameters above block i, at the best point and at the trial. */
-bool joint_work_find_above(struct joint_work *work, size_t i);
+/* Finds the parameters above block i, at the best point and at the trial. */
+void joint_work_find_above(struct joint_work *work, size_t i);
 /* The triangle of the rows of an answer, own parameters first, seen from `step` (in the model's
  * order; NULL: none) before it. False: an entry is not finite. */
 bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,

@@ -25,11 +25,11 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
     struct trust_model *model = &joint->search.model;
     if (!joint_reduce(joint, which, model->triangle, model->rhs))
         return joint_end_short(joint);
-    for (size_t j = 0; j < joint->above.s; j++) {
-        joint->point.gradient[j] = 0;
-        for (size_t i = 0; i <= j; i++)
-            joint->point.gradient[j] += model->triangle[i + j * joint->above.s] * model->rhs[i];
-    }
+    bool is_exact = joint_is_alone(joint) && which != JOINT_INNER; /* but for rounding */
+    for (size_t j = 0; j < joint->above.s; j++)
+        joint->point.gradient[j] = is_exact
+                                     ? joint_reduced_of(joint->block, which)->gradient[j]
+                                     : joint_slope(model->triangle, joint->above.s, model->rhs, j);
     if (joint->session && joint->form == JOINT_NEAR && which == JOINT_BEST)
         trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
     return trust_model_adopt(model, &joint->point) ? ASKED_OK : ASKED_FAILED;

@@ -150,8 +150,10 @@ static bool run(struct one *one, const struct fit_host *host, struct fit_record 
         if (goes_on)
             joint_fini(&one->joint);
     }
-    if (is_over)
+    if (is_over && one->joint.block)
         joint_record(&one->joint, 0, record);
+    else if (is_over)
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
     joint_fini(&one->joint);
     record->dataset = dataset;
     record->start = number;

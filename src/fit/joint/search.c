@@ -563,8 +563,8 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
  * budget that ended it, or where the best point's derivatives are kept. */
 static void keep(struct joint *joint, enum outcome outcome)
 {
-    bool describes =
-        joint->options->statistics && (outcome == OUTCOME_budget || joint->session);
+    bool describes = joint->options->statistics && outcome != OUTCOME_out_of_memory &&
+                     (outcome == OUTCOME_budget || joint->session);
     if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
         !describes)
         return;

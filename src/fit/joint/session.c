@@ -5,10 +5,10 @@
 bool joint_session_room(struct joint_session *session)
 {
     const struct joint_work *work = &session->work;
-    enum gradient_method gradient = work->asker->accuracy.gradient;
-    gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
+    enum gradient_method gradient = work->asker->accuracy.gradient,
+                         with_rows = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
     return fit_point_init(&session->best, work->asker, gradient, work->arena) &&
-           fit_point_init(&session->looser, work->asker, gradient, work->arena) &&
+           fit_point_init(&session->looser, work->asker, with_rows, work->arena) &&
            trust_probe_init(&session->probe, work->asker, work->arena);
 }
 
@@ -35,6 +35,7 @@ void joint_session_take(struct joint_session *session, bool has_landed)
 {
     struct joint_work *work = &session->work;
     struct fit_point at = work->at;
+    has_landed = has_landed && work->block->gradient != GRADIENT_adjoint;
     work->at = has_landed ? session->looser : session->best;
     session->looser = has_landed ? session->best : session->looser;
     session->has_looser = session->has_looser || has_landed;

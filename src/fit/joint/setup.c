@@ -343,9 +343,8 @@ static void set_pass(struct joint_session *session)
     asker->accuracy.tighter = joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
     asker->accuracy.engine = block->engine.kind;
     if (block->gradient == GRADIENT_adjoint)
-        asker->accuracy.gradient = joint_needs_rows(joint->pass) || options->evaluates
-                                     ? GRADIENT_forward
-                                     : GRADIENT_adjoint;
+        asker->accuracy.gradient =
+            joint_needs_rows(joint->pass) ? GRADIENT_forward : GRADIENT_adjoint;
     asker->accuracy.is_loose = joint->session && joint->asker.accuracy.is_loose;
     asker->lanes = block->engine.lanes;
     /* A block that cannot be evaluated holds up all others: then its first failure ends its time in
@@ -376,8 +375,8 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
             return;
     }
     set_pass(session);
-    if (agree(joint, work, problem) && joint_work_find_above(work, i) &&
-        joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
+    if (agree(joint, work, problem) && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
+        joint_work_find_above(work, i);
         if (joint->pass == JOINT_GROW)
             joint_follow_shared(work, problem, host, arena);
         joint_block_pass(work, arena);

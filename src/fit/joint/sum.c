@@ -74,16 +74,24 @@ static bool is_triangle(const struct joint_rows *piece, size_t width)
     return is_so;
 }
 
+/* Copies a piece that is the triangle already. False: it is not. */
+static bool take_triangle(const struct joint_rows *piece, size_t width, double *triangle,
+                          double *rhs)
+{
+    if (!is_triangle(piece, width))
+        return false;
+    memcpy(triangle, piece->schur, width * width * sizeof *triangle);
+    memcpy(rhs, piece->rhs, width * sizeof *rhs);
+    return true;
+}
+
 /* The last piece may be the only one. */
 static void reduce_pieces(struct pieces *pieces, const struct joint_rows *last, double *triangle,
                           double *rhs)
 {
     size_t width = pieces->width, m = pieces->n_row;
-    if (m == last->n && is_triangle(last, width)) {
-        memcpy(triangle, last->schur, width * width * sizeof *triangle);
-        memcpy(rhs, last->rhs, width * sizeof *rhs);
+    if (m == last->n && take_triangle(last, width, triangle, rhs))
         return;
-    }
     for (size_t c = 1; c < width; c++)
         memmove(pieces->rows + c * m, pieces->rows + c * AT_ONCE * width, m * sizeof *pieces->rows);
     matrix_triangle(m, width, pieces->rows, pieces->rhs, triangle, rhs);
@@ -135,6 +143,11 @@ bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, doubl
 {
     const struct sum sum = {.n = n_item, .width = width, .get = get, .context = context};
     size_t n_level, n = measure(n_item, &n_level);
+    if (n_item == 1) {
+        const struct joint_rows only = get(context, 0);
+        if (take_triangle(&only, width, triangle, rhs))
+            return true;
+    }
     double *room = make_room(n_level, width);
     if (room && width > 0)
         sum_range(&sum, 0, n, room, triangle, rhs);

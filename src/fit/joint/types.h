@@ -12,6 +12,7 @@
 struct joint_reduced {
     double f;
     double *theta;            /* n */
+    double *gradient;         /* n + s */
     double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
     double *scale;            /* n: metric of the own trust region */
     double *schur, *schur_rhs;  /* s x s, s: the Schur complement, for the shared ones */

@@ -34,6 +34,7 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
     for (size_t k = 0; k < (has_inner ? 3 : 2); k++) {
         struct joint_reduced *to = reduced[block->memory.is_swapped && k < 2 ? 1 - k : k];
         to->theta = take(memory, &used, n);
+        to->gradient = take(memory, &used, all);
         to->triangle = take(memory, &used, all * all);
         to->rhs = take(memory, &used, all);
         to->scale = take(memory, &used, n);
@@ -83,7 +84,8 @@ bool joint_work_make(struct joint_work *work)
     const struct joint_levels *levels = &work->joint->levels;
     size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
     work->order = arena_calloc(arena, all + 1, sizeof *work->order);
-    if (!work->order)
+    work->column = arena_calloc(arena, all + 1, sizeof *work->column);
+    if (!work->order || !work->column)
         return false;
     for (uint32_t j = 0; j < all; j++)
         if (levels->level[map->file_index[j]] == 0)
@@ -96,8 +98,7 @@ bool joint_work_make(struct joint_work *work)
                 work->order[work->n + work->s++] = j;
     }
     enum gradient_method gradient = work->asker->accuracy.gradient;
-    if (work->joint->session || joint_needs_rows(work->joint->pass) ||
-        work->joint->options->evaluates)
+    if (joint_needs_rows(work->joint->pass))
         gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
     return fit_point_init(&work->at, work->asker, gradient, arena) &&
            joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
@@ -106,21 +107,18 @@ bool joint_work_make(struct joint_work *work)
                          {&work->trial, work->s, 1});
 }
 
-bool joint_work_find_above(struct joint_work *work, size_t i)
+void joint_work_find_above(struct joint_work *work, size_t i)
 {
     const struct joint *joint = work->joint;
-    uint32_t *column = arena_calloc(work->arena, work->s + 1, sizeof *column);
+    const uint32_t *column = work->column;
     size_t n = joint->above.n_group;
-    if (!column)
-        return false;
-    joint_columns(joint, i, column);
+    joint_columns(joint, i, work->column);
     for (size_t k = 0; k < work->s; k++) {
         const struct joint_group *group =
             k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
         work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
         work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
     }
-    return true;
 }
 
 bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
@@ -160,6 +158,18 @@ void joint_block_reduce_gradient(const struct joint_work *work, double *triangle
     }
 }
 
+/* Room for the derivatives of all residuals in a point that had none. */
+static bool add_rows(const struct joint_work *work, struct fit_point *point)
+{
+    const struct fit_point before = *point;
+    if (before.d_prediction || !before.theta)
+        return true;
+    if (!fit_point_init(point, work->asker, GRADIENT_differences, work->arena))
+        return false;
+    memcpy(point->theta, before.theta, work->asker->map.n_free * sizeof *point->theta);
+    return true;
+}
+
 /* Lanes lose an integration that they need, or need second derivatives of the model, which may not
  * be finite where all that CVODES needs is. */
 static bool leaves_lanes(const struct joint_work *work, enum asked asked)
@@ -193,7 +203,9 @@ bool joint_change_method(struct joint_work *work, enum asked asked, struct arena
     asker->meets_jump = false;
     asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     asker->notes |= NOTE_state_jump;
-    return fit_prepare_gradient(asker, arena);
+    struct joint_session *session = work->joint->session;
+    return fit_prepare_gradient(asker, arena) && add_rows(work, &work->at) &&
+           (!session || add_rows(work, &session->best));
 }
 
 bool joint_return_to_lanes(struct joint_work *work)

@@ -47,6 +47,7 @@ struct fit_findings fit_findings_begin(const struct fit_asker *asker, const stru
         .criteria =
             fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable),
         .log_prior = log_prior(asker, point), .has_prior = objective->n_prior > 0,
+        .has_rows = point->d_prediction || asker->map.n_free == 0,
         .is_sigma_known = asker->is_sigma_known, .can_test = can_test(objective),
         .has_excess = fit_objective_has_excess(objective), .size = size,
         .error = fit_spectrum_unit(asker, asker->accuracy, size, n_row).error,

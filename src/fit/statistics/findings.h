@@ -15,6 +15,7 @@ struct fit_findings {
      * has. Beyond the bounds, where only evaluations are, the density is 0. */
     double log_prior;
     bool has_prior;           /* some parameter has a prior */
+    bool has_rows;            /* the point has the derivatives of all residuals */
     bool is_sigma_known;
     /* The fit can be judged by its residuals (fit/objective/goodness.h): errors are normal or
      * log-normal, and no row is censored. Not asked of the rest: robust losses are chosen for data
