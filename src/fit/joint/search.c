@@ -24,6 +24,10 @@ enum { KEPT = 4 };
  * of a residual. */
 static const double SAMPLE_ENDS = 0.1;
 
+/* The search goes on with the same tolerances only if it has gained this part of the decrease that
+ * was predicted when it did so before. */
+static const double LEAST_GAIN = 0.1;
+
 static struct joint *joint_of(struct fit_search *search) { return (struct joint *)search; }
 
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model,
@@ -37,7 +41,8 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     *joint = (struct joint){.options = options,
                             .model = model, .n_block = n_block, .n_parameter = n_parameter,
                             .levels = *levels, .scale = scale, .descends = descends,
-                            .end = {.culprit = n_block}, .ranks = {.n = 1, .n_block = n_block}};
+                            .end = {.culprit = n_block},
+                            .ranks = {.n = 1, .n_block = n_block}};
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker =
         (struct fit_asker){.problem = &joint->problem,
@@ -49,6 +54,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
     joint->search.requested = joint->asker.accuracy;
+    joint->search.goal = INFINITY;
     joint->block = memory_calloc(n_block + 1, sizeof *joint->block);
     joint->agreement.fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     joint->part.active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->part.active);
@@ -446,15 +452,23 @@ static void certify(struct joint *joint)
                           joint->asker.is_sigma_known);
 }
 
-/* The best point by tighter tolerances. ASKED_FAILED: it cannot be evaluated, and nothing has
- * changed. */
+/* The search goes on from the best point, with tighter tolerances or, where integration errors
+ * cannot be the reason that more is promised, with the same ones, as long as that gains something.
+ * ASKED_FAILED: the point cannot be evaluated with these, and nothing has changed. */
 static enum asked tighten(struct joint *joint)
 {
     const struct fit_accuracy before = joint->asker.accuracy;
-    double factor = joint->certificate.factor;
-    joint->asker.accuracy.tighter *= factor > 1 ? factor : FIT_TIGHTER;
-    joint->search.requested = joint->asker.accuracy;
-    enum asked asked = evaluate(joint, JOINT_STAY);
+    double factor = joint->certificate.factor, f = joint->above.f;
+    bool stays = factor == 1 && f < joint->search.goal;
+    enum asked asked = ASKED_OK;
+    if (stays) {
+        joint->search.goal = f - LEAST_GAIN * joint->certificate.decrease;
+        joint_begin_stopping(joint);
+    } else {
+        joint->asker.accuracy.tighter *= factor > 1 ? factor : FIT_TIGHTER;
+        joint->search.requested = joint->asker.accuracy;
+        asked = evaluate(joint, JOINT_STAY);
+    }
     if (asked == ASKED_FAILED)
         joint->asker.accuracy = joint->search.requested = before;
     /* Steps at the looser tolerances may have become as short as their errors, and the optimum is

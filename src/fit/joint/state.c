@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 18, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 19, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -18,6 +18,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->above.s);
     FIELD(joint->above.n_group);
     FIELD(joint->above.f);
+    FIELD(joint->search.goal);
     FIELD(joint->search.requested);
     FIELD(joint->search.loose);
     FIELD(joint->search.doubt);

@@ -89,6 +89,9 @@ void fit_certificate_judge(struct fit_certificate *certificate, const struct fit
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
         certificate->factor *= FIT_TIGHTER;
+    /* Errors of this length in the weighted residuals can account for about half their square. */
+    if (certificate->decrease > CLEAR * fabs(certificate->change))
+        certificate->factor = 1;
 }
 
 bool fit_certificate_may_tighten(const struct fit_certificate *certificate,
@@ -195,9 +198,6 @@ static void judge(struct fit_asker *asker, struct fit_accuracy accuracy,
     fit_certificate_judge(certificate, asker->options, fit_point_misfit(asker, best),
                           fit_certificate_variance(asker, best), fit_point_mean_square(asker, best),
                           asker->is_sigma_known);
-    /* Errors of this length in the weighted residuals can account for about half their square. */
-    if (certificate->decrease > CLEAR * fabs(certificate->change))
-        certificate->factor = 1;
 }
 
 static void keep_spectrum(struct fit_asker *asker, const struct fit_spectrum *spectrum,
