@@ -73,6 +73,7 @@ static enum joint_went try(struct above *above, bool *is_good)
     if (*is_good) {
         joint_take(joint);
         memcpy(above->theta, leap->theta, above->map.n_free * sizeof *above->theta);
+        memcpy(joint->asker.map.size, above->map.size, joint->above.s * sizeof(double));
         joint->search.n_iteration++;
     }
     return JOINT_COUNTS;

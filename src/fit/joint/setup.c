@@ -55,7 +55,8 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
     for (size_t k = 0; k < s_block; k++) {
         uint32_t j = above[k];
         joint->above.list[k] = (struct joint_above){map->file_index[j], map->scale[j],
-                                                    map->start[j], map->lower[j], map->upper[j]};
+                                                    map->start[j], map->size[j],
+                                                    map->lower[j], map->upper[j]};
     }
     size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->above.n_group + s,
            k = n_shared;
@@ -107,7 +108,7 @@ static bool begin_as_others(struct joint *joint, const struct joint_above *messa
         map.file_index[k] = message[k].file_index;
         map.scale[k] = message[k].scale;
         map.start[k] = message[k].start;
-        map.size[k] = fabs(message[k].start);
+        map.size[k] = message[k].size;
         map.lower[k] = message[k].lower;
         map.upper[k] = message[k].upper;
     }
@@ -227,7 +228,6 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         if (joint->levels.level[map->file_index[j]] != 1)
             continue;
         map->start[j] = theta[j];
-        map->size[j] = fabs(theta[j]);
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);
     }
     return true;

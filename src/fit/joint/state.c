@@ -53,6 +53,7 @@ static void pass_arrays(struct cursor *cursor, struct joint *joint)
     size_t s = joint->above.s;
     shared->n = s;
     ARRAY(joint->above.theta, s);
+    ARRAY(joint->asker.map.size, s);
     ARRAY(joint->point.gradient, s);
     trust_model_pass(cursor, shared);
     for (size_t g = 0; joint->levels.n_column && g < joint->levels.n_group[0]; g++) {

@@ -94,7 +94,7 @@ struct joint_ranks {
 struct joint_above {
     uint32_t file_index;
     enum parameter_scale scale;
-    double start, lower, upper;
+    double start, size, lower, upper;
 };
 
 /* What an objective is: near squares; far from them, so that steps are inner ones

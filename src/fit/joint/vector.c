@@ -11,6 +11,7 @@ struct joint_vector_part joint_vector_part(const struct joint *joint, size_t k)
         return (struct joint_vector_part){above->s,
                                           above->theta,
                                           above->trial,
+                                          joint->asker.map.size,
                                           joint->asker.map.lower,
                                           joint->asker.map.upper,
                                           joint->asker.map.scale,
@@ -19,12 +20,16 @@ struct joint_vector_part joint_vector_part(const struct joint *joint, size_t k)
         const struct fit_map *map = &above->group_region->asker.map;
         struct joint_group *group = &above->group[k - 1];
         return (struct joint_vector_part){
-            above->n_group, group->reduced.theta, group->trial, map->lower,
-            map->upper,     map->scale,           NULL};
+            above->n_group, group->reduced.theta, group->trial, NULL,
+            map->lower,     map->upper,           map->scale,   NULL};
     }
     const struct joint_block *block = joint_active(joint, k - 1 - joint_n_group(joint));
-    return (struct joint_vector_part){block->n,         block->best.theta,     block->trial.theta,
-                                      block->box,       block->box + block->n, joint->scale,
+    return (struct joint_vector_part){block->n, block->best.theta,
+                                      block->trial.theta,
+                                      NULL,
+                                      block->box,
+                                      block->box + block->n,
+                                      joint->scale,
                                       block->file_index};
 }
 
@@ -42,7 +47,7 @@ bool joint_vector_make(const struct joint *joint, size_t n_part, struct fit_map 
         struct joint_vector_part part = joint_vector_part(joint, i);
         for (size_t k = 0; k < part.n; k++, j++) {
             (*theta)[j] = part.best[k];
-            map->size[j] = fabs(part.best[k]);
+            map->size[j] = part.size ? part.size[k] : fabs(part.best[k]);
             map->lower[j] = part.lower[k];
             map->upper[j] = part.upper[k];
             map->scale[j] = part.scale[part.index ? part.index[k] : k];

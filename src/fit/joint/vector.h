@@ -9,6 +9,7 @@
 struct joint_vector_part {
     size_t n;
     double *best, *trial;
+    double *size;             /* what is known of it; NULL: only the best point's values */
     const double *lower, *upper;
     const enum parameter_scale *scale;
     const uint32_t *index;    /* of each parameter in `scale`; NULL: they are in its order */
@@ -24,7 +25,7 @@ static inline size_t joint_vector_all(const struct joint *joint)
     return joint_vector_above(joint) + joint->part.n_active;
 }
 /* Makes a map of the first n_part parts with n_free, scale, size and bounds, and theta of the
- * best point, whose values are what is known of sizes. False: out of memory. */
+ * best point. False: out of memory. */
 bool joint_vector_make(const struct joint *joint, size_t n_part, struct fit_map *map,
                        double **theta, struct arena *arena);
 /* The trial of these parts. */

@@ -118,6 +118,8 @@ void joint_work_find_above(struct joint_work *work, size_t i)
             k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
         work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
         work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
+        if (!group) /* leaps have changed it */
+            work->asker->map.size[work->order[work->n + k]] = joint->asker.map.size[column[k] - n];
     }
 }
 
