@@ -93,9 +93,10 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
                       fit_leap_init(leap, above.map.n_free, shrinks, &arena);
     *any = false;
     while (went == JOINT_COUNTS && has_memory) {
-        if (is_new && joint->asker.accuracy.gradient == GRADIENT_adjoint)
+        bool measures = is_new && joint->asker.accuracy.gradient == GRADIENT_adjoint;
+        if (measures)
             went = joint_run_pass(joint, JOINT_MEASURE);
-        if (went != JOINT_COUNTS || joint_some_failed(joint))
+        if (went != JOINT_COUNTS || (measures && joint_some_failed(joint)))
             break;
         has_memory = !is_new || add_up(&above);
         double squares = 0.5 * joint_total(joint, squares_of);
