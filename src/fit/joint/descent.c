@@ -14,6 +14,8 @@
 
 /* With more parameters, the metric's algebra costs more than it spares evaluations. */
 enum { METRIC_MOST = 2000 };
+/* Logarithms that differ by more are those of different numbers. */
+static const double SAME = 1e-12;
 
 /* All parameters are in a vector (joint/vector.h). */
 struct many {
@@ -100,9 +102,17 @@ static enum asked evaluate(struct descent *descent)
     return ASKED_OK;
 }
 
+/* Logarithms may differ in a bit that the parameters have not. */
 static bool is_same(const struct descent *descent, const double *theta, const double *other)
 {
-    return memcmp(theta, other, descent->n * sizeof *theta) == 0;
+    const enum parameter_scale *scale = descent->map->scale;
+    bool is_same = true;
+    for (size_t j = 0; j < descent->n && is_same; j++)
+        is_same = theta[j] == other[j] ||
+                  (fabs(theta[j] - other[j]) <= SAME * fmax(1, fabs(theta[j])) &&
+                   fit_scale_to_natural(scale[j], theta[j]) ==
+                       fit_scale_to_natural(scale[j], other[j]));
+    return is_same;
 }
 
 static void take(struct descent *descent)
@@ -179,8 +189,10 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
                                 .metric = is_adjoint ? &many->metric : NULL,
                                 .search = &joint->search, .map = &many->map,
                                 .shortens = joint->part.n_all > 1,
-                                /* the length of a first step says nothing of many datasets */
-                                .is_near = joint->options->is_near || joint->part.n_all > 1,
+                                /* The length of a first step says nothing of many datasets, and
+                                 * is known where only tolerances have become tighter. */
+                                .is_near = joint->options->is_near || joint->part.n_all > 1 ||
+                                           joint->asker.accuracy.tighter > 1,
                                 .best = &points[1]};
     if (!joint_vector_make(joint, joint_vector_all(joint), &many->map, &points[1].theta, arena))
         return false;
