@@ -69,6 +69,8 @@ struct joint_session {
  * evaluation is that of the best point from now on. */
 bool joint_session_room(struct joint_session *session);
 void joint_session_take(struct joint_session *session, bool has_landed);
+/* What was learnt of the way to the best point no longer holds. */
+void joint_session_forget(struct joint_session *session);
 /* As bytes: all that is known of the block and its evaluations. */
 void joint_session_pass(struct cursor *cursor, struct joint_session *session);
 /* The latest evaluation is that of the best point by another method. */

@@ -143,12 +143,6 @@ static void take_start(struct joint *joint)
                above->n_group * sizeof(double));
 }
 
-static void forget_radius(struct joint *joint)
-{
-    joint->search.model.reach = trust_reach_begin(joint->options->is_near);
-    memset(joint->search.model.scale, 0, joint->above.s * sizeof *joint->search.model.scale);
-}
-
 /* Some datasets are fitted by themselves. The search goes on from the medians of these fits if
  * these are lower than the start. */
 static enum asked try_pilots(struct joint *joint)
@@ -171,7 +165,9 @@ static enum asked begin(struct fit_search *search)
     joint->asker.start_f = NAN;
     take_start(joint);
     if (joint->agreement.is_begun)
-        forget_radius(joint);
+        trust_model_forget(&joint->search.model);
+    if (joint->session)
+        joint_session_forget(joint->session);
     enum asked asked = evaluate(joint, JOINT_BEGIN);
     if (asked == ASKED_OK)
         joint->asker.start_f = joint->above.f;
@@ -208,7 +204,7 @@ static enum asked grow(struct joint *joint)
 {
     joint->part.stride = 0;
     joint->asker.start_f = NAN;
-    forget_radius(joint);
+    trust_model_forget(&joint->search.model);
     joint_activate(joint);
     joint_count(joint);
     enum asked asked = evaluate(joint, JOINT_GROW);
@@ -475,6 +471,8 @@ static enum asked tighten(struct joint *joint)
      * elsewhere now. */
     if (asked == ASKED_OK)
         joint_free_reaches(joint, INFINITY);
+    if (asked == ASKED_OK && joint->session)
+        joint_session_forget(joint->session);
     return asked;
 }
 

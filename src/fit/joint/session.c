@@ -12,6 +12,11 @@ bool joint_session_room(struct joint_session *session)
            trust_probe_init(&session->probe, work->asker, work->arena);
 }
 
+void joint_session_forget(struct joint_session *session)
+{
+    session->has_looser = session->probe.is_needed = false;
+}
+
 void joint_session_pass(struct cursor *cursor, struct joint_session *session)
 {
     struct joint_work *work = &session->work;
