@@ -64,6 +64,8 @@ static bool is_sum(void)
     return asked && *asked;
 }
 
+bool fit_is_kept(void) { return is_sum(); }
+
 /* Runs a fit with the sigmas that are known. */
 static void run(const struct fit_problem *problem, const struct fit_options *options,
                 const struct fit_host *host, struct arena *arena, struct fit_record *record)

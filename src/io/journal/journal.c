@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "io/journal/answers.h"
+#include "io/journal/states.h"
 #include "io/file/durable.h"
 #include "io/journal/process.h"
 #include "io/journal/record_frame.h"
@@ -390,6 +391,9 @@ enum status journal_remove(const char *directory, struct error *error)
             continue;
         if (!strcmp(name, ANSWERS_FOLDER)) {
             if ((status = answers_remove(directory, error)))
+                goto done;
+        } else if (!strcmp(name, STATES_FOLDER)) {
+            if ((status = states_remove(directory, error)))
                 goto done;
         } else if (!is_ours(dirfd(list), name)) {
             snprintf(foreign, sizeof foreign, "%s", name);

@@ -10,6 +10,7 @@
 #include "run/plan/campaign.h"
 #include "run/compute/block_ring.h"
 #include "run/compute/record_batch.h"
+#include "run/compute/keeper.h"
 #include "run/compute/replay.h"
 #include "run/compute/schedule.h"
 #include "run/compute/trace.h"
@@ -93,6 +94,7 @@ struct compute {
     FILE *output;                     /* standard output, hidden from the model; NULL: use stdout */
     struct trace *trace;              /* NULL: none is written */
     struct replays replays;           /* what is known of fits that had not ended */
+    struct keepers keepers;           /* likewise */
     struct rank_link ranks;           /* if joined: the processes of other ranks */
     struct searches *searches;        /* fits over many datasets, while they run */
     const struct run_hooks *hooks;

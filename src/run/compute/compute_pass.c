@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sanitizer.h"
+#include "fit/joint/fit.h"
 #include "fit/objective/found.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
@@ -35,10 +36,12 @@ struct fit_job {
     double *record_arrays, *covariance; /* the record's; a refit's covariance is not kept */
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked;
-    int64_t replayed_ns;             /* computing in earlier processes */
+    int64_t replayed_ns;             /* computing in earlier processes, by their answers */
     bool cancelled, is_short;        /* is_short: it found no memory somewhere */
     struct replays *replays;
     struct replay replay;
+    struct keepers *keepers;
+    struct keeper keeper;
     struct trace *trace;
     bool is_traced;
     struct fit_job *next;
@@ -71,7 +74,7 @@ static bool host_share(void *context, void (*work)(void *part), void *parts, siz
 static int64_t host_elapsed(void *context)
 {
     const struct fit_job *job = context;
-    return job->replayed_ns + job_elapsed_ns(&job->head);
+    return job->keeper.before_ns + job->replayed_ns + job_elapsed_ns(&job->head);
 }
 
 static void host_judged(void *context, double objective, double gradient_norm)
@@ -84,7 +87,8 @@ static void job_main(void *argument)
 {
     struct fit_job *job = argument;
     struct fit_host host = {.ask = host_ask, .share = host_share, .elapsed_ns = host_elapsed,
-                            .context = job, .judged = job->is_traced ? host_judged : NULL};
+                            .context = job, .judged = job->is_traced ? host_judged : NULL,
+                            .keeper = job->keeper.folder ? &job->keeper.fits : NULL};
     const struct task task = {.campaign = job->campaign, .problem = &job->problem,
                               .number = job->record.start, .host = &host,
                               .profile_end = job->profile_end,
@@ -93,15 +97,17 @@ static void job_main(void *argument)
     task_run(&task);
 }
 
-static struct fit_job *job_new(const struct campaign *campaign, struct replays *replays,
-                               struct trace *trace)
+static struct fit_job *job_new(struct compute *compute)
 {
+    const struct campaign *campaign = &compute->campaign;
+    bool is_shared = campaign_is_shared(campaign), is_kept = fit_is_kept();
     struct fit_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
     job->campaign = campaign;
-    job->replays = replays;
-    job->trace = trace;
+    job->replays = is_shared || is_kept ? NULL : &compute->replays;
+    job->keepers = is_shared || !is_kept ? NULL : &compute->keepers;
+    job->trace = compute->trace;
     job->coroutine = coroutine_new(STACK_BYTES);
     job->record_arrays = malloc(fit_record_array_bytes(campaign->n_parameter));
     if (!job->coroutine || !job->record_arrays || !job_init(&job->head)) {
@@ -122,6 +128,7 @@ static void job_free(struct fit_job *job)
     coroutine_free(job->coroutine);
     job_fini(&job->head);
     replay_fini(&job->replay);
+    keeper_fini(&job->keeper);
     arena_fini(&job->arena);
     arena_fini(&job->scratch);
     free(job->record_arrays);
@@ -161,6 +168,7 @@ static bool job_begin(struct fit_job *job, const struct problem_block *block, si
     job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
     replay_begin(&job->replay, job->replays, job_number(job), campaign->model.abi.n_parameter,
                  job->problem.task, job->problem.n_experiment);
+    keeper_begin(&job->keeper, job->keepers, job_number(job), host_elapsed, job);
     coroutine_prepare(job->coroutine, job_main, job);
     return true;
 }
@@ -174,6 +182,8 @@ static bool job_resume(struct fit_job *job)
         trace_begin(job->trace, job->problem.dataset, job->record.start);
     bool goes_on = coroutine_resume(job->coroutine);
     job->is_short = job->is_short || memory_n_failed() != n_failed;
+    if (job->is_short)
+        keeper_stop(&job->keeper);
     if (!goes_on)
         return false;
     for (size_t k = 0; k < job->n_asked; k++)
@@ -286,9 +296,7 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
     monitor_leave(&workers->lock);
     if (job)
         return job;
-    return job_new(&compute->campaign,
-                   campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
-                   compute->trace);
+    return job_new(compute);
 }
 
 static void return_job(struct compute *compute, struct compute_lane *lane, struct fit_job *job)
@@ -366,6 +374,8 @@ static bool client_resume(void *context, size_t lane, struct job *scheduled)
     board_slot_enter(slot, job_number(job));
     bool goes_on = job_resume(job);
     board_slot_leave(slot);
+    if (goes_on)
+        keeper_write(&job->keeper);
     return goes_on;
 }
 
@@ -376,8 +386,10 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
     job->record.seconds = 1e-9 * (double)host_elapsed(job);
     if (job->is_short && job->record.outcome != OUTCOME_out_of_memory)
         fit_fail(&job->record, OUTCOME_out_of_memory, "no memory for a part of this fit");
-    if (compute->pass.stage.tasks->finish(compute, &job->record, job->is_short))
+    if (compute->pass.stage.tasks->finish(compute, &job->record, job->is_short)) {
         replay_end(&job->replay);
+        keeper_end(&job->keeper);
+    }
     return_job(compute, &compute->workers.lanes[lane], job);
 }
 
@@ -441,7 +453,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             counter_add(&compute->board->heartbeat, 1);
             compute->pass.stage.tasks->show(compute);
             struct error trouble;
-            if (replays_tell(&compute->replays, &trouble))
+            if (replays_tell(&compute->replays, &trouble)
+                || keepers_tell(&compute->keepers, &trouble))
                 compute_say(compute,
                             "warning: %s; the fits continue, but after an interruption a long one "
                             "would start from "
@@ -475,6 +488,7 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
                                            .begin = client_begin, .end = client_end};
     compute->pass.stage = *stage;
     replays_look(&compute->replays, campaign->plan.paths.journal, &campaign->plan.identity);
+    keepers_look(&compute->keepers, campaign->plan.paths.journal, &campaign->plan.identity);
     counter_set(&compute->pass.n_done, 0);
     counter_set(&compute->pass.n_put_off, 0);
     compute->board->is_apart = stage->apart;
