@@ -13,6 +13,7 @@ import test_crash
 import test_experiments
 import test_happenings
 import test_large_fit
+import test_mixed_hills
 import test_mixed_linear
 import test_periods
 import test_profile
@@ -367,6 +368,13 @@ def mixed_integrated(tmp):
 @problem("again")
 def mixed_refits(tmp):
     return random_effects(tmp, 8, "--likelihood", "laplace", "--bootstrap", 2, "--profile", "k", text=test_mixed_linear.FORMULA)
+
+
+@problem("killed")
+def mixed_hills(tmp):
+    """Datasets whose integrands have several modes and plateaus."""
+    path, *words = test_mixed_hills.Study(14).write(tmp)
+    return ways.Case(path, *words, kind="mixed")
 
 
 @problem("killed")

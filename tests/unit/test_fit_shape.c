@@ -66,10 +66,11 @@ static struct shape_moments parts_of(struct moments *moments)
 static double integrate(const struct rule *rule, size_t r, unsigned level,
                         const struct shape *shape, struct moments *moments)
 {
-    double t[MOST], u[MOST], part = shape_part(shape, r, rule_reach(rule, r, level));
+    const struct rule_level at = {.rule = rule, .r = r, .level = level};
+    double t[MOST], u[MOST], part = shape_part(shape, r, rule_reach(&at));
     *moments = (struct moments){.weight = 0};
-    for (size_t k = 0; k < rule_size(rule, r, level); k++) {
-        double logarithm = rule_point(rule, r, level, 0, k, t), squares = 0;
+    for (size_t k = 0; k < rule_size(&at); k++) {
+        double logarithm = rule_point(&at, k, t), squares = 0;
         logarithm += shape_map(shape, r, part, t, u);
         for (size_t a = 0; a < r; a++)
             squares += u[a] * u[a];

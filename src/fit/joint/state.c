@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 19, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 20, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {

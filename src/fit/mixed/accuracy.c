@@ -34,6 +34,7 @@ static void changes_of(const void *context, const struct joint_block *block, dou
 {
     const struct mixed_block *own = mixed_block_of(block);
     double weight = mixed_weight(context, block);
+    number[N_LEVEL * N_CHANGES] = weight * own->lost;
     for (unsigned k = 0; k < N_LEVEL; k++) {
         bool is_there = k == 0 ? own->n_beyond > 0 && !isnan(own->below) : k <= own->n_beyond;
         double by = is_there ? weight : 0;
@@ -109,7 +110,11 @@ static bool extend(struct mixed *mixed, const struct changes *level, size_t last
 
 enum asked mixed_run_last(struct mixed *mixed)
 {
-    struct changes level[N_LEVEL];
+    struct {
+        struct changes level[N_LEVEL];
+        double lost;
+    } totals;
+    const struct changes *level = totals.level;
     double n = mixed->n_dataset, error;
     size_t last;
     memset(mixed->sampled, 0, sizeof mixed->sampled);
@@ -118,7 +123,8 @@ enum asked mixed_run_last(struct mixed *mixed)
         enum asked asked = mixed_run_at_best(mixed, JOINT_TELL);
         if (asked != ASKED_OK || mixed->progress.phase != MIXED_EXACT)
             return asked;
-        if (!joint_totals(mixed->joint, N_LEVEL * N_CHANGES, changes_of, mixed, &level[0].n))
+        if (!joint_totals(mixed->joint, N_LEVEL * N_CHANGES + 1, changes_of, mixed,
+                          &totals.level[0].n))
             return joint_end_short(mixed->joint);
         for (last = 0; last < MIXED_BEYOND && level[last + 1].n > 0;)
             last++;
@@ -131,6 +137,7 @@ enum asked mixed_run_last(struct mixed *mixed)
         error += pow(sampling_error(&level[k], n), 2);
     }
     mixed->result.likelihood_error =
-        last > 0 ? 2 * (left_beyond(mixed, level, last, n) + sqrt(error)) : (double)NAN;
+        last > 0 ? 2 * (left_beyond(mixed, level, last, n) + sqrt(error) + totals.lost)
+                 : (double)NAN;
     return ASKED_OK;
 }

@@ -4,9 +4,11 @@
 #include "fit/mixed/block.h"
 
 #include "base/random.h"
-#include "fit/mixed/louis.h"
+#include "fit/mixed/hills.h"
+#include "fit/mixed/points.h"
+#include "fit/mixed/seek.h"
+#include "fit/mixed/sums.h"
 #include "fit/objective/matrix.h"
-#include "fit/mixed/effects.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,31 +17,8 @@
 
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
-/* The level of the rule that shows the shape of an integrand: the first whose products are exact
- * for third moments of a density that is near the normal one. */
-enum { SHOWS_SHAPE = 1 };
-/* A dataset takes the first level of the rule that changes its -log likelihood by no more than
- * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
- * as the next level has few points, the change must be below LITTLE, and in all datasets together
- * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The last
- * stage of the search has at most so many points, and more if there are FEW_DATASETS.
- * An integrand whose mean is SHIFTED from its mode, by so many deviations, has a long tail, and its
- * levels' errors fall slowly: then the next level must confirm the choice, within CONFIRMED. (Of
- * 350 datasets with two to ten measurements those that are not shifted had errors below 1e-3 in the
- * end, some others 0.05.) */
-static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
-static const double SHIFTED = 0.4, CONFIRMED = 5e-3;
-enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
-enum { FEW_DATASETS = 40, MORE_POINTS = 16384 };
-/* A pass that tries random effects which are left out has at most so many times the points. */
-enum { PROBE_TIMES = 5 };
-enum { PURPOSE = 0x53414d50 }; /* of random numbers */
 /* Modes are different if a random effect is by so many deviations. */
 static const double OTHER_MODE = 1e-2;
-/* In so many datasets, chosen at random, the last pass also takes the level below the last stage's,
- * which shows how fast the levels' errors fall. */
-static const double BELOW = 40;
-
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
  * the factor; and l_b'M l_f. */
 static double side_product(const struct effects *local, size_t a, size_t f)
@@ -90,15 +69,6 @@ static void put_information(struct effects *local, const double *information)
             *to++ = d < s    ? left[d + c * s]
                     : c >= s ? factor_information(local, c - s, d - s)
                              : 0;
-}
-
-/* Half the logarithm of the determinant of I + L'AL, whose factor is set. */
-static double half_log_det(const struct effects *local)
-{
-    double sum = 0;
-    for (size_t a = 0; a < local->r; a++)
-        sum += log(local->cholesky[a + a * local->r]);
-    return sum;
 }
 
 /* How the mode and the curvature there, H = I + L'AL = GG', change with the estimates. */
@@ -207,16 +177,6 @@ static void move_mode(struct effects *local, struct around *around, size_t j)
     matrix_solve_upper(r, around->true_factor, mode_by);
 }
 
-static void transpose(size_t r, double *matrix)
-{
-    for (size_t c = 0; c < r; c++)
-        for (size_t d = 0; d < c; d++) {
-            double other = matrix[c + d * r];
-            matrix[c + d * r] = matrix[d + c * r];
-            matrix[d + c * r] = other;
-        }
-}
-
 /* F = lower half of G^-1 dH G^-T by estimate j. */
 static void move_factor(struct effects *local, struct around *around, size_t j)
 {
@@ -241,7 +201,7 @@ static void move_factor(struct effects *local, struct around *around, size_t j)
     for (int side = 0; side < 2; side++) {
         for (size_t c = 0; c < r; c++)
             matrix_solve_lower(r, local->cholesky, change + c * r);
-        transpose(r, change);
+        matrix_transpose(r, change);
     }
     for (size_t c = 0; c < r; c++)
         for (size_t d = c; d < r; d++)
@@ -309,8 +269,9 @@ static void put_laplace(struct effects *local, const struct around *around)
     struct mixed_block *block = local->block;
     size_t r = local->r;
     double by;
-    block->number[0] = local->here.with_density + half_log_det(local);
+    block->number[0] = local->here.with_density + effects_half_log_det(r, local->cholesky);
     block->effective = NAN;
+    block->lost = 0;
     for (size_t j = 0; j < local->m; j++) {
         const uint32_t *random = moved_by(local, j, &by);
         local->gradient[j] = by * local->here.slope[random ? *random : j]
@@ -321,264 +282,8 @@ static void put_laplace(struct effects *local, const struct around *around)
     put_information(local, local->here.information);
 }
 
-/* Sums over points, each times its weight exp(logarithm - most) in the rule's sum. The first n
- * numbers are these: */
-struct sums {
-    double most, *number;
-    size_t n;
-    double *squares;                /* 1: of the points' weights */
-    double *gradient, *information; /* m, s x s: with the random effects held */
-    double *pull;                   /* r: derivatives by the random effects; */
-    double *pulled;                 /* r x r: deviates times G^-1 pull */
-    struct shape_moments deviates;  /* of the rule's variables */
-    struct louis louis;             /* for n_score estimates, or none, */
-    size_t n_score;
-    double *score, *score_products; /* their scores, and the products of these */
-};
-
-static bool make_sums(struct sums *sums, const struct effects *local)
-{
-    size_t r = local->r, s = local->s, m = local->m, v = local->n_variable;
-    double *next;
-    bool observes = mixed_observes(local->mixed) && local->mixed->progress.level >= MIXED_FINER;
-    size_t n = sums->n_score = observes ? r + m - s : 0;
-    sums->louis = (struct louis){.r = r, .n_entry = m - s, .row = local->row,
-                                 .column = local->column};
-    if (n > 0 && !ARENA_DOUBLES(local->arena, {&sums->louis.inverse, r, r}))
-        return false;
-    if (n > 0)
-        louis_init(&sums->louis, local->factor);
-    sums->n = 2 + m + s * s + r + r * r + v + v * v + (v <= SHAPE_MOST ? v * v * v : 0) + n + n * n;
-    if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
-        return false;
-    next = sums->number;
-    sums->deviates.weight = next;
-    sums->squares = next += 1;
-    sums->gradient = next += 1;
-    sums->information = next += m;
-    sums->pull = next += s * s;
-    sums->pulled = next += r;
-    sums->deviates.first = next += r * r;
-    sums->deviates.second = next += v;
-    sums->deviates.third = next + v * v;
-    sums->score = next = sums->number + sums->n - n - n * n;
-    sums->score_products = next + n;
-    return true;
-}
-
-/* Sets all to zero. */
-static void clear_sums(struct sums *sums)
-{
-    sums->most = -INFINITY;
-    memset(sums->number, 0, sums->n * sizeof *sums->number);
-}
-
-/* Adds what moments of v variables a weight gives. */
-static void add_moments(struct shape_moments *moments, size_t v, const double *u, double weight)
-{
-    *moments->weight += weight;
-    for (size_t a = 0; a < v; a++) {
-        moments->first[a] += weight * u[a];
-        for (size_t b = 0; b < v; b++) {
-            double by = weight * u[a] * u[b];
-            moments->second[b + a * v] += by;
-            for (size_t c = 0; v <= SHAPE_MOST && c < v; c++)
-                moments->third[c + (b + a * v) * v] += by * u[c];
-        }
-    }
-}
-
-static void add_scores(struct sums *sums, const double *b, double weight)
-{
-    double score[RULE_MOST + RULE_MOST * (RULE_MOST + 1) / 2];
-    size_t n = sums->n_score;
-    if (n == 0)
-        return;
-    louis_score(&sums->louis, b, score);
-    for (size_t i = 0; i < n; i++) {
-        sums->score[i] += weight * score[i];
-        for (size_t j = 0; j <= i; j++)
-            sums->score_products[i + j * n] += weight * score[i] * score[j];
-    }
-}
-
-/* The point at local->there, with its deviates, and the logarithm of its part of the rule's sum. */
-static void add_point(struct sums *sums, const struct effects *local, const double *deviate,
-                      double logarithm)
-{
-    const struct effects_place *there = &local->there;
-    size_t r = local->r, s = local->s;
-    double *pull = local->step, *solved = local->scratch;
-    if (!(logarithm > -INFINITY))
-        return;
-    if (logarithm > sums->most) {
-        double by = exp(sums->most - logarithm), squares = *sums->squares * by * by;
-        for (size_t k = 0; k < sums->n; k++)
-            sums->number[k] *= by;
-        *sums->squares = squares;
-        sums->most = logarithm;
-    }
-    double weight = exp(logarithm - sums->most);
-    add_moments(&sums->deviates, local->n_variable, deviate, weight);
-    add_scores(sums, there->b, weight);
-    *sums->squares += weight * weight;
-    for (size_t k = 0; k < s; k++)
-        sums->gradient[k] += weight * there->slope[k];
-    for (size_t k = 0; k < local->m - s; k++)
-        sums->gradient[s + k] +=
-            weight * there->slope[local->random[local->row[k]]] * there->b[local->column[k]];
-    for (size_t k = 0; k < s * s; k++)
-        sums->information[k] += weight * there->information[k];
-    effects_by(local, there->slope, 1, pull);
-    for (size_t a = 0; a < r; a++)
-        solved[a] = pull[a] += there->b[a];
-    matrix_solve_lower(r, local->cholesky, solved);
-    for (size_t a = 0; a < r; a++) {
-        sums->pull[a] += weight * pull[a];
-        for (size_t e = 0; e < local->n_variable; e++)
-            sums->pulled[local->variable[e] + a * r] += weight * deviate[e] * solved[a];
-    }
-}
-
-/* Evaluates the points of a level, where the dataset's shape takes them. */
-static enum asked add_points(struct effects *local, unsigned level, struct sums *sums)
-{
-    const struct joint *joint = local->work->joint;
-    const struct rule *rule = &local->mixed->rule;
-    size_t r = local->r, v = local->n_variable, shaped = local->n_shaped;
-    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
-    double t[RULE_MOST], u[RULE_MOST], *b = local->there.b;
-    const struct shape shape = shape_at(shaped, local->block->shape);
-    size_t n = rule_size(rule, v, level);
-    double reach = rule_reach(rule, v, level);
-    double part = v > RULE_PRODUCT_MOST ? 0 : shape_part(&shape, shaped, reach);
-    enum asked asked = ASKED_OK;
-    clear_sums(sums);
-    for (size_t k = 0; k < n && asked != ASKED_END; k++) {
-        double logarithm = rule_point(rule, v, level, dataset, k, t);
-        double change = shape_map(&shape, shaped, part, t, u);
-        memcpy(u + shaped, t + shaped, (v - shaped) * sizeof *u);
-        logarithm += change + 0.5 * matrix_squares(v, u);
-        memset(b, 0, r * sizeof *b);
-        for (size_t a = 0; a < v; a++)
-            b[local->variable[a]] = u[a];
-        matrix_solve_upper(r, local->cholesky, b);
-        for (size_t a = 0; a < r; a++)
-            b[a] += local->here.b[a];
-        asked = effects_evaluate(local, &local->there);
-        if (asked == ASKED_OK)
-            add_point(sums, local, u, logarithm - local->there.with_density);
-    }
-    if (asked == ASKED_END)
-        return ASKED_END;
-    return *sums->deviates.weight > 0 ? ASKED_OK : ASKED_FAILED;
-}
-
-/* How many levels of the rule above the dataset's own, which is for n_shaped variables. */
-static unsigned above(const struct effects *local, enum mixed_level level)
-{
-    static const unsigned products[] = {0, 1, 2, 3}, of_many[] = {0, 1, 1, 2},
-        lattices[] = {0, 0, 1, 2};
-    return local->n_shaped > RULE_PRODUCT_MOST ? lattices[level]
-           : local->n_shaped > MANY_VARIABLES  ? of_many[level]
-                                               : products[level];
-}
-
-/* The level of the pass. With variables that are tried it follows from the number of points. */
-static unsigned level_at(const struct effects *local, enum mixed_level stage)
-{
-    const struct rule *rule = &local->mixed->rule;
-    size_t v = local->n_variable;
-    unsigned own = local->block->level + above(local, stage), level = 0;
-    size_t most = PROBE_TIMES * rule_size(rule, local->n_shaped, own);
-    if (v == local->n_shaped)
-        return own;
-    while (level + 1 < RULE_LEVELS && rule_size(rule, v, level + 1) <= most)
-        level++;
-    return level;
-}
-
-/* The dataset's number where n datasets are in a random order. */
-static double random_rank(const struct effects *local)
-{
-    const struct joint *joint = local->work->joint;
-    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
-    return (double)joint->part.n_all
-           * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
-}
-
-/* How many levels beyond the last stage's the pass takes in this dataset: those that are sampled
- * are chosen at random, and those of a further level are among them. */
-static unsigned count_beyond(const struct effects *local)
-{
-    const struct joint *joint = local->work->joint;
-    const struct mixed *mixed = local->mixed;
-    double x = random_rank(local);
-    unsigned k = 0, first = local->block->level + above(local, MIXED_FINEST);
-    if (joint->pass != JOINT_TELL || mixed->progress.phase != MIXED_EXACT)
-        return 0;
-    while (k < MIXED_BEYOND && x < mixed->sampled[k] && first + k < RULE_LEVELS)
-        k++;
-    return k;
-}
-
-static double value_of(const struct effects *local, const struct sums *sums)
-{
-    return half_log_det(local) - sums->most - log(*sums->deviates.weight);
-}
-
-/* Whether a level may be chosen, whose sums are there: for long tails the next one tells. Then the
- * sums are again of this one. False: they are of the next. */
-static enum asked confirm_level(struct effects *local, unsigned level, struct sums *sums,
-                                bool *is_confirmed)
-{
-    const struct shape shape = shape_at(local->n_variable, local->block->shape);
-    double value = value_of(local, sums);
-    *is_confirmed = true;
-    if (shape_size(local->n_variable) == 0
-        || matrix_squares(local->n_variable, shape.centre) <= SHIFTED * SHIFTED)
-        return ASKED_OK;
-    enum asked asked = add_points(local, level + 1, sums);
-    *is_confirmed = asked == ASKED_OK && fabs(value_of(local, sums) - value) <= CONFIRMED;
-    return *is_confirmed ? add_points(local, level, sums) : asked;
-}
-
-/* The shape of the integrand, after points around the mode, and the first level that is accurate
- * enough with it. More points show the shape better. */
-static enum asked choose_level(struct effects *local, struct sums *sums)
-{
-    const struct rule *rule = &local->mixed->rule;
-    struct mixed_block *block = local->block;
-    size_t v = local->n_variable;
-    double before, n = (double)local->work->joint->part.n_all;
-    size_t most = n <= FEW_DATASETS ? MORE_POINTS : MANY_POINTS;
-    double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
-    bool has_shape = shape_size(v) > 0;
-    struct shape shape = shape_at(v, block->shape);
-    shape_reset(&shape, v);
-    enum asked asked = has_shape ? add_points(local, SHOWS_SHAPE, sums) : ASKED_FAILED;
-    for (unsigned level = 0; asked != ASKED_END; level++) {
-        before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
-        if (asked == ASKED_OK && has_shape && (level == 0 || level > SHOWS_SHAPE))
-            shape_fit(&shape, v, &sums->deviates, local->index);
-        asked = add_points(local, level, sums);
-        bool is_last = level + 1 + above(local, MIXED_FINEST) >= RULE_LEVELS
-                       || rule_size(rule, v, level + above(local, MIXED_FINER)) > most / 2;
-        bool are_few = !is_last && rule_size(rule, v, level + 1) <= FEW_POINTS;
-        block->level = level;
-        if (is_last)
-            break;
-        bool is_confirmed = false;
-        double change = asked == ASKED_OK ? fabs(value_of(local, sums) - before) : INFINITY;
-        if (change <= (are_few ? little : CHANGE))
-            asked = confirm_level(local, level, sums, &is_confirmed);
-        if (is_confirmed)
-            break;
-    }
-    return asked;
-}
-
-/* The gradient of the sum over points that move with the mode and its curvature. */
+/* The gradient of the sum over points that move with the mode and its curvature; those on several
+ * hills do not move. */
 static void put_gradient(const struct effects *local, const struct around *around,
                          const struct sums *sums)
 {
@@ -586,39 +291,14 @@ static void put_gradient(const struct effects *local, const struct around *aroun
     for (size_t j = 0; j < local->m; j++) {
         const double *factor_by = around->factor_by + j * r * r;
         double sum = sums->gradient[j];
-        for (size_t a = 0; a < r; a++) {
+        for (size_t a = 0; sums->n_hill == 1 && a < r; a++) {
             sum += sums->pull[a] * around->mode_by[a + j * r];
             for (size_t e = a; e < r; e++)
                 sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
         }
-        local->gradient[j] = sum / *sums->deviates.weight + trace(r, factor_by);
-    }
-}
-
-/* Mean (r) and covariance (r x r) of b, which is the mode + G^-T u, from the moments of the rule's
- * variables u; the others are standard normal. */
-static void take_effects(const struct effects *local, const struct shape_moments *moments,
-                         double *mean, double *second)
-{
-    size_t r = local->r, v = local->n_variable;
-    memset(mean, 0, r * sizeof *mean);
-    memset(second, 0, r * r * sizeof *second);
-    for (size_t a = 0; a < r; a++)
-        second[a + a * r] = 1;
-    for (size_t a = 0; a < v; a++)
-        mean[local->variable[a]] = moments->first[a] / *moments->weight;
-    for (size_t a = 0; a < v; a++)
-        for (size_t b = 0; b < v; b++) {
-            size_t c = local->variable[a], d = local->variable[b];
-            second[d + c * r] = moments->second[b + a * v] / *moments->weight - mean[c] * mean[d];
-        }
-    matrix_solve_upper(r, local->cholesky, mean);
-    for (size_t a = 0; a < r; a++)
-        mean[a] += local->here.b[a];
-    for (int side = 0; side < 2; side++) {
-        for (size_t a = 0; a < r; a++)
-            matrix_solve_upper(r, local->cholesky, second + a * r);
-        transpose(r, second);
+        local->gradient[j] = sum / sums_weight(sums);
+        if (sums->n_hill == 1)
+            local->gradient[j] += trace(r, factor_by);
     }
 }
 
@@ -639,7 +319,7 @@ static void put_observed(const struct effects *local, const struct sums *sums, c
                          double *second)
 {
     size_t r = local->r, n = sums->n_score;
-    double *to = local->matrix, weight = *sums->deviates.weight;
+    double *to = local->matrix, weight = sums_weight(sums);
     for (size_t a = 0; a < r; a++)
         for (size_t b = 0; b < r; b++)
             second[b + a * r] += first[a] * first[b];
@@ -654,42 +334,6 @@ static void put_observed(const struct effects *local, const struct sums *sums, c
         }
 }
 
-/* What levels change around the last stage's, but for the first beyond it, whose value is not there
- * yet: beyond[0] is minus the value before. */
-static enum asked compare_levels(struct effects *local, unsigned n_beyond, struct sums *sums)
-{
-    const struct rule *rule = &local->mixed->rule;
-    struct mixed_block *block = local->block;
-    unsigned finer = level_at(local, MIXED_FINER), finest = level_at(local, MIXED_FINEST);
-    enum asked asked = ASKED_OK;
-    block->n_beyond = 0;
-    for (unsigned k = 0; k <= MIXED_BEYOND && n_beyond > 0; k++) {
-        unsigned level = k == 0 ? finer : finest + k - 1;
-        bool is_there = level < RULE_LEVELS;
-        block->points[k] = is_there ? (double)rule_size(rule, local->n_variable, level) : 0;
-    }
-    bool has_below = n_beyond > 0 && random_rank(local) < BELOW;
-    if (has_below)
-        asked = add_points(local, finer > 0 ? finer - 1 : 0, sums);
-    block->below =
-        asked == ASKED_OK && has_below ? block->value - value_of(local, sums) : (double)NAN;
-    block->beyond[0] = -block->value;
-    for (unsigned k = 1; k < n_beyond && asked == ASKED_OK; k++) {
-        asked = add_points(local, finest + k, sums);
-        block->beyond[k] = asked == ASKED_OK ? value_of(local, sums) : 0;
-    }
-    block->n_beyond = n_beyond;
-    return asked;
-}
-
-/* Once it is: the levels' changes. */
-static void put_changes(struct mixed_block *block)
-{
-    for (unsigned k = block->n_beyond; k-- > 1;)
-        block->beyond[k] -= k > 1 ? block->beyond[k - 1] : block->number[0];
-    block->beyond[0] += block->number[0];
-}
-
 /* The likelihood by points around the mode. */
 static enum asked put_sample(struct effects *local, const struct around *around)
 {
@@ -697,24 +341,24 @@ static enum asked put_sample(struct effects *local, const struct around *around)
     struct mixed_block *block = local->block;
     struct sums sums;
     size_t r = local->r, s = local->s;
-    double *mean, *second;
-    unsigned n_beyond = count_beyond(local);
-    unsigned level = level_at(local, n_beyond > 0 ? MIXED_FINEST : mixed->progress.level);
-    if (!make_sums(&sums, local) || !ARENA_DOUBLES(local->arena, {&mean, r, 1}, {&second, r, r})) {
-        joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
-        return ASKED_END;
-    }
-    enum asked asked = compare_levels(local, n_beyond, &sums);
+    double *mean, *second, *scratch;
+    unsigned n_beyond = points_beyond(local);
+    unsigned level = points_level(local, n_beyond > 0 ? MIXED_FINEST : mixed->progress.level);
+    if (!sums_make(&sums, local, mixed->chooses ? 1 : points_n_hill(local))
+        || !ARENA_DOUBLES(local->arena, {&mean, r, 1}, {&second, r, r}, {&scratch, r, r + 1}))
+        return effects_end_short(local);
+    enum asked asked = points_compare(local, n_beyond, &sums);
     if (asked == ASKED_OK)
-        asked = mixed->chooses ? choose_level(local, &sums) : add_points(local, level, &sums);
+        asked = mixed->chooses ? points_choose(local, &sums) : points_add(local, level, &sums);
     if (asked != ASKED_OK)
         return asked;
-    double weight = *sums.deviates.weight;
-    block->number[0] = value_of(local, &sums);
-    put_changes(block);
+    double weight = sums_weight(&sums);
+    block->number[0] = sums_value(&sums);
+    points_put_changes(block);
     block->effective = weight * weight / *sums.squares;
+    block->lost = *sums.lost / weight;
     put_gradient(local, around, &sums);
-    take_effects(local, &sums.deviates, mean, second);
+    points_moments(local, &sums, mean, second, scratch);
     describe(local, mean, second);
     if (sums.n_score > 0) {
         put_observed(local, &sums, mean, second);
@@ -753,20 +397,48 @@ static void put_derivatives(const struct effects *local)
     }
 }
 
-/* Looks for a mode that is higher than the one that the search has followed. */
+/* Keeps hills that differ from those that the dataset had. False: out of memory. */
+static bool keep_hills(struct effects *local, double *numbers, size_t n, bool *are_new)
+{
+    size_t r = local->r;
+    struct mixed_block *block = local->block;
+    n = r <= HILLS_EFFECTS && n > 1 ? n : 0;
+    *are_new = n != block->n_hill || !hills_are_alike(r, block->hill, numbers, n);
+    if (!*are_new)
+        return true;
+    if (n > block->n_hill && !(block = mixed_block_with(local->mixed, block, n)))
+        return false;
+    local->work->block->upper = local->block = block;
+    block->n_hill = n;
+    block->needs_hills = block->needs_hills && n > 0;
+    memcpy(block->hill, numbers, hills_size(r, n) * sizeof *numbers);
+    return true;
+}
+
+/* Looks for modes that are higher than the one that the search has followed, and for other hills,
+ * which only the exact likelihood needs. */
 static enum asked seek(struct effects *local)
 {
     struct mixed_block *block = local->block;
-    memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
-    enum asked asked = effects_seek_mode(local);
-    double apart = 0;
-    for (size_t a = 0; a < local->r; a++)
-        apart = fmax(apart, fabs(local->here.b[a] - block->mode[a]));
+    double *numbers, apart = 0;
+    size_t r = local->r, n;
+    bool are_new;
     memset(block->number, 0, mixed_n_number(local->mixed->m) * sizeof *block->number);
-    if (asked != ASKED_OK || apart < OTHER_MODE)
+    memcpy(local->here.b, block->mode, r * sizeof *block->mode);
+    if (!ARENA_DOUBLES(local->arena, {&numbers, hills_size(r, HILLS_MOST), 1}))
+        return effects_end_short(local);
+    enum asked asked = hills_seek(local, numbers, &n);
+    if (asked != ASKED_OK)
         return asked;
-    memcpy(block->mode, local->here.b, local->r * sizeof *block->mode);
-    block->number[0] = 1;
+    if (!keep_hills(local, numbers, n, &are_new))
+        return effects_end_short(local);
+    block = local->block;
+    for (size_t a = 0; a < r; a++)
+        apart = fmax(apart, fabs(local->here.b[a] - block->mode[a]));
+    if (apart >= OTHER_MODE)
+        memcpy(block->mode, local->here.b, r * sizeof *block->mode);
+    block->number[0] =
+        apart >= OTHER_MODE || (are_new && local->mixed->progress.phase == MIXED_EXACT);
     return ASKED_OK;
 }
 
@@ -775,21 +447,25 @@ static enum asked contribute(struct effects *local)
 {
     struct mixed_block *block = local->block;
     struct around around;
+    enum asked asked = local->mixed->chooses ? seek(local) : ASKED_OK;
+    if (asked != ASKED_OK)
+        return asked;
+    block = local->block;
     memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
-    if (!make_around(&around, local)) {
-        joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
-        return ASKED_END;
-    }
-    enum asked asked = effects_find_mode(local);
+    if (!make_around(&around, local))
+        return effects_end_short(local);
+    asked = effects_find_mode(local);
     if (asked != ASKED_OK)
         return asked;
     if (!effects_hessian(local, local->here.information))
         return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
     memcpy(block->found, local->here.b, local->r * sizeof *block->found);
-    if (look_around(local, &around) == ASKED_END)
+    bool is_exact = local->mixed->progress.phase == MIXED_EXACT;
+    bool moves = !is_exact || local->mixed->chooses || points_n_hill(local) == 1;
+    if (moves && look_around(local, &around) == ASKED_END)
         return ASKED_END;
-    if (local->mixed->progress.phase != MIXED_EXACT)
+    if (!is_exact)
         put_laplace(local, &around);
     else
         asked = put_sample(local, &around);
@@ -873,7 +549,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     const struct mixed *mixed = mixed_of_joint(joint);
     if (!block->upper)
         block->upper = mixed_block_new(mixed, effects_count(work),
-                                       work->asker->problem->n_experiment);
+                                       work->asker->problem->n_experiment, 0);
     if (!block->upper || !effects_make(&local, work, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
@@ -883,7 +559,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     bool is_known = joint->pass == JOINT_TELL && mixed->is_current
-                    && count_beyond(&local) <= mixed_block_of(block)->n_beyond;
+                    && points_beyond(&local) <= mixed_block_of(block)->n_beyond;
     enum asked asked = mixed->seeks ? seek(&local) : is_known ? ASKED_OK : contribute(&local);
     if (mixed->is_again)
         work->asker->used = used;

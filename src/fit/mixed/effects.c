@@ -14,14 +14,8 @@ static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 
 enum { MAX_STEP = 60 };
 /* In standard deviations of the random effects: a mode so far away is doubtful. */
 static const double FAR = 5;
-/* Where the search for other modes looks, in standard deviations of one random effect: at all of
- * these with up to FEW_EFFECTS of them, at the inner ones with more. */
-static const double PRIOR_AT[] = {-1, 1, -2, 2};
-enum { FEW_EFFECTS = 4, N_INNER = 2, N_PRIOR_AT = sizeof PRIOR_AT / sizeof *PRIOR_AT };
-/* A point that is LEAST_RISE from the mode by the curvature there, and lies lower than this part of
- * that, is on another hill, or on a long slope of the same one. A mode is another one if -log
- * density differs by DIFFERENT. */
-static const double RISE_PART = 0.3, LEAST_RISE = 1, DIFFERENT = 1e-4;
+/* A mode is another one if -log density differs by this. */
+static const double DIFFERENT = 1e-4;
 
 static bool make_place(struct effects_place *place, size_t r, size_t s, size_t n_experiment,
                        struct arena *arena)
@@ -234,9 +228,7 @@ bool effects_hessian(struct effects *local, const double *information)
     return matrix_factor(r, local->hessian, r, local->index, local->cholesky);
 }
 
-/* What the step to the mode from a place promises, with the Hessian that is factored. */
-static double promise_at(const struct effects *local, const struct effects_place *place,
-                         double *step)
+double effects_promise(const struct effects *local, const struct effects_place *place, double *step)
 {
     size_t r = local->r;
     effects_by(local, place->slope, 1, step);
@@ -258,8 +250,7 @@ static bool damp(struct effects *local, double damping)
     return is_good;
 }
 
-/* From the random effects in local->here to the mode. */
-static enum asked climb(struct effects *local)
+enum asked effects_climb(struct effects *local)
 {
     size_t r = local->r;
     double damping = 0;
@@ -270,7 +261,7 @@ static enum asked climb(struct effects *local)
     }
     for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
         bool is_good = effects_hessian(local, local->here.information) && damp(local, damping);
-        double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
+        double promise = is_good ? effects_promise(local, &local->here, local->step) : (double)NAN;
         if (promise <= (i == 0 ? AT_ONCE : FOUND) || !(damping < MOST_DAMPING))
             break;
         matrix_solve_upper(r, local->cholesky, local->step);
@@ -282,7 +273,7 @@ static enum asked climb(struct effects *local)
         double gain = asked == ASKED_OK ? local->here.with_density - local->there.with_density
                                         : -INFINITY;
         if (asked == ASKED_OK && promise <= IDLE)
-            gain = promise - promise_at(local, &local->there, local->step);
+            gain = promise - effects_promise(local, &local->there, local->step);
         asked = ASKED_OK;
         if (gain > 0) {
             struct effects_place here = local->here;
@@ -303,65 +294,12 @@ static enum asked climb_from(struct effects *local, const double *from, double *
 {
     size_t r = local->r;
     memmove(local->here.b, from, r * sizeof *from);
-    enum asked asked = climb(local);
+    enum asked asked = effects_climb(local);
     if (asked == ASKED_OK && local->here.with_density < *value - DIFFERENT) {
         memcpy(kept, local->here.b, r * sizeof *kept);
         *value = local->here.with_density;
     }
     return asked;
-}
-
-/* -log density at these random effects, without derivatives; NaN: it cannot be evaluated. */
-static enum asked value_at(struct effects *local, const double *b, double *value)
-{
-    struct joint_work *work = local->work;
-    effects_set(local, b);
-    enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, false);
-    *value = asked == ASKED_OK ? work->at.f + 0.5 * matrix_squares(local->r, b) : (double)NAN;
-    return asked;
-}
-
-/* Of the points of the prior the lowest one that the curvature at the mode, whose Hessian is
- * local->hessian, does not explain. ASKED_FAILED: there is none. */
-static enum asked find_hill(struct effects *local, const double *mode, double value, double *hill)
-{
-    size_t r = local->r, n = local->n_variable, n_at = n <= FEW_EFFECTS ? N_PRIOR_AT : N_INNER;
-    double lowest = INFINITY, *b = local->there.b;
-    for (size_t k = 0; k <= n * n_at; k++) { /* the last one is the mean */
-        double rise = 0, found;
-        memset(b, 0, r * sizeof *b);
-        if (k < n * n_at)
-            b[local->variable[k / n_at]] = PRIOR_AT[k % n_at];
-        for (size_t c = 0; c < r; c++)
-            for (size_t d = 0; d < r; d++)
-                rise += 0.5 * (b[c] - mode[c]) * (b[d] - mode[d])
-                        * local->hessian[c < d ? c + d * r : d + c * r];
-        if (rise < LEAST_RISE)
-            continue;
-        if (value_at(local, b, &found) == ASKED_END)
-            return ASKED_END;
-        if (!(found - value < RISE_PART * rise && found < lowest))
-            continue;
-        lowest = found;
-        memcpy(hill, b, r * sizeof *hill);
-    }
-    return lowest < INFINITY ? ASKED_OK : ASKED_FAILED;
-}
-
-enum asked effects_seek_mode(struct effects *local)
-{
-    size_t r = local->r;
-    double mode[RULE_MOST], hill[RULE_MOST], value = INFINITY;
-    enum asked asked = climb_from(local, local->here.b, mode, &value);
-    if (asked != ASKED_OK || !effects_hessian(local, local->here.information))
-        return asked;
-    uint32_t notes = local->work->asker->notes; /* a trial point here is none of the search */
-    asked = find_hill(local, mode, value, hill);
-    if (asked == ASKED_OK)
-        asked = climb_from(local, hill, mode, &value);
-    local->work->asker->notes = notes;
-    memcpy(local->here.b, mode, r * sizeof *mode);
-    return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
 /* A mode many deviations away may be one of several, from where the search's earlier estimates have
@@ -397,4 +335,18 @@ enum asked effects_find_mode(struct effects *local)
     memcpy(block->found_course, local->here.course, bytes);
     memcpy(block->found_course + n, local->work->asker->course, bytes);
     return ASKED_OK;
+}
+
+double effects_half_log_det(size_t r, const double *factor)
+{
+    double sum = 0;
+    for (size_t a = 0; a < r; a++)
+        sum += log(factor[a + a * r]);
+    return sum;
+}
+
+enum asked effects_end_short(const struct effects *local)
+{
+    joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
+    return ASKED_END;
 }

@@ -55,9 +55,17 @@ void effects_by(const struct effects *local, const double *x, size_t n, double *
 /* Sets local->hessian to I + L'AL for the information A (s x s), and its Cholesky factor. False:
  * it has none. */
 bool effects_hessian(struct effects *local, const double *information);
+/* What the step to the mode from a place promises by the Hessian that is factored, half of whose
+ * solution is written to `step` (r): matrix_solve_upper has the rest. */
+double effects_promise(const struct effects *local, const struct effects_place *place,
+                       double *step);
 /* Finds the mode from local->here.b, and evaluates it: local->here. Steps that promise little are
  * judged by the slopes, which the integrator's noise hides less than values. */
 enum asked effects_find_mode(struct effects *local);
-/* Puts into local->here.b the highest mode that is found from there and from points of the prior:
- * an integrand may have several. Does not evaluate it. */
-enum asked effects_seek_mode(struct effects *local);
+/* Steps from local->here.b to the mode that they lead to, which is evaluated: local->here. They
+ * begin at the mean if that place cannot be evaluated. */
+enum asked effects_climb(struct effects *local);
+/* Half the logarithm of the determinant of the matrix (r x r) with this Cholesky factor. */
+double effects_half_log_det(size_t r, const double *factor);
+/* Ends the dataset for lack of memory. */
+enum asked effects_end_short(const struct effects *local);

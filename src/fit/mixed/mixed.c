@@ -4,6 +4,7 @@
 
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "fit/mixed/hills.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -244,27 +245,57 @@ static size_t most_shape(size_t n_effect)
 }
 
 struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect,
-                                    size_t n_experiment)
+                                    size_t n_experiment, size_t n_hill)
 {
-    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
+    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m),
+           n_shape = most_shape(n_effect);
     struct mixed_block *block =
         memory_calloc(1, sizeof *block
-                      + (2 * n_effect + most_shape(n_effect) + 2 * r + n_number) * sizeof(double)
+                      + (2 * n_effect + n_shape + 2 * r + n_number + hills_size(n_effect, n_hill))
+                            * sizeof(double)
                       + 4 * n_experiment * sizeof(struct evaluation_course));
     if (!block)
         return NULL;
     double *next = (double *)(block + 1);
     block->n_effect = n_effect;
+    block->n_hill = n_hill;
     block->mode = next;
     block->found = next += n_effect;
     block->shape = next += n_effect;
-    block->mean = next += most_shape(n_effect);
+    block->mean = next += n_shape;
     block->deviation = next += r;
     block->number = next += r;
+    block->hill = next += n_number;
     block->n_experiment = n_experiment;
-    block->course = (struct evaluation_course *)(next + n_number);
+    block->course = (struct evaluation_course *)(next + hills_size(n_effect, n_hill));
     block->found_course = block->course + 2 * n_experiment;
     return block;
+}
+
+struct mixed_block *mixed_block_with(const struct mixed *mixed, struct mixed_block *block,
+                                     size_t n_hill)
+{
+    size_t n = block->n_effect, r = mixed->progress.r, n_course = 2 * block->n_experiment;
+    struct mixed_block *more = mixed_block_new(mixed, n, block->n_experiment, n_hill);
+    if (!more)
+        return NULL;
+    struct mixed_block places = *more;
+    *more = *block;
+    more->mode = memcpy(places.mode, block->mode, n * sizeof *block->mode);
+    more->found = memcpy(places.found, block->found, n * sizeof *block->found);
+    more->course = memcpy(places.course, block->course, n_course * sizeof *block->course);
+    more->found_course =
+        memcpy(places.found_course, block->found_course, n_course * sizeof *block->course);
+    more->shape =
+        memcpy(places.shape, block->shape, most_shape(n) * sizeof *block->shape);
+    more->mean = memcpy(places.mean, block->mean, r * sizeof *block->mean);
+    more->deviation = memcpy(places.deviation, block->deviation, r * sizeof *block->deviation);
+    more->number = memcpy(places.number, block->number,
+                          mixed_n_number(mixed->m) * sizeof *block->number);
+    more->hill = places.hill;
+    more->n_hill = n_hill;
+    free(block);
+    return more;
 }
 
 enum { MOST_EXPERIMENTS = 1 << 24 }; /* of a dataset, in a state that can be this fit's */
@@ -272,18 +303,21 @@ enum { MOST_EXPERIMENTS = 1 << 24 }; /* of a dataset, in a state that can be thi
 bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **kept)
 {
     struct mixed_block none = {.mode = NULL}, *to = kept && *kept ? *kept : &none;
-    size_t n = to->n_effect, n_experiment = to->n_experiment;
+    size_t n = to->n_effect, n_experiment = to->n_experiment, n_hill = to->n_hill;
     FIELD(n);
     FIELD(n_experiment);
-    if (cursor->is_bad || n > RULE_MOST || n_experiment > MOST_EXPERIMENTS)
+    FIELD(n_hill);
+    if (cursor->is_bad || n > RULE_MOST || n_experiment > MOST_EXPERIMENTS || n_hill > HILLS_MOST)
         return false;
     if (kept && !*kept && cursor->from) /* what another process has left */
-        to = *kept = mixed_block_new(mixed_of_joint(joint), n, n_experiment);
+        to = *kept = mixed_block_new(mixed_of_joint(joint), n, n_experiment, n_hill);
     if (!to)
         return false;
     ARRAY(to->mode, n);
     ARRAY(to->course, 2 * n_experiment);
     ARRAY(to->shape, most_shape(n));
+    ARRAY(to->hill, hills_size(n, n_hill));
+    FIELD(to->needs_hills);
     FIELD(to->level);
     FIELD(to->value);
     return true;

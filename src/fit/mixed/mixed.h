@@ -19,7 +19,8 @@
  * these units they follow the shape of the dataset's integrand (fit/mixed/shape.h), which is found
  * once. The points move with the mode and with H, and the gradient is that of the sum over
  * moving points. So the sum is a smooth function of the estimates, and where Laplace's
- * approximation is exact, the sum is.
+ * approximation is exact, the sum is. Integrands with several modes, or with plateaus, are summed
+ * over points of their own for each of these (fit/mixed/hills.h), which do not move.
  *
  * A prior of a random parameter is one of its typical value, the mean taken to the natural scale:
  * it is added to the sum over all datasets, as are those of shared parameters.
@@ -146,6 +147,9 @@ struct mixed_block {
     struct evaluation_course *course, *found_course;
     size_t n_experiment;
     double *shape;            /* of the integrand, in the search: numbers for shape_at */
+    size_t n_hill;            /* of an integrand that has several (fit/mixed/hills.h), or 0 */
+    double *hill;
+    bool needs_hills;         /* points around the mode alone are not enough */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
@@ -155,6 +159,9 @@ struct mixed_block {
     unsigned n_beyond;
     double beyond[MIXED_BEYOND], below, points[1 + MIXED_BEYOND];
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
+    /* What points that could not be evaluated may have added to the sum, relative to it: where the
+     * prior alone says how likely they are. */
+    double lost;
 };
 
 /* NULL: the block has not been evaluated with random parameters yet. */
@@ -163,9 +170,13 @@ static inline struct mixed_block *mixed_block_of(const struct joint_block *block
     return block->upper;
 }
 
-/* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
+/* Room for what is kept of a dataset, with so many hills; freed by free(). NULL: out of memory. */
 struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect,
-                                    size_t n_experiment);
+                                    size_t n_experiment, size_t n_hill);
+/* The same dataset's with room for more hills, which are not set; frees `block` but where it
+ * returns NULL: out of memory. */
+struct mixed_block *mixed_block_with(const struct mixed *mixed, struct mixed_block *block,
+                                     size_t n_hill);
 /* Of the state between two steps: the pass_search and pass_block of struct joint_upper_method. */
 void mixed_pass_search(struct cursor *cursor, struct joint *joint);
 bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **kept);

@@ -80,42 +80,42 @@ bool rule_init(struct rule *rule, uint64_t seed, struct arena *arena)
     return true;
 }
 
-size_t rule_size(const struct rule *rule, size_t r, unsigned level)
+size_t rule_size(const struct rule_level *at)
 {
     size_t n = 1;
-    if (r > RULE_PRODUCT_MOST)
-        return (size_t)FIRST_POINTS << (level + (r > 4));
-    for (size_t a = 0; a < r; a++)
-        n *= rule->n_node[level];
+    if (at->is_lattice)
+        return (size_t)FIRST_POINTS << (at->level + (at->r > 4));
+    for (size_t a = 0; a < at->r; a++)
+        n *= at->rule->n_node[at->level];
     return n;
 }
 
-double rule_reach(const struct rule *rule, size_t r, unsigned level)
+double rule_reach(const struct rule_level *at)
 {
-    return r > RULE_PRODUCT_MOST ? 0 : rule->node[level][rule->n_node[level] - 1];
+    return at->is_lattice ? 0 : at->rule->node[at->level][at->rule->n_node[at->level] - 1];
 }
 
-static double product_point(const struct rule *rule, size_t r, unsigned level, size_t k, double *t)
+static double product_point(const struct rule_level *at, size_t k, double *t)
 {
+    const struct rule *rule = at->rule;
     double logarithm = 0;
-    for (size_t a = 0; a < r; a++, k /= rule->n_node[level]) {
-        t[a] = rule->node[level][k % rule->n_node[level]];
-        logarithm += rule->log_weight[level][k % rule->n_node[level]];
+    for (size_t a = 0; a < at->r; a++, k /= rule->n_node[at->level]) {
+        t[a] = rule->node[at->level][k % rule->n_node[at->level]];
+        logarithm += rule->log_weight[at->level][k % rule->n_node[at->level]];
     }
     return logarithm;
 }
 
-double rule_point(const struct rule *rule, size_t r, unsigned level, uint64_t dataset, size_t k,
-                  double *t)
+double rule_point(const struct rule_level *at, size_t k, double *t)
 {
-    if (r <= RULE_PRODUCT_MOST)
-        return product_point(rule, r, level, k, t);
-    size_t n = rule_size(rule, r, level);
-    uint64_t stream = random_stream(dataset, PURPOSE);
+    if (!at->is_lattice)
+        return product_point(at, k, t);
+    size_t n = rule_size(at);
+    uint64_t stream = random_stream(at->dataset, PURPOSE);
     double logarithm = -log((double)n);
-    for (size_t a = 0; a < r; a++) {
+    for (size_t a = 0; a < at->r; a++) {
         double x = (double)((uint64_t)k * GENERATOR[a] % n) / (double)n
-                   + random_uniform(rule->seed, stream, level * RULE_MOST + a);
+                   + random_uniform(at->rule->seed, stream, at->level * RULE_MOST + a);
         x = fmin(fmax(x < 1 ? x : x - 1, 1e-12), 1 - 1e-12);
         double u = distribution_normal_quantile(x);
         t[a] = WIDTH * u;

@@ -27,11 +27,18 @@ struct rule {
 
 /* False: out of memory. */
 bool rule_init(struct rule *rule, uint64_t seed, struct arena *arena);
-/* The number of points for r variables. */
-size_t rule_size(const struct rule *rule, size_t r, unsigned level);
+/* One of its levels for some variables. A lattice has a shift of its own for each dataset and
+ * level. */
+struct rule_level {
+    const struct rule *rule;
+    size_t r;
+    unsigned level;
+    bool is_lattice;
+    uint64_t dataset;
+};
+/* The number of points. */
+size_t rule_size(const struct rule_level *at);
 /* The largest coordinate of products; 0 for lattices. */
-double rule_reach(const struct rule *rule, size_t r, unsigned level);
-/* Writes point k of that level: r coordinates. Returns the logarithm of its weight. Lattices have a
- * shift of their own for each dataset and level. */
-double rule_point(const struct rule *rule, size_t r, unsigned level, uint64_t dataset, size_t k,
-                  double *t);
+double rule_reach(const struct rule_level *at);
+/* Writes point k: r coordinates. Returns the logarithm of its weight. */
+double rule_point(const struct rule_level *at, size_t k, double *t);

@@ -16,7 +16,7 @@ struct shape shape_at(size_t r, double *numbers)
     return (struct shape){.centre = numbers, .factor = numbers + r, .skew = numbers + r + r * r};
 }
 
-void shape_reset(struct shape *shape, size_t r)
+void shape_reset(const struct shape *shape, size_t r)
 {
     memset(shape->centre, 0, shape_size(r) * sizeof *shape->centre);
     for (size_t a = 0; a < r && r <= SHAPE_MOST; a++)
@@ -47,7 +47,7 @@ static void whiten(const struct shape *shape, size_t r, const double *second, co
     }
 }
 
-void shape_fit(struct shape *shape, size_t r, const struct shape_moments *moments,
+void shape_fit(const struct shape *shape, size_t r, const struct shape_moments *moments,
                const uint32_t *index)
 {
     double weight = *moments->weight, *mean = moments->first, *second = moments->second;

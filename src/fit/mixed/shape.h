@@ -29,10 +29,10 @@ struct shape_moments {
 static inline size_t shape_size(size_t r) { return r <= SHAPE_MOST ? r + r * r + r * r * r : 0; }
 struct shape shape_at(size_t r, double *numbers);
 /* Of a standard normal density: u = t. */
-void shape_reset(struct shape *shape, size_t r);
+void shape_reset(const struct shape *shape, size_t r);
 /* From moments, which are destroyed; index: 0 .. r-1. An integrand that these points do not
  * describe gets none: u = t. */
-void shape_fit(struct shape *shape, size_t r, const struct shape_moments *moments,
+void shape_fit(const struct shape *shape, size_t r, const struct shape_moments *moments,
                const uint32_t *index);
 /* The part of the skewness that keeps the map invertible as far as `reach` in each variable. */
 double shape_part(const struct shape *shape, size_t r, double reach);

@@ -382,3 +382,13 @@ void matrix_inverse(size_t k, const double *factor, double *inverse)
         matrix_solve_upper(k, factor, inverse + j * k);
     }
 }
+
+void matrix_transpose(size_t n, double *matrix)
+{
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d < c; d++) {
+            double other = matrix[c + d * n];
+            matrix[c + d * n] = matrix[d + c * n];
+            matrix[d + c * n] = other;
+        }
+}

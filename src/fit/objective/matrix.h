@@ -13,6 +13,8 @@ double matrix_squares(size_t n, const double *x);
 double matrix_dot(size_t n, const double *x, const double *y);
 double matrix_product(size_t n, const double *w, const double *x, const double *y);
 
+void matrix_transpose(size_t n, double *matrix); /* n x n, in place */
+
 /* Householder's QR of a (m x n, destroyed) applied to b (m) too: R's upper triangle goes to r (n
  * x n, zeros below), the first n entries of Q'b to q (zeros beyond m). Returns the squared norm
  * of the rest of Q'b: the residual of the linear least-squares problem. Rows come in blocks; one

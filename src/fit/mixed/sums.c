@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed/sums.h"
+
+#include "fit/objective/matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+bool sums_make(struct sums *sums, const struct effects *local, size_t n_hill)
+{
+    size_t r = local->r, s = local->s, m = local->m, v = local->n_variable;
+    double *next;
+    bool observes = mixed_observes(local->mixed) && local->mixed->progress.level >= MIXED_FINER;
+    size_t n = sums->n_score = observes ? r + m - s : 0;
+    sums->louis = (struct louis){.r = r, .n_entry = m - s, .row = local->row,
+                                 .column = local->column};
+    if (n > 0 && !ARENA_DOUBLES(local->arena, {&sums->louis.inverse, r, r}))
+        return false;
+    if (n > 0)
+        louis_init(&sums->louis, local->factor);
+    size_t n_moment = 1 + v + v * v + (v <= SHAPE_MOST ? v * v * v : 0);
+    sums->n_hill = n_hill;
+    sums->n = 2 + m + s * s + r + r * r + n_hill * n_moment + n + n * n;
+    if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
+        return false;
+    next = sums->number;
+    sums->squares = next;
+    sums->lost = next += 1;
+    sums->gradient = next += 1;
+    sums->information = next += m;
+    sums->pull = next += s * s;
+    sums->pulled = next += r;
+    next += r * r;
+    for (size_t h = 0; h < n_hill; h++, next += n_moment)
+        sums->deviates[h] = (struct shape_moments){.weight = next, .first = next + 1,
+                                                   .second = next + 1 + v,
+                                                   .third = next + 1 + v + v * v};
+    sums->score = next;
+    sums->score_products = next + n;
+    return true;
+}
+
+void sums_clear(struct sums *sums)
+{
+    sums->most = -INFINITY;
+    memset(sums->number, 0, sums->n * sizeof *sums->number);
+}
+
+/* Adds what moments of v variables a weight gives. */
+static void add_moments(struct shape_moments *moments, size_t v, const double *u, double weight)
+{
+    *moments->weight += weight;
+    for (size_t a = 0; a < v; a++) {
+        moments->first[a] += weight * u[a];
+        for (size_t b = 0; b < v; b++) {
+            double by = weight * u[a] * u[b];
+            moments->second[b + a * v] += by;
+            for (size_t c = 0; v <= SHAPE_MOST && c < v; c++)
+                moments->third[c + (b + a * v) * v] += by * u[c];
+        }
+    }
+}
+
+static void add_scores(struct sums *sums, const double *b, double weight)
+{
+    double score[RULE_MOST + RULE_MOST * (RULE_MOST + 1) / 2];
+    size_t n = sums->n_score;
+    if (n == 0)
+        return;
+    louis_score(&sums->louis, b, score);
+    for (size_t i = 0; i < n; i++) {
+        sums->score[i] += weight * score[i];
+        for (size_t j = 0; j <= i; j++)
+            sums->score_products[i + j * n] += weight * score[i] * score[j];
+    }
+}
+
+/* Makes the numbers relative to this logarithm if it is larger than those before. */
+static void raise_most(struct sums *sums, double logarithm)
+{
+    if (!(logarithm > sums->most))
+        return;
+    double by = exp(sums->most - logarithm), squares = *sums->squares * by * by;
+    for (size_t k = 0; k < sums->n; k++)
+        sums->number[k] *= by;
+    *sums->squares = squares;
+    sums->most = logarithm;
+}
+
+void sums_lose(struct sums *sums, double logarithm)
+{
+    raise_most(sums, logarithm);
+    *sums->lost += exp(logarithm - sums->most);
+}
+
+void sums_add(struct sums *sums, const struct effects *local, size_t hill, const double *deviate,
+              double logarithm)
+{
+    const struct effects_place *there = &local->there;
+    size_t r = local->r, s = local->s;
+    double *pull = local->step, *solved = local->scratch;
+    if (!(logarithm > -INFINITY))
+        return;
+    raise_most(sums, logarithm);
+    double weight = exp(logarithm - sums->most);
+    add_moments(&sums->deviates[hill], local->n_variable, deviate, weight);
+    add_scores(sums, there->b, weight);
+    *sums->squares += weight * weight;
+    for (size_t k = 0; k < s; k++)
+        sums->gradient[k] += weight * there->slope[k];
+    for (size_t k = 0; k < local->m - s; k++)
+        sums->gradient[s + k] +=
+            weight * there->slope[local->random[local->row[k]]] * there->b[local->column[k]];
+    for (size_t k = 0; k < s * s; k++)
+        sums->information[k] += weight * there->information[k];
+    if (sums->n_hill > 1)
+        return;
+    effects_by(local, there->slope, 1, pull);
+    for (size_t a = 0; a < r; a++)
+        solved[a] = pull[a] += there->b[a];
+    matrix_solve_lower(r, local->cholesky, solved);
+    for (size_t a = 0; a < r; a++) {
+        sums->pull[a] += weight * pull[a];
+        for (size_t e = 0; e < local->n_variable; e++)
+            sums->pulled[local->variable[e] + a * r] += weight * deviate[e] * solved[a];
+    }
+}
+
+double sums_weight(const struct sums *sums)
+{
+    double weight = 0;
+    for (size_t h = 0; h < sums->n_hill; h++)
+        weight += *sums->deviates[h].weight;
+    return weight;
+}
+
+double sums_value(const struct sums *sums) { return -sums->most - log(sums_weight(sums)); }
