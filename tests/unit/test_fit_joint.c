@@ -373,7 +373,7 @@ static void resume_everywhere(const struct joint_levels *levels, enum optimizer 
         struct many first, second;
         make_hard(&first, levels, optimizer);
         begin(&first);
-        first.joint.n_redrawn = 2;
+        first.joint.start.n_redrawn = 2;
         first.stop = k;
         assert_false(run(&first));
         drop(&first);
@@ -383,7 +383,7 @@ static void resume_everywhere(const struct joint_levels *levels, enum optimizer 
         joint_fini(&second.joint);
         begin(&second);
         assert_true(joint_load(&second.joint, first.bytes, first.n_byte));
-        assert_int_equal(second.joint.n_redrawn, 2);
+        assert_int_equal(second.joint.start.n_redrawn, 2);
         assert_true(run(&second));
         assert_int_equal(first.n_pass + second.n_pass, whole.n_pass + 1);
         assert_int_equal(k - 1 + second.n_step, whole.n_step);

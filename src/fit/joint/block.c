@@ -100,7 +100,12 @@ static enum asked renew(struct joint_work *work, struct joint_reduced *best)
         if (work->joint->session)
             joint_session_renew(work->joint->session);
     }
-    return asked == ASKED_FAILED && !joint_return_to_lanes(work) ? ASKED_OK : asked;
+    if (asked == ASKED_FAILED && !joint_return_to_lanes(work->block, true))
+        asked = ASKED_OK;
+    work->block->engine.left = ENGINE_REFERENCE;
+    work->asker->lanes = work->block->engine.lanes;
+    work->asker->accuracy.engine = work->block->engine.kind;
+    return asked;
 }
 
 /* The same, and again with another method if that is needed. `best`: evaluate the best point
@@ -115,6 +120,8 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
         if (asked == ASKED_OK)
             asked = evaluate(work, own, shared, reduced);
     }
+    if (work->joint->pass != JOINT_ANEW) /* which says itself whether CVODES can take over */
+        work->block->engine.left = ENGINE_REFERENCE;
     if (asked == ASKED_END)
         joint_block_end(work->block, work->asker->outcome, work->asker->reason);
     return asked;
@@ -405,15 +412,36 @@ static void measure(struct joint_work *work)
     work->at = at;
 }
 
-/* The certificate and the statistics of the best point, which is kept: without another evaluation
- * if the step to it tells enough. */
+/* The certificate of the best point, which is kept: without another evaluation if the step to it
+ * tells enough. */
+static void certify_kept(struct joint_work *work, const struct fit_point *point,
+                         struct arena *arena)
+{
+    struct joint *joint = work->joint;
+    struct joint_session *session = joint->session;
+    struct fit_asker *asker = work->asker;
+    struct fit_accuracy accuracy = asker->accuracy;
+    struct fit_certificate *certificate = &joint->confirm.certificate;
+    enum asked asked = ASKED_FAILED;
+    if (joint->confirm.by_reference)
+        accuracy.engine = ENGINE_REFERENCE;
+    else if (session->has_looser)
+        asked = fit_certify_landing(asker, &session->best, &session->looser, session->ratio, arena,
+                                    certificate);
+    if (asked == ASKED_FAILED)
+        asked = fit_certify(asker, accuracy, point, session->best.f, arena, certificate);
+    joint->confirm.is_missed = asked == ASKED_END;
+    if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+        joint_block_end(work->block, asker->outcome, "no memory for this fit");
+}
+
+/* The certificate, or the statistics, of the best point, which is kept. */
 static void check_kept(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_session *session = joint->session;
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
-    enum asked asked = ASKED_FAILED;
     const struct fit_point *point = &session->best;
     block->has_failed = false;
     bool has_rows = block->gradient != GRADIENT_adjoint ||
@@ -422,15 +450,10 @@ static void check_kept(struct joint_work *work, struct arena *arena)
         point = &session->looser;
     if (!has_rows && asker->outcome == OUTCOME_out_of_memory)
         joint_block_end(block, asker->outcome, asker->reason);
-    if (has_rows && joint->options->certify && joint->pass == JOINT_CHECK) {
-        if (session->has_looser)
-            asked = fit_certify_landing(asker, &session->best, &session->looser, session->ratio,
-                                        arena, &joint->certificate);
-        if (asked == ASKED_FAILED)
-            asked = fit_certify(asker, asker->accuracy, point, session->best.f, arena,
-                                &joint->certificate);
-        if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
-            joint_block_end(block, asker->outcome, "no memory for this fit");
+    if (joint->pass == JOINT_CHECK) {
+        if (has_rows)
+            certify_kept(work, point, arena);
+        return;
     }
     const struct fit_point at = work->at;
     work->at = *point;
@@ -492,7 +515,9 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
     if (joint->pass == JOINT_MIDDLE)
         joint_pilot_begin(work);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    if (joint->pass == JOINT_GIVEN || joint->pass == JOINT_LEAP)
+    for (size_t k = 0; joint->pass == JOINT_BACK && k < work->n; k++)
+        block->trial.theta[k] = work->region.asker.map.start[k];
+    if (joint->pass == JOINT_GIVEN || joint->pass == JOINT_BACK || joint->pass == JOINT_LEAP)
         return try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best);
     if (joint->pass == JOINT_LAND) {
         follow(work);

@@ -808,10 +808,10 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
                               .tight_decrease = NAN};
     found.outcome = explain(joint, i, reason, sizeof reason);
     if (errors && !is_evaluation && joint->options->certify &&
-        !isnan(joint->certificate.decrease)) {
+        !isnan(joint->confirm.certificate.decrease)) {
         found.tight_change =
-            joint->session ? joint->certificate.change : block->trial.f - block->best.f;
-        found.tight_decrease = joint->certificate.decrease;
+            joint->session ? joint->confirm.certificate.change : block->trial.f - block->best.f;
+        found.tight_decrease = joint->confirm.certificate.decrease;
     }
     fit_clear(record, joint->n_parameter, 0);
     record->dataset = joint->ranks.first + i;

@@ -100,9 +100,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena);
  * at a switch. From now on this block uses CVODES, or difference quotients, and so must its best
  * point, as values of two kinds are not compared. False: neither is so. */
 bool joint_change_method(struct joint_work *work, enum asked asked, struct arena *arena);
-/* CVODES cannot evaluate the best point: the block goes back to the engine that it has left, for
- * good. False: it has left none. */
-bool joint_return_to_lanes(struct joint_work *work);
+/* CVODES takes over. It cannot evaluate the best point: the block returns to what it has left, for
+ * good or not. False: it has left nothing. */
+void joint_leave_lanes(struct joint_block *block);
+bool joint_return_to_lanes(struct joint_block *block, bool stays);
 /* Memory of a block that lasts; n, s, n_at and form are known. False: there is none. And
  * where its arrays are in it. */
 bool joint_block_room(const struct joint *joint, struct joint_block *block);

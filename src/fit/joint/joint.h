@@ -30,12 +30,14 @@ enum joint_pass {
     JOINT_STAY,   /* in its place: they evaluate the best point */
     /* they evaluate the best point at another accuracy, or without blocks that have left */
     JOINT_AGAIN,
+    JOINT_ANEW,   /* at another accuracy, or by another engine: if one fails, nothing has changed */
     JOINT_RESUME, /* they evaluate the best point that another process has left, uncounted */
     JOINT_STEP,   /* they follow the shared trial by steps of their own, and evaluate the end */
     JOINT_LEAP,   /* at the start: they evaluate a trial of all parameters, from which there may
                    * be leaps */
     JOINT_OWN,    /* likewise: they evaluate the best point, and own parameters leap from there */
     JOINT_GIVEN,  /* they evaluate a trial of all parameters */
+    JOINT_BACK,   /* the same, and own parameters are at their starts */
     /* with adjoint gradients: they evaluate the derivatives of all residuals at the best point,
      * as their trials' rows */
     JOINT_MEASURE,
@@ -159,8 +161,7 @@ struct joint {
     const uint8_t *held;      /* likewise: the means and shared values that stay at their start */
     /* likewise: number of the start or replicate, for its records and its state */
     uint32_t task;
-    /* likewise; random starts that could not be evaluated and that this one replaces */
-    uint32_t n_redrawn;
+    struct fit_start start;   /* likewise: how many starts compete, and n_redrawn */
     const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */
     /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps
      * all */
@@ -188,7 +189,7 @@ struct joint {
     /* --optimizer lbfgs: a joint/descent.c in place of steps of the trust region */
     bool descends;
     struct descent *descent;  /* that one, while it is under way */
-    struct fit_certificate certificate;
+    struct joint_confirm confirm;
     struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
     struct joint_upper upper;

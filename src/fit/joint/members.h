@@ -4,10 +4,10 @@
 
 #include "fit/joint/ranks.h"
 
-/* Whether the fit has ended: blocks that ended it only keep or describe its best point. */
-static inline bool joint_is_last(enum joint_pass pass)
+/* Whether the fit has ended: blocks that ended it only confirm, describe or keep its best point. */
+static inline bool joint_is_last(const struct joint *joint)
 {
-    return pass == JOINT_DESCRIBE || pass == JOINT_KEEP;
+    return joint->confirm.is_beyond || joint->pass == JOINT_DESCRIBE || joint->pass == JOINT_KEEP;
 }
 /* The first steps of a search evaluate a sample, one block in so many; they end early, and steps of
  * all blocks follow. 1: the sample has all blocks; 0: there is none. */

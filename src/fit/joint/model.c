@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/model.h"
 
-#include "fit/joint/pass.h"
 #include "fit/joint/vector.h"
 
 #include <math.h>
@@ -63,9 +62,16 @@ bool joint_renew(struct joint *joint)
     joint_agree(joint, &facts);
     if (!facts.any)
         return false;
+    double before = joint->above.f;
     joint->above.f = joint->point.f = joint_total(joint, f_of);
+    joint_doubt(joint, before);
     measure(joint);
     return true;
+}
+
+void joint_doubt(struct joint *joint, double before)
+{
+    joint->confirm.doubt += FIT_DOUBT * fabs(joint->above.f - before);
 }
 
 void joint_take_trials(struct joint *joint)
@@ -123,6 +129,44 @@ void joint_begin_stopping(struct joint *joint)
     joint->form = facts.any & KINKS ? JOINT_KINKS : joint->form;
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     measure(joint);
+}
+
+enum asked joint_ask(struct joint *joint, enum joint_pass pass)
+{
+    enum joint_went went;
+    do
+        went = joint_run_pass(joint, pass);
+    while (went == JOINT_FEWER);
+    if (went != JOINT_COUNTS)
+        return went == JOINT_FAILED ? ASKED_FAILED : ASKED_END;
+    return joint_find_failed(joint) ? joint_end(joint, OUTCOME_stalled) : ASKED_OK;
+}
+
+void joint_take_first(struct joint *joint)
+{
+    if (joint->pass == JOINT_LAND)
+        joint_take(joint);
+    else
+        joint_take_trials(joint);
+    joint->end.has_best = true;
+    joint_begin_stopping(joint);
+}
+
+enum asked joint_evaluate(struct joint *joint, enum joint_pass pass)
+{
+    enum asked asked = joint_ask(joint, pass);
+    if (asked == ASKED_OK)
+        joint_take_first(joint);
+    return asked;
+}
+
+/* After a pass that needs a best point: where blocks have left, the others evaluate it without
+ * them. */
+enum asked joint_judge(struct joint *joint, enum joint_went went)
+{
+    return went == JOINT_FEWER    ? joint_evaluate(joint, JOINT_AGAIN)
+           : went == JOINT_COUNTS || went == JOINT_RENEWED ? ASKED_OK
+                                                           : ASKED_END;
 }
 
 enum asked joint_set_step(struct joint *joint)

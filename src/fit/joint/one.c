@@ -79,7 +79,8 @@ static bool make(struct one *one, uint32_t n_redrawn)
                               &one->levels, problem->scale);
     joint->seed = problem->seed;
     joint->task = problem->start_number;
-    joint->n_redrawn = n_redrawn;
+    joint->start.n_redrawn = n_redrawn;
+    joint->start.n_start = problem->n_start;
     joint->session = &one->session;
     return is_good;
 }
@@ -94,7 +95,7 @@ static bool begin(struct one *one, uint32_t *n_redrawn)
         is_good = make(one, *n_redrawn);
     }
     one->state.bytes = NULL;
-    *n_redrawn = is_loaded ? one->joint.n_redrawn : *n_redrawn;
+    *n_redrawn = is_loaded ? one->joint.start.n_redrawn : *n_redrawn;
     return is_good;
 }
 

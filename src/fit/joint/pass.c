@@ -95,7 +95,7 @@ static bool may_leave(const struct joint *joint, const struct joint_block *block
 static bool is_start(enum joint_pass pass)
 {
     return pass == JOINT_BEGIN || pass == JOINT_MIDDLE || pass == JOINT_OWN || pass == JOINT_GROW ||
-           pass == JOINT_LAND || pass == JOINT_STAY || pass == JOINT_AGAIN;
+           pass == JOINT_LAND || pass == JOINT_STAY || pass == JOINT_AGAIN || pass == JOINT_ANEW;
 }
 
 /* Whether the search has another point to go to where a block cannot be evaluated: the start,
@@ -103,8 +103,7 @@ static bool is_start(enum joint_pass pass)
 static bool may_go_back(const struct joint *joint)
 {
     return joint->pass == JOINT_MIDDLE || joint->pass == JOINT_GROW || joint->pass == JOINT_LAND ||
-           joint->pass == JOINT_STAY ||
-           joint->search.loose > 0;
+           joint->pass == JOINT_STAY || joint->pass == JOINT_ANEW || joint->search.loose > 0;
 }
 
 enum asked joint_end(struct joint *joint, enum outcome outcome)
@@ -185,5 +184,5 @@ enum joint_went joint_run_pass(struct joint *joint, enum joint_pass pass)
         joint_end(joint, OUTCOME_not_run);
         return JOINT_ENDED;
     }
-    return joint_is_last(pass) ? JOINT_COUNTS : joint_account(joint);
+    return joint_is_last(joint) ? JOINT_COUNTS : joint_account(joint);
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/alone.h"
 #include "base/memory.h"
+#include "fit/joint/confirm.h"
 #include "fit/joint/descent.h"
 #include "fit/joint/errors.h"
 #include "fit/joint/leap.h"
@@ -23,10 +24,6 @@ enum { KEPT = 4 };
 /* The sample of the first steps is left if they promise less than this part of the mean square
  * of a residual. */
 static const double SAMPLE_ENDS = 0.1;
-
-/* The search goes on with the same tolerances only if it has gained this part of the decrease that
- * was predicted when it did so before. */
-static const double LEAST_GAIN = 0.1;
 
 static struct joint *joint_of(struct fit_search *search) { return (struct joint *)search; }
 
@@ -53,8 +50,8 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                            .is_near = options->is_near || options->evaluates || descends};
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
+    joint->confirm.goal = INFINITY;
     joint->search.requested = joint->asker.accuracy;
-    joint->search.goal = INFINITY;
     joint->block = memory_calloc(n_block + 1, sizeof *joint->block);
     joint->agreement.fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     joint->part.active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->part.active);
@@ -81,55 +78,6 @@ static double slopes_of(const struct joint_block *block) { return block->by_slop
 static double slope_of(const struct joint_block *block) { return block->slope; }
 static double promise_of(const struct joint_block *block) { return block->promise; }
 static double trial_of(const struct joint_block *block) { return block->trial.f; }
-static double change_of(const struct joint_block *block) { return block->trial.f - block->best.f; }
-static double squares_of(const struct joint_block *block)
-{
-    return block->best.mean_square * (double)block->n_row;
-}
-static double variance_of(const struct joint_block *block)
-{
-    return block->best.variance * (double)block->n_row;
-}
-
-/* Evaluates all blocks in a pass that needs no step. */
-static enum asked ask(struct joint *joint, enum joint_pass pass)
-{
-    enum joint_went went;
-    do
-        went = joint_run_pass(joint, pass);
-    while (went == JOINT_FEWER);
-    if (went != JOINT_COUNTS)
-        return went == JOINT_FAILED ? ASKED_FAILED : ASKED_END;
-    return joint_find_failed(joint) ? joint_end(joint, OUTCOME_stalled) : ASKED_OK;
-}
-
-/* The trials of such a pass become the best point. */
-static void take_first(struct joint *joint)
-{
-    if (joint->pass == JOINT_LAND)
-        joint_take(joint);
-    else
-        joint_take_trials(joint);
-    joint->end.has_best = true;
-    joint_begin_stopping(joint);
-}
-
-static enum asked evaluate(struct joint *joint, enum joint_pass pass)
-{
-    enum asked asked = ask(joint, pass);
-    if (asked == ASKED_OK)
-        take_first(joint);
-    return asked;
-}
-
-/* After a pass that needs a best point: where blocks have left, the others evaluate it without
- * them. */
-static enum asked judge(struct joint *joint, enum joint_went went)
-{
-    return went == JOINT_FEWER    ? evaluate(joint, JOINT_AGAIN)
-           : went == JOINT_COUNTS || went == JOINT_RENEWED ? ASKED_OK
-                                                           : ASKED_END;
-}
 
 /* The parameters above the blocks, at their starts, once these are known. */
 static void take_start(struct joint *joint)
@@ -150,12 +98,12 @@ static enum asked try_pilots(struct joint *joint)
     joint->has_pilots = false;
     enum joint_went went = joint_run_pass(joint, JOINT_PILOT);
     if (went != JOINT_COUNTS || !joint_pilot_take(joint))
-        return judge(joint, went);
-    enum asked asked = evaluate(joint, JOINT_MIDDLE);
+        return joint_judge(joint, went);
+    enum asked asked = joint_evaluate(joint, JOINT_MIDDLE);
     if (asked == ASKED_END || (asked == ASKED_OK && joint->above.f < joint->asker.start_f))
         return asked;
     take_start(joint);
-    return evaluate(joint, JOINT_BEGIN);
+    return joint_evaluate(joint, JOINT_BEGIN);
 }
 
 static enum asked begin(struct fit_search *search)
@@ -163,12 +111,13 @@ static enum asked begin(struct fit_search *search)
     struct joint *joint = joint_of(search);
     joint->end.has_best = false;
     joint->asker.start_f = NAN;
+    joint->confirm.doubt = 0;
     take_start(joint);
     if (joint->agreement.is_begun)
         trust_model_forget(&joint->search.model);
     if (joint->session)
         joint_session_forget(joint->session);
-    enum asked asked = evaluate(joint, JOINT_BEGIN);
+    enum asked asked = joint_evaluate(joint, JOINT_BEGIN);
     if (asked == ASKED_OK)
         joint->asker.start_f = joint->above.f;
     return asked == ASKED_OK && joint_has_pilots(joint) ? try_pilots(joint) : asked;
@@ -207,7 +156,7 @@ static enum asked grow(struct joint *joint)
     trust_model_forget(&joint->search.model);
     joint_activate(joint);
     joint_count(joint);
-    enum asked asked = evaluate(joint, JOINT_GROW);
+    enum asked asked = joint_evaluate(joint, JOINT_GROW);
     joint->asker.start_f = joint->above.f;
     joint->search.doubt = -INFINITY; /* the sample has gained already */
     return asked == ASKED_FAILED ? begin(&joint->search) : asked;
@@ -233,7 +182,7 @@ static enum asked look(struct fit_search *search)
             asked = joint_line_look(joint);
         if (!joint->line.has_fewer)
             return asked;
-        asked = evaluate(joint, JOINT_AGAIN);
+        asked = joint_evaluate(joint, JOINT_AGAIN);
         if (asked != ASKED_OK)
             return asked;
     }
@@ -298,7 +247,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct joint *joint = joint_of(search);
     if (joint->session && joint_session_probe(joint) == ASKED_END)
-        return judge(joint, joint_account(joint));
+        return joint_judge(joint, joint_account(joint));
     if (joint_takes_line(joint)) {
         joint_line_target(joint);
     } else {
@@ -308,7 +257,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
     enum joint_went went = joint_run_pass(joint, JOINT_STEP);
     if (went == JOINT_COUNTS)
         return judge_trial(joint, trial);
-    return judge(joint, went) == ASKED_END ? ASKED_END : ASKED_FAILED;
+    return joint_judge(joint, went) == ASKED_END ? ASKED_END : ASKED_FAILED;
 }
 
 static void settle(struct fit_search *search, const struct fit_search_trial *trial, bool is_taken,
@@ -338,38 +287,41 @@ static enum asked land(struct fit_search *search)
             fit_asker_rtol(&joint->asker, joint->asker.accuracy.tighter);
     trust_model_target(&search->model, &joint->point, joint->above.trial);
     joint_groups_step(joint);
-    enum asked asked = ask(joint, JOINT_LAND);
+    enum asked asked = joint_ask(joint, JOINT_LAND);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_FAILED || !(joint_total(joint, trial_of) <= most) ||
         (joint->session && joint_session_is_far(joint)))
-        return evaluate(joint, JOINT_STAY);
-    take_first(joint);
+        return joint_evaluate(joint, JOINT_STAY);
+    joint_take_first(joint);
     search->n_iteration++;
     return ASKED_OK;
 }
 
-/* One block evaluates its start and goes there if that is lower; many begin there once more. */
+/* Evaluates the start, and goes there if that is lower. */
 static enum asked look_back(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
-    if (!joint->session)
-        return begin(search);
-    struct fit_asker *asker = joint->session->work.asker;
-    asker->start_f = NAN;
-    memcpy(joint->above.trial, joint->asker.map.start, joint->above.s * sizeof(double));
-    if (fit_asker_is_same(asker, joint->above.trial, joint->above.theta)) {
-        asker->start_f = joint->asker.start_f = joint->above.f;
+    struct joint_shared *above = &joint->above;
+    joint->asker.start_f = NAN;
+    joint->confirm.doubt = 0;
+    memcpy(above->trial, joint->asker.map.start, above->s * sizeof *above->trial);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memcpy(above->group[g].trial, above->group_region->asker.map.start,
+               above->n_group * sizeof(double));
+    if (joint->session &&
+        fit_asker_is_same(joint->session->work.asker, above->trial, above->theta)) {
+        joint->asker.start_f = above->f;
         return ASKED_OK;
     }
-    enum joint_went went = joint_run_pass(joint, JOINT_GIVEN);
+    enum joint_went went = joint_run_pass(joint, JOINT_BACK);
     if (went != JOINT_COUNTS)
-        return judge(joint, went);
+        return joint_judge(joint, went);
     joint_renew(joint);
-    if (joint->block->has_failed)
+    if (joint_some_failed(joint))
         return ASKED_OK;
-    joint->asker.start_f = joint->block->trial.f;
-    if (joint->block->trial.f < joint->above.f)
+    joint->asker.start_f = joint_total(joint, trial_of);
+    if (joint->asker.start_f < above->f)
         joint_take(joint);
     return ASKED_OK;
 }
@@ -404,10 +356,10 @@ static enum asked leap(struct fit_search *search)
     bool any = true;
     enum asked asked = ASKED_OK;
     for (int i = 0; i < MAX_LEAPING && any && asked == ASKED_OK; i++) {
-        asked = judge(joint, joint_leap(joint, &any));
+        asked = joint_judge(joint, joint_leap(joint, &any));
         any = any && !joint->session; /* which has no own parameters */
         if (any && asked == ASKED_OK)
-            asked = evaluate(joint, JOINT_OWN);
+            asked = joint_evaluate(joint, JOINT_OWN);
     }
     return asked;
 }
@@ -429,88 +381,9 @@ static enum outcome descend(struct joint *joint, bool is_under_way)
         enum joint_went went = joint_descend(joint, &outcome);
         if (went == JOINT_COUNTS)
             return outcome;
-        asked = judge(joint, went);
+        asked = joint_judge(joint, went);
     }
     return joint->asker.outcome;
-}
-
-/* The certificate of a sum, from the blocks' trials. One block has made its own. */
-static void certify(struct joint *joint)
-{
-    struct fit_certificate *certificate = &joint->certificate;
-    double n_row = fmax(1, (double)joint->asker.objective.n_row), variance = 1;
-    certificate->change = joint->model->abi.n_state > 0 ? joint_total(joint, change_of) : 0;
-    certificate->decrease = joint_promise_free(joint, JOINT_TRIAL);
-    if (!joint->asker.is_sigma_known)
-        variance = joint_total(joint, variance_of) / n_row;
-    fit_certificate_judge(certificate, joint->options, joint->search.stopping.beyond.misfit,
-                          variance, joint_total(joint, squares_of) / n_row,
-                          joint->asker.is_sigma_known);
-}
-
-/* The search goes on from the best point, with tighter tolerances or, where integration errors
- * cannot be the reason that more is promised, with the same ones, as long as that gains something.
- * ASKED_FAILED: the point cannot be evaluated with these, and nothing has changed. */
-static enum asked tighten(struct joint *joint)
-{
-    const struct fit_accuracy before = joint->asker.accuracy;
-    double factor = joint->certificate.factor, f = joint->above.f;
-    bool stays = factor == 1 && f < joint->search.goal;
-    enum asked asked = ASKED_OK;
-    if (stays) {
-        joint->search.goal = f - LEAST_GAIN * joint->certificate.decrease;
-        joint_begin_stopping(joint);
-    } else {
-        joint->asker.accuracy.tighter *= factor > 1 ? factor : FIT_TIGHTER;
-        joint->search.requested = joint->asker.accuracy;
-        asked = evaluate(joint, JOINT_STAY);
-    }
-    if (asked == ASKED_FAILED)
-        joint->asker.accuracy = joint->search.requested = before;
-    /* Steps at the looser tolerances may have become as short as their errors, and the optimum is
-     * elsewhere now. */
-    if (asked == ASKED_OK)
-        joint_free_reaches(joint, INFINITY);
-    if (asked == ASKED_OK && joint->session)
-        joint_session_forget(joint->session);
-    return asked;
-}
-
-/* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and
- * the search goes on with tighter tolerances; ASKED_FAILED: it ends as it is. */
-static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
-{
-    struct fit_certificate *certificate = &joint->certificate;
-    bool is_exact = joint->model->abi.n_state == 0;
-    enum asked asked = joint_set_model(joint, JOINT_TRIAL);
-    if (asked != ASKED_OK)
-        return joint_end(joint, asked == ASKED_END ? joint->asker.outcome : OUTCOME_stalled);
-    if (!joint->session)
-        certify(joint);
-    if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
-        asked = tighten(joint);
-        if (asked != ASKED_FAILED)
-            return asked;
-    }
-    fit_certificate_conclude(certificate, &joint->asker, joint->above.f, outcome, stop);
-    return ASKED_FAILED;
-}
-
-/* A stopping test is met: evaluates the best point for the certificate and the statistics. As
- * judge_check. */
-static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
-{
-    joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    enum joint_went went = joint_run_pass(joint, JOINT_CHECK);
-    if (went != JOINT_COUNTS)
-        return judge(joint, went);
-    if (joint_find_failed(joint))
-        return joint_end(joint, OUTCOME_stalled);
-    enum asked asked = joint->options->certify ? judge_check(joint, outcome, stop) : ASKED_FAILED;
-    if (asked != ASKED_FAILED || joint_errors_compute(joint))
-        return asked;
-    joint_errors_fini(joint);
-    return joint_end_short(joint);
 }
 
 /* In place of a search: what the start is worth. */
@@ -541,7 +414,7 @@ static enum asked prepare(struct joint *joint, bool is_resumed)
     else if (went == JOINT_COUNTS && is_resumed)
         went = joint_run_pass(joint, JOINT_RESUME);
     if (is_resumed)
-        return judge(joint, went);
+        return joint_judge(joint, went);
     joint->pass = JOINT_BEGIN;
     joint_activate(joint);
     joint_count(joint);
@@ -563,27 +436,10 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
         outcome = joint->descends ? descend(joint, is_under_way)
                                   : fit_search_run(&joint->search, is_under_way);
         *stop = outcome == OUTCOME_converged ? joint->search.stopping.met : STOP_none;
-        if (joint->end.is_cut)
-            break;
         is_under_way = true;
-        asked = check(joint, &outcome, stop);
+        asked = joint_confirm(joint, &outcome, stop);
     }
     return joint->end.is_cut ? joint->asker.outcome : outcome;
-}
-
-/* The best point of a fit that is cut short, for its record; and the statistics, if it was a
- * budget that ended it, or where the best point's derivatives are kept. */
-static void keep(struct joint *joint, enum outcome outcome)
-{
-    bool describes = joint->options->statistics && outcome != OUTCOME_out_of_memory &&
-                     (outcome == OUTCOME_budget || joint->session);
-    if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS ||
-        !describes)
-        return;
-    joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    if (joint_some_failed(joint) || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK ||
-        !joint_errors_compute(joint))
-        joint_errors_fini(joint);
 }
 
 bool joint_search(struct joint *joint, const struct joint_host *host)
@@ -596,7 +452,7 @@ bool joint_search(struct joint *joint, const struct joint_host *host)
     if (joint->end.is_stopped)
         return false;
     if (joint->end.is_cut && joint->end.has_best)
-        keep(joint, outcome);
+        joint_keep_best(joint, outcome);
     joint->end.outcome = outcome;
     joint->end.stop = joint->end.is_cut ? STOP_none : stop;
     return !joint->end.is_stopped;

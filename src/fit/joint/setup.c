@@ -220,7 +220,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
                                     .dataset = joint->session ? problem->dataset
                                                               : FIT_START_SHARED,
                                     .number = problem->start_number, .n_start = problem->n_start,
-                                    .n_redrawn = joint->n_redrawn};
+                                    .n_redrawn = joint->start.n_redrawn};
     if (!theta)
         return false;
     fit_start_theta(&start, map, problem->prior, theta);
@@ -304,7 +304,7 @@ static bool prepare(struct joint_session *session, size_t i, const struct fit_pr
     if (upper && !upper->accept(work))
         return false;
     asker->used = block->used;
-    asker->start.n_redrawn = joint->n_redrawn;
+    asker->start.n_redrawn = joint->start.n_redrawn;
     if (!is_known)
         block->engine.kind = asker->accuracy.engine;
     block->gradient = asker->accuracy.gradient;
@@ -338,10 +338,12 @@ static void set_pass(struct joint_session *session)
     bool is_exact = joint->model->abi.n_state == 0,
          is_tight =
              joint->pass == JOINT_CHECK && options->certify && !is_exact && !joint->session,
-         is_more = !joint->session &&
-                   (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE);
+         is_more = joint->confirm.is_beyond ||
+                   (!joint->session &&
+                    (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE));
     asker->accuracy.tighter = joint->asker.accuracy.tighter * (is_tight ? FIT_TIGHTER : 1);
-    asker->accuracy.engine = block->engine.kind;
+    asker->accuracy.engine =
+        joint->confirm.by_reference && !joint->session ? ENGINE_REFERENCE : block->engine.kind;
     if (block->gradient == GRADIENT_adjoint)
         asker->accuracy.gradient =
             joint_needs_rows(joint->pass) ? GRADIENT_forward : GRADIENT_adjoint;
@@ -351,10 +353,16 @@ static void set_pass(struct joint_session *session)
      * lanes. */
     asker->start_f = joint->part.n_all == 1 && joint->end.has_best ? joint->above.f : (double)NAN;
     block->engine.is_renewed = false;
-    /* one more than the budget */
-    session->options.max_evaluations = session->max_evaluations + (is_more ? 2 : 0);
-    session->options.max_total_steps =
-        session->max_total_steps + (is_more ? session->options.max_steps : 0);
+    session->options.max_evaluations = session->max_evaluations;
+    session->options.max_total_steps = session->max_total_steps;
+    if (!is_more) /* one evaluation more than the budget, which may be used up */
+        return;
+    if (session->options.max_evaluations < block->used.n_evaluation)
+        session->options.max_evaluations = block->used.n_evaluation;
+    session->options.max_evaluations++;
+    if (session->options.max_total_steps < block->used.n_step)
+        session->options.max_total_steps = block->used.n_step;
+    session->options.max_total_steps += session->options.max_steps;
 }
 
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem,
@@ -366,7 +374,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct joint_block *block = &joint->block[i];
     bool is_known = block->is_made || block->memory.saved,
          has_ended = block->outcome != OUTCOME_not_run;
-    if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint->pass) && is_known))
+    if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint) && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
     if (!session->is_open) {

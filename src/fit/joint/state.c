@@ -14,11 +14,11 @@ enum { FORMAT = 20, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
-    FIELD(joint->n_redrawn);
+    FIELD(joint->start.n_redrawn);
+    FIELD(joint->confirm);
     FIELD(joint->above.s);
     FIELD(joint->above.n_group);
     FIELD(joint->above.f);
-    FIELD(joint->search.goal);
     FIELD(joint->search.requested);
     FIELD(joint->search.loose);
     FIELD(joint->search.doubt);
@@ -147,7 +147,7 @@ unsigned char *joint_save(struct joint *joint, size_t *n)
 static bool is_sound(const struct joint *joint)
 {
     bool is_good = joint->asker.accuracy.tighter > 0 && joint->search.requested.tighter > 0
-        && joint->n_redrawn <= FIT_MAX_REDRAWN;
+        && joint->start.n_redrawn <= FIT_MAX_REDRAWN;
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
         is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME &&

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "fit/objective/start.h"
 #include "fit/search/certificate.h"
 #include "fit/search/kinks.h"
 #include "fit/search/leap.h"
@@ -126,6 +127,8 @@ struct joint_kept {
 /* What evaluates a block. */
 struct joint_engine {
     enum engine_kind kind;
+    /* CVODES takes over from this one, if it can; ENGINE_REFERENCE: it does not */
+    enum engine_kind left;
     struct fit_lanes lanes; /* what has failed there */
     bool is_renewed;        /* in the latest pass: the best point, by another engine or gradient */
 };
@@ -170,6 +173,29 @@ struct joint_block {
     bool is_sigma_known;
     struct fit_findings findings; /* has_prior: in any block, before there are others */
     void *upper;              /* what the level above keeps, for free(); NULL: nothing yet */
+};
+
+/* The end of a search that another one, with other tolerances, has followed. */
+struct joint_former {
+    bool is_there;
+    enum outcome outcome;
+    enum stop_test stop;
+    struct fit_certificate certificate;
+    uint32_t notes;
+    double f, doubt;          /* at the new tolerances; and what these have changed */
+    char reason[160];
+};
+
+/* What is done to confirm the optimum (joint/confirm.c). */
+struct joint_confirm {
+    struct fit_certificate certificate;
+    double goal;              /* another search at the same tolerances must end below it */
+    double doubt;             /* the error of asker.start_f, which is by other tolerances */
+    bool by_reference;        /* the check is by CVODES */
+    bool is_beyond;           /* it may exceed the budgets */
+    bool is_missed;           /* there is no budget for it */
+    bool is_described;        /* the latest pass has also described the best point */
+    struct joint_former former;
 };
 
 /* Why a block ended the fit. */

@@ -172,6 +172,23 @@ static bool add_rows(const struct joint_work *work, struct fit_point *point)
     return true;
 }
 
+void joint_leave_lanes(struct joint_block *block)
+{
+    block->engine = (struct joint_engine){.kind = ENGINE_REFERENCE, .left = block->engine.kind};
+    block->notes |= NOTE_changed_engine;
+}
+
+bool joint_return_to_lanes(struct joint_block *block, bool stays)
+{
+    struct joint_engine *engine = &block->engine;
+    if (engine->left == ENGINE_REFERENCE)
+        return false;
+    *engine = (struct joint_engine){.kind = engine->left, .left = ENGINE_REFERENCE,
+                                    .lanes = {.stays = stays}};
+    block->notes &= ~(uint32_t)NOTE_changed_engine;
+    return true;
+}
+
 /* Lanes lose an integration that they need, or need second derivatives of the model, which may not
  * be finite where all that CVODES needs is. */
 static bool leaves_lanes(const struct joint_work *work, enum asked asked)
@@ -195,9 +212,9 @@ bool joint_change_method(struct joint_work *work, enum asked asked, struct arena
     if (asked == ASKED_OK)
         return false;
     if (leaves_lanes(work, asked)) {
-        asker->lanes = (struct fit_lanes){.left = asker->accuracy.engine};
-        asker->accuracy.engine = block->engine.kind = ENGINE_REFERENCE;
-        block->notes |= NOTE_changed_engine;
+        joint_leave_lanes(block);
+        asker->lanes = block->engine.lanes;
+        asker->accuracy.engine = block->engine.kind;
         return true;
     }
     if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
@@ -208,16 +225,4 @@ bool joint_change_method(struct joint_work *work, enum asked asked, struct arena
     struct joint_session *session = work->joint->session;
     return fit_prepare_gradient(asker, arena) && add_rows(work, &work->at) &&
            (!session || add_rows(work, &session->best));
-}
-
-bool joint_return_to_lanes(struct joint_work *work)
-{
-    struct fit_asker *asker = work->asker;
-    struct joint_block *block = work->block;
-    if (asker->lanes.left == ENGINE_REFERENCE)
-        return false;
-    asker->accuracy.engine = block->engine.kind = asker->lanes.left;
-    asker->lanes = (struct fit_lanes){.stays = true};
-    block->notes &= ~(uint32_t)NOTE_changed_engine;
-    return true;
 }

@@ -56,7 +56,6 @@ struct fit_lanes {
                     * integrated */
     bool stays;    /* CVODES cannot integrate the best point */
     bool has_lost; /* an integration has failed since the search began */
-    enum engine_kind left; /* CVODES has taken over from this engine; or ENGINE_REFERENCE */
     int n_lost;    /* grows with those that tighter tolerances did not save, and shrinks with other
                     * evaluations */
 };

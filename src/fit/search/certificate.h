@@ -9,6 +9,10 @@
  * nine tenths of the original errors, for 1.5 times the steps. */
 #define FIT_TIGHTER 10.0
 
+/* The error of an objective at another place is at most this many times its change from one
+ * tolerance to the next. */
+#define FIT_DOUBT 10.0
+
 struct fit_certificate {
     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */
     double change;

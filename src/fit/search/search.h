@@ -75,9 +75,6 @@ struct fit_search {
     double doubt;              /* a decrease smaller than this is noise */
     /* of the reach after a good step that it has limited: TRUST_REACH_GROWTH, say */
     double reach_growth;
-    /* after a certificate, the search goes on with the same tolerances from values below this
-     * alone */
-    double goal;
     int64_t n_iteration;
     /* how often the estimated second derivatives were forgotten rather than believed */
     int n_plain;

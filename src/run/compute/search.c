@@ -189,7 +189,7 @@ static enum status begin(struct search *search, uint32_t task, uint32_t n_redraw
     bool is_good = campaign_fit_init(fit, campaign, fit->component, task,
                                      request ? request->weight : NULL,
                                      request ? &request->options : NULL);
-    fit->joint.n_redrawn = n_redrawn;
+    fit->joint.start.n_redrawn = n_redrawn;
     fit->joint.held = request ? request->held_above : NULL;
     if (is_good)
         return STATUS_OK;
@@ -297,7 +297,7 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
             status = take_state(search, error);
         if (status)
             break;
-        start.n_redrawn = joint->n_redrawn;
+        start.n_redrawn = joint->start.n_redrawn;
         take_crashes(search);
         status = run_fit(search, has_ended, error);
     } while (!status && *has_ended && !joint->weight && !joint->end.has_best
