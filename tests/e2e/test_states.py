@@ -202,6 +202,15 @@ def test_stopped_fits_go_on(tmp):
     check_disturbed(tmp, signal.SIGTERM)
 
 
+@helpers.slow
+def test_killed_fits_by_gradients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs")
+
+
+def test_killed_fits_with_adjoint_gradients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs", "--gradient", "adjoint", "--certify", "no")
+
+
 @by_quotients
 @quicker(2)
 def test_killed_fits_with_difference_quotients_go_on(tmp):
@@ -211,6 +220,13 @@ def test_killed_fits_with_difference_quotients_go_on(tmp):
 @by_experiments
 def test_killed_fits_over_experiments_go_on(tmp):
     check_disturbed(tmp, signal.SIGKILL)
+
+
+@quicker(2)
+@by_experiments
+@helpers.slow
+def test_killed_fits_over_experiments_with_adjoint_gradients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs", "--gradient", "adjoint", "--certify", "no")
 
 
 def journal_of(problem):

@@ -29,6 +29,7 @@ struct many {
     double left;              /* the decrease predicted for it; NaN: unknown */
     /* with adjoint gradients */
     struct fit_metric metric;
+    bool has_matrix;          /* of this leg, or an earlier one */
     bool is_taken;            /* the metric of the best point has been asked for, and: */
     enum asked taken;
 };
@@ -157,26 +158,45 @@ static enum asked measure(struct descent *descent)
     many->taken = joint_some_failed(joint) ? ASKED_FAILED : ASKED_OK;
     if (many->taken == ASKED_OK) {
         sum_products(many);
+        many->has_matrix = true;
         if (!fit_metric_damp(&many->metric, &many->map, descent->best->theta))
             many->taken = ASKED_FAILED;
     }
     return many->taken;
 }
 
-static void begin(struct descent *descent)
+static void keep(struct descent *descent)
 {
-    struct many *many = many_of(descent);
-    if (many->joint->host->keep && !many->is_taken) /* which another process would do again */
-        many->joint->host->keep(many->joint->host->context);
-    many->left = NAN; /* another process that goes on from here looks anew, too */
+    const struct joint_host *host = many_of(descent)->joint->host;
+    if (host->keep)
+        host->keep(host->context);
 }
 
-static const struct descent_method by_rows = {.begin = begin, .evaluate = evaluate,
+/* The model has other lengths each time that it is set: another process that goes on from here
+ * sets it, too. */
+static void begin(struct descent *descent) { many_of(descent)->left = NAN; }
+
+static void pass(struct cursor *cursor, struct descent *descent)
+{
+    struct many *many = many_of(descent);
+    size_t n = descent->n;
+    FIELD(many->left);
+    FIELD(many->has_square);
+    FIELD(many->has_matrix);
+    FIELD(many->is_taken);
+    FIELD(many->taken);
+    ARRAY(many->square, many->has_square ? n : 0);
+    ARRAY(many->metric.matrix, many->has_matrix ? n * n : 0);
+}
+
+static const struct descent_method by_rows = {.keep = keep, .begin = begin, .evaluate = evaluate,
                                               .is_same = is_same, .take = take,
-                                              .promise = promise, .square = square},
-                                   by_gradients = {.begin = begin, .evaluate = evaluate,
-                                                   .is_same = is_same, .take = take,
-                                                   .measure = measure};
+                                              .promise = promise, .square = square,
+                                              .pass = pass},
+                                   by_gradients = {.keep = keep, .begin = begin,
+                                                   .evaluate = evaluate, .is_same = is_same,
+                                                   .take = take, .measure = measure,
+                                                   .pass = pass};
 
 /* From the best point. False: out of memory. */
 static bool init(struct many *many, struct joint *joint, struct arena *arena)
@@ -203,16 +223,14 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
         !ARENA_DOUBLES(arena, {&many->square, n, 1}, {&points[0].theta, n, 1},
                        {&points[0].gradient, n, 1}, {&points[1].gradient, n, 1}))
         return false;
-    if (joint->saved.descent > 0) {
-        struct cursor cursor = {.from = joint->saved.bytes, .at = joint->saved.descent,
-                                .n = SIZE_MAX};
-        descent_pass(&cursor, descent);
-        descent->is_resumed = true;
-        joint->saved.descent = 0;
-    }
     descent->best->f = joint->above.f;
     sum_columns(many, JOINT_BEST, false, descent->best->gradient);
-    return true;
+    descent->is_resumed = joint->saved.descent > 0;
+    if (!descent->is_resumed)
+        return true;
+    struct cursor cursor = {.from = joint->saved.bytes, .at = joint->saved.descent, .n = SIZE_MAX};
+    joint->saved.descent = 0;
+    return descent_pass(&cursor, descent);
 }
 
 enum joint_went joint_descend(struct joint *joint, enum outcome *outcome)
@@ -223,6 +241,7 @@ enum joint_went joint_descend(struct joint *joint, enum outcome *outcome)
     joint->descent = &many.descent;
     *outcome = has_room ? descent_run(&many.descent) : OUTCOME_out_of_memory;
     joint->descent = NULL;
+    descent_fini(&many.descent);
     arena_fini(&arena);
     return joint->end.is_cut ? JOINT_ENDED : many.went;
 }

@@ -10,6 +10,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A leg ends after so many iterations, and one with a factor after REFRESH. A new leg has to learn
@@ -20,6 +21,8 @@ enum { LEG = 120, REFRESH = 12 };
 enum { MEMORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20 };
 /* Known trials, and the numbers that these may be, if they are more than one. */
 enum { KNOWN = 32, KNOWN_ROOM = 1 << 20 };
+/* The most numbers of answers for which a leg is kept. */
+enum { ANSWER_ROOM = 1 << 20 };
 
 /* The gradient test accepts a remaining decrease of this many tolerances (stopping.c). */
 static const double LOOSEST_TEST = 1e3;
@@ -45,23 +48,155 @@ bool descent_init(struct descent *descent, struct arena *arena)
            ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1},
                          {&descent->diagonal, n, 1}, {&descent->base, n, 1},
                          {&descent->tried, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
-                         {&descent->known, descent->most_known, 2 * n + 1});
+                         {&descent->known, descent->most_known, 2 * n + 1},
+                         {&descent->leg.known, descent->most_known, 2 * n + 1},
+                         {&descent->leg.theta, n, 1}, {&descent->leg.gradient, n, 1});
 }
 
-static size_t n_known(const struct descent *descent)
+static size_t n_known(const struct descent *descent, const struct descent_state *state)
 {
-    return descent->state.n_known < descent->most_known ? descent->state.n_known
-                                                        : descent->most_known;
+    return state->n_known < descent->most_known ? state->n_known : descent->most_known;
 }
 
-void descent_pass(struct cursor *cursor, struct descent *descent)
+void descent_fini(struct descent *descent)
 {
-    size_t n = descent->n, known = n_known(descent) * (2 * n + 1);
+    free(descent->leg.answer);
+    descent->leg.answer = NULL;
+}
+
+static bool make_room(struct descent_leg *leg, size_t n)
+{
+    bool is_good = true;
+    while (is_good && leg->room < n)
+        is_good = array_grow(&leg->answer, leg->room, &leg->room, sizeof *leg->answer);
+    return is_good;
+}
+
+static void pass_method(struct cursor *cursor, struct descent *descent)
+{
+    struct cursor measure = {.at = 0};
+    if (descent->method)
+        descent->method->pass(&measure, descent);
+    FIELD(measure.at);
+    if (descent->method)
+        descent->method->pass(cursor, descent);
+    else
+        pass_over(cursor, NULL, measure.at);
+}
+
+bool descent_pass(struct cursor *cursor, struct descent *descent)
+{
+    struct descent_leg *leg = &descent->leg;
+    size_t n = descent->n, known = n_known(descent, &leg->state) * (2 * n + 1);
     FIELD(n);
     FIELD(known);
-    FIELD(descent->state);
-    ARRAY(descent->known, known);
+    FIELD(leg->n);
+    FIELD(leg->state);
+    FIELD(leg->f);
+    FIELD(leg->n_iteration);
+    if (cursor->from && descent->known && !make_room(leg, leg->n))
+        return false;
+    ARRAY(leg->known, known);
+    ARRAY(leg->theta, n);
+    ARRAY(leg->gradient, n);
+    ARRAY(leg->answer, leg->n);
     ARRAY(descent->map->size, n);
+    pass_method(cursor, descent);
+    return true;
+}
+
+/* The search is where the leg that has been read began. */
+static void resume_leg(struct descent *descent)
+{
+    const struct descent_leg *leg = &descent->leg;
+    size_t n = descent->n;
+    descent->state = leg->state;
+    memcpy(descent->known, leg->known,
+           n_known(descent, &leg->state) * (2 * n + 1) * sizeof *leg->known);
+    memcpy(descent->best->theta, leg->theta, n * sizeof *leg->theta);
+    memcpy(descent->best->gradient, leg->gradient, n * sizeof *leg->gradient);
+    descent->best->f = leg->f;
+    descent->search->n_iteration = leg->n_iteration;
+}
+
+static void note_leg(struct descent *descent)
+{
+    struct descent_leg *leg = &descent->leg;
+    size_t n = descent->n;
+    leg->state = descent->state;
+    memcpy(leg->known, descent->known,
+           n_known(descent, &leg->state) * (2 * n + 1) * sizeof *leg->known);
+    memcpy(leg->theta, descent->best->theta, n * sizeof *leg->theta);
+    memcpy(leg->gradient, descent->best->gradient, n * sizeof *leg->gradient);
+    leg->f = descent->best->f;
+    leg->n_iteration = descent->search->n_iteration;
+    leg->n = leg->n_repeated = 0;
+    leg->is_lost = leg->is_repeated = false;
+}
+
+/* Whether the method's next answer is known. */
+static bool repeats(const struct descent *descent)
+{
+    return descent->leg.n_repeated < descent->leg.n;
+}
+
+/* Numbers of an answer: gives them again, or keeps them. */
+static void answer(struct descent *descent, bool is_known, double *number, size_t n)
+{
+    struct descent_leg *leg = &descent->leg;
+    if (is_known && n <= leg->n - leg->n_repeated) {
+        memcpy(number, leg->answer + leg->n_repeated, n * sizeof *number);
+        leg->n_repeated += n;
+    } else if (!leg->is_lost && descent->method->keep) {
+        leg->is_lost = leg->n + n > ANSWER_ROOM || !make_room(leg, leg->n + n);
+        if (leg->is_lost)
+            return;
+        memcpy(leg->answer + leg->n, number, n * sizeof *number);
+        leg->n_repeated = leg->n += n;
+    }
+}
+
+static void keep(struct descent *descent)
+{
+    if (descent->method->keep && !descent->leg.is_lost)
+        descent->method->keep(descent);
+}
+
+static enum asked evaluate(struct descent *descent)
+{
+    bool is_known = descent->leg.is_repeated = repeats(descent);
+    if (!is_known)
+        keep(descent);
+    double asked = is_known ? 0 : (double)descent->method->evaluate(descent);
+    answer(descent, is_known, &asked, 1);
+    answer(descent, is_known, &descent->trial->f, 1);
+    answer(descent, is_known, descent->trial->gradient, descent->n);
+    return (enum asked)asked;
+}
+
+static double promise_by_method(struct descent *descent, double enough)
+{
+    bool is_known = repeats(descent);
+    double number[] = {is_known ? 0 : descent->method->promise(descent, enough), descent->ended};
+    answer(descent, is_known, number, 2);
+    descent->ended = number[1] != 0;
+    return number[0];
+}
+
+static double square_by_method(struct descent *descent, size_t j)
+{
+    bool is_known = repeats(descent);
+    double number = is_known ? 0 : descent->method->square(descent, j);
+    answer(descent, is_known, &number, 1);
+    return number;
+}
+
+static enum asked measure(struct descent *descent)
+{
+    bool is_known = repeats(descent);
+    double asked = is_known ? 0 : (double)descent->method->measure(descent);
+    answer(descent, is_known, &asked, 1);
+    return (enum asked)asked;
 }
 
 void descent_take(struct descent *descent)
@@ -70,7 +205,8 @@ void descent_take(struct descent *descent)
     descent->best = descent->trial;
     descent->trial = old;
     descent->state.hope = 0;
-    descent->method->take(descent);
+    if (!descent->leg.is_repeated)
+        descent->method->take(descent);
 }
 
 static double tolerance(const struct descent *descent)
@@ -95,13 +231,13 @@ static double promise(struct descent *descent, double enough)
 {
     return descent->factor   ? promise_by_metric(descent)
            : descent->metric ? INFINITY
-                             : descent->method->promise(descent, enough);
+                             : promise_by_method(descent, enough);
 }
 
 static double square(struct descent *descent, size_t j)
 {
     return descent->factor ? descent->metric->matrix[j + j * descent->n]
-                           : descent->method->square(descent, j);
+                           : square_by_method(descent, j);
 }
 
 /* Whether the remaining decrease is within the tolerance. */
@@ -172,7 +308,7 @@ static enum asked ask_once(struct descent *descent, bool *is_known)
         memcpy(trial->gradient, best->gradient, n * sizeof *best->gradient);
         return ASKED_OK;
     }
-    for (size_t k = 0; k < n_known(descent); k++) {
+    for (size_t k = 0; k < n_known(descent, &descent->state); k++) {
         const double *entry = descent->known + k * (2 * n + 1);
         *is_known = descent->method->is_same(descent, entry, trial->theta);
         if (*is_known) {
@@ -181,7 +317,7 @@ static enum asked ask_once(struct descent *descent, bool *is_known)
             return isnan(trial->f) ? ASKED_FAILED : ASKED_OK;
         }
     }
-    enum asked asked = descent->method->evaluate(descent);
+    enum asked asked = evaluate(descent);
     double *entry = descent->known + descent->state.n_known++ % descent->most_known * (2 * n + 1);
     memcpy(entry, trial->theta, n * sizeof *entry);
     entry[n] = asked == ASKED_OK ? trial->f : NAN;
@@ -340,7 +476,7 @@ static bool drop_leaving(struct descent *descent)
 
 static void guess_by_metric(struct descent *descent)
 {
-    enum asked asked = descent->method->measure(descent);
+    enum asked asked = measure(descent);
     descent->ended = asked == ASKED_END;
     do
         descent->factor = asked == ASKED_OK &&
@@ -505,17 +641,29 @@ enum asked descent_begin(struct descent *descent)
     return asked;
 }
 
+/* A leg that is not repeated. */
+static void begin(struct descent *descent)
+{
+    keep(descent);
+    if (descent->method->begin)
+        descent->method->begin(descent);
+}
+
 enum outcome descent_run(struct descent *descent)
 {
     enum stop_test *met = &descent->search->stopping.met;
     enum outcome outcome = OUTCOME_not_run;
     while (outcome == OUTCOME_not_run) {
-        double before = descent->best->f;
-        if (!descent->is_resumed && (*met = find_met(descent)) != STOP_none)
+        if (descent->is_resumed)
+            resume_leg(descent);
+        else if ((*met = find_met(descent)) != STOP_none)
             return OUTCOME_converged;
+        else
+            note_leg(descent);
+        double before = descent->best->f;
         descent->is_resumed = false;
-        if (descent->method->begin)
-            descent->method->begin(descent);
+        if (!repeats(descent))
+            begin(descent);
         begin_leg(descent);
         if (!descent->ended && descent->factor && (*met = find_met(descent)) != STOP_none)
             return OUTCOME_converged;

@@ -1,6 +1,7 @@
 /* The minimisation of a fit within its bounds by L-BFGS, for one dataset and for many: legs of
  * libLBFGS over the parameters that no bound holds. What a point is, the method knows. libLBFGS
- * cannot save its state, so that a search can be saved only between two legs.
+ * cannot save its state: a saved search is that at the beginning of the leg, with what the method
+ * has answered since then, and repeats the leg with these answers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -15,8 +16,10 @@ struct descent;
 /* The parts that differ between a fit of one dataset (descent_single.c) and one of many
  * (joint/descent.c). */
 struct descent_method {
-    /* A leg begins. Between two legs, descent_pass has all that the search needs besides the best
-     * point. NULL: nothing to do. */
+    /* Between two legs, and before an evaluation: descent_pass has all that the search needs
+     * besides the best point. NULL: nothing is kept. */
+    void (*keep)(struct descent *descent);
+    /* A leg begins. NULL: nothing to do. */
     void (*begin)(struct descent *descent);
     /* Evaluates the trial. ASKED_END: the fit must end, for the reason in asker. */
     enum asked (*evaluate)(struct descent *descent);
@@ -32,6 +35,8 @@ struct descent_method {
     /* Sets the metric at the best point, from an evaluation of the derivatives of all residuals,
      * which otherwise are not there; it calls fit_metric_damp. ASKED_FAILED: there is none. */
     enum asked (*measure)(struct descent *descent);
+    /* As bytes, what it knows of the best point; with `keep`. */
+    void (*pass)(struct cursor *cursor, struct descent *descent);
 };
 
 /* What lasts from leg to leg. */
@@ -50,6 +55,20 @@ struct descent_state {
     int n_gain;
 };
 
+/* A leg under way, as far as it can be repeated: its beginning, and the numbers that the method has
+ * answered since. */
+struct descent_leg {
+    struct descent_state state;
+    double *known;              /* as in struct descent */
+    double *theta, *gradient, f; /* of the best point */
+    int64_t n_iteration;        /* of the search */
+    double *answer;             /* n, with room for more; free() */
+    size_t n, room;
+    size_t n_repeated;          /* answers that have been given again; n: all */
+    bool is_repeated;           /* the latest evaluation was such an answer */
+    bool is_lost;               /* there are too many, and the leg is not kept */
+};
+
 struct descent {
     const struct descent_method *method;
     struct fit_search *search;  /* asker, stopping, n_iteration, and the method's model */
@@ -64,6 +83,7 @@ struct descent {
     struct fit_point points[2]; /* at least theta, f and gradient */
     struct fit_point *best, *trial; /* best: NULL before the first evaluation */
     struct descent_state state;
+    struct descent_leg leg;
     double *known;              /* most_known x (2 n + 1): theta, objective (NaN: it failed) and
                                  * gradient of trials, because a new leg may try the same points
                                  * again; the oldest is overwritten */
@@ -87,9 +107,11 @@ struct descent {
 /* After these fields: method, search, map. The points are the caller's to make. False: out of
  * memory. */
 bool descent_init(struct descent *descent, struct arena *arena);
-/* What lasts from leg to leg, as bytes; and what is known of the parameters' sizes. Reading: n is
- * that of the bytes, and arrays that are NULL are passed over. */
-void descent_pass(struct cursor *cursor, struct descent *descent);
+void descent_fini(struct descent *descent);
+/* The leg under way, as bytes; and what is known of the parameters' sizes. Reading: n is that of
+ * the bytes, and arrays that are NULL are passed over, as is what a method knows if there is none;
+ * false: out of memory. */
+bool descent_pass(struct cursor *cursor, struct descent *descent);
 /* Evaluates the trial, the start, which becomes the best point. */
 enum asked descent_begin(struct descent *descent);
 /* The trial has been evaluated, and becomes the best point. */
