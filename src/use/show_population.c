@@ -8,6 +8,10 @@
 #include <string.h>
 
 enum { NAME = -12 }; /* width of the first column */
+/* A correlation this close to 1 is 1. */
+static const double LAST_DIGITS = 1e-9;
+/* Estimates with a larger condition number cannot be told apart by data of the usual precision. */
+static const double HIGH_CONDITION = 1e6;
 
 static void add_head(struct view *view, const struct result_population *population)
 {
@@ -26,7 +30,9 @@ static void add_head(struct view *view, const struct result_population *populati
     if (!isnan(head->log_prior))
         view_say(view, "; with priors, whose log density is %.6g", head->log_prior);
     if (isfinite(head->condition))
-        view_say(view, "; condition number %.3g", head->condition);
+        view_say(view, "; condition number %.3g%s", head->condition,
+                 head->condition > HIGH_CONDITION
+                     ? ", which is high: some of them cannot be told apart" : "");
     view_say(view, "\n");
     population_facts(view, head);
 }
@@ -57,18 +63,29 @@ static void add_random(struct view *view, const struct result_population *popula
              "deviation over\n   the population, on the optimiser's scale)\n");
 }
 
+static bool is_at_border(double correlation) { return fabs(correlation) > 1 - LAST_DIGITS; }
+
 static void add_correlations(struct view *view, const struct result_population *population)
 {
     size_t i = 0, j = 0;
+    bool any = false;
     view_group(view, NULL, "  Correlations over the population", VIEW_PLAIN);
     view_table(view, NULL, "Correlations over the population", VIEW_HEADLESS);
     while (result_population_next_pair(population, &i, &j)) {
         double correlation = population->correlation[i * population->r + j];
         VIEW_ROW(view, fact_word(NULL, "parameter", NAME, population->name[j]),
                  fact_word(NULL, "and", NAME, population->name[i]),
-                 fact_word(NULL, "correlation", 8, view_word(view, "%.4f", correlation)));
+                 fact_word(NULL, "correlation", 8, view_word(view, "%.4f", correlation)),
+                 fact_how(FACT_NOT_IN_PAGE, fact_word(NULL, "", -1, is_at_border(correlation)
+                                                      ? "at its border" : "")));
+        any = any || is_at_border(correlation);
     }
     view_end(view);
+    if (any)
+        view_say(view, "  (a correlation of 1 or -1 means that the data do not show these "
+                 "parameters to vary\n   separately; standard errors of their covariance are not "
+                 "valid there and left out;\n   --random-covariance diagonal fits without "
+                 "correlations)\n");
     view_end(view);
 }
 

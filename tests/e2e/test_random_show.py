@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 import helpers as h
+import mixed
 import population_group
 from test_random_options import problem
 
@@ -43,6 +44,32 @@ def test_zero_variance(tmp):
                                     error=0, shared=())).stdout
     assert "no variance was found" in text and "Laplace's approximation" in text, text
     assert "Correlations" not in text and "+-" not in text, text
+
+
+def test_correlation_at_its_border(tmp):
+    """Two parameters that vary as one: the covariance is singular, its estimates have no standard errors, and show says so."""
+    b = np.random.default_rng(3).standard_normal(8)
+    rows = [(d, t, 0, (10 + x) + (2 + 0.5 * x) * t + 0.3 * np.cos(7 * d + 5 * t), np.nan) for d, x in enumerate(b)
+            for t in (0.5, 1, 2, 3)]
+    path, *model = mixed.write(tmp / "p.h5", "parameter A = 9\nparameter k = 1\nparameter s = 0.2 in [1e-3, 10] scale log\n"
+                               "observe y = A + k*t sd s\n", rows)
+    found = mixed.run([path, *model], "--random", "A,k", "--share", "s")
+    assert found["correlation"][0, 1] == 1
+    errors = dict(zip(found["estimate_name"], found["standard_error"]))
+    text = h.stiffit("show", h.result_path(path)).stdout
+    assert "at its border" in text and "--random-covariance diagonal" in text, text
+    for name, error in errors.items():
+        assert np.isnan(error) == (name in ("var(A)", "cov(A,k)", "var(k)")), errors
+    assert "at its border" not in h.stiffit("show", fitted(tmp)).stdout
+
+
+def test_high_condition(tmp):
+    """Estimates that cannot be told apart: the condition number says so."""
+    result = fitted(tmp)
+    with h5py.File(result, "a") as f:
+        f["population"].attrs["condition_number"] = 3e7
+    text = h.stiffit("show", result).stdout
+    assert "condition number 3e+07, which is high: some of them cannot be told apart" in text, text
 
 
 def test_json(tmp):

@@ -234,7 +234,27 @@ static size_t place_of(const struct mixed *mixed, size_t k)
     return at;
 }
 
-/* How the result's estimates change with the search's: covariances L L' with the factor. */
+/* Whether covariance entry e is part of a block that is singular without a variance of 0, as with a
+ * correlation of 1: a parameter's deviation is a combination of those of others. Its estimate lies
+ * at the border of what is possible, where second derivatives say nothing of its error. */
+static bool is_at_border(const struct mixed *mixed, const double *factor, size_t e)
+{
+    size_t r = mixed->progress.r, ends[2] = {mixed->row[e], mixed->column[e]};
+    for (size_t c = 0; c < r; c++) {
+        bool is_combined[2] = {false, false}, is_zero = true;
+        for (size_t k = 0; k < c && factor[c + c * r] == 0; k++)
+            for (size_t i = 0; i < 2 && factor[c + k * r] != 0; i++) {
+                is_zero = false;
+                is_combined[i] = is_combined[i] || ends[i] == c || factor[ends[i] + k * r] != 0;
+            }
+        if (!is_zero && is_combined[0] && is_combined[1])
+            return true;
+    }
+    return false;
+}
+
+/* How the result's estimates change with the search's: covariances L L' with the factor. Those at
+ * the border have none, and so no errors. */
 static void set_derivatives(const struct mixed *mixed, const double *factor, double *by)
 {
     size_t m = mixed->m, s = mixed->progress.s, r = mixed->progress.r, n = mixed->progress.n_factor;
@@ -246,6 +266,8 @@ static void set_derivatives(const struct mixed *mixed, const double *factor, dou
     for (size_t e = 0; e < n; e++)
         for (size_t k = 0; k < n; k++) {
             size_t i = mixed->row[e], j = mixed->column[e], a = mixed->row[k], c = mixed->column[k];
+            if (is_at_border(mixed, factor, e))
+                continue;
             by[place_of(mixed, s + e) + (s + k) * m] =
                 (i == a ? factor[j + c * r] : 0) + (j == a ? factor[i + c * r] : 0);
         }
