@@ -65,7 +65,8 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     uint32_t notes = 0;
     arena_reset(&self->arena);
     *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host,
-                                .accuracy = {.tighter = 1, .gradient = GRADIENT_differences}};
+                                .accuracy = {.tighter = 1, .gradient = GRADIENT_differences},
+                                .is_exact = self->model.abi.n_state == 0};
     assert_int_equal(fit_map_init(&asker->map, &self->problem, false, &self->arena, &notes, reason), OUTCOME_converged);
     asker->objective = (struct fit_objective){.n_row = ROWS, .measured = self->problem.measured,
                                               .has_noise = self->model.abi.noise != NULL,

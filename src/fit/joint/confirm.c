@@ -44,7 +44,7 @@ static double variance_of(const struct joint_block *block)
 static void sum_certificate(struct joint *joint)
 {
     struct fit_certificate *certificate = &joint->confirm.certificate;
-    bool is_exact = joint->model->abi.n_state == 0;
+    bool is_exact = joint->asker.is_exact;
     double n_row = fmax(1, (double)joint->asker.objective.n_row), variance = 1;
     certificate->change = is_exact ? 0 : joint_total(joint, change_of);
     certificate->decrease = joint_promise_free(joint, JOINT_TRIAL);

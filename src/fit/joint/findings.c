@@ -46,7 +46,7 @@ static double prediction_error(const struct joint_work *work)
     const double *before = work->block->best.at;
     if (joint->pass != JOINT_CHECK || !joint->options->certify)
         return NAN;
-    if (joint->model->abi.n_state == 0)
+    if (joint->asker.is_exact)
         return 0;
     bool is_tighter = work->asker->accuracy.tighter > joint->asker.accuracy.tighter;
     return is_tighter && before ? fit_certificate_distance(work->asker, before, &work->at) : NAN;

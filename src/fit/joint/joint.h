@@ -180,9 +180,8 @@ struct joint {
     struct joint_agreement agreement;
     struct joint_pilots pilots;
     enum joint_pass pass;     /* what blocks do next */
-    /* of the shared parameters: map, options, problem->model, tighter, notes, outcome and reason */
+    /* of the shared parameters: what the search needs (fit/search/search.h) */
     struct fit_asker asker;
-    struct fit_problem problem;
     struct fit_point point;   /* above.theta, and the gradient once the own parameters follow */
     enum joint_form form;     /* of the sum */
     struct joint_line line;

@@ -40,14 +40,13 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                             .levels = *levels, .scale = scale, .descends = descends,
                             .end = {.culprit = n_block},
                             .ranks = {.n = 1, .n_block = n_block}};
-    joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker =
-        (struct fit_asker){.problem = &joint->problem,
-                           .options = options, .start_f = NAN, .prediction_error = NAN,
+        (struct fit_asker){.options = options, .start_f = NAN, .prediction_error = NAN,
                            .accuracy = {.tighter = 1,
                                         .engine = options->engine,
                                         .gradient = gradient},
-                           .is_near = options->is_near || options->evaluates || descends};
+                           .is_near = options->is_near || options->evaluates || descends,
+                           .is_exact = model->abi.n_state == 0};
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
     joint->confirm.goal = INFINITY;

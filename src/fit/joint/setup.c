@@ -335,7 +335,7 @@ static void set_pass(struct joint_session *session)
     const struct fit_options *options = joint->options;
     struct fit_asker *asker = session->work.asker;
     struct joint_block *block = session->work.block;
-    bool is_exact = joint->model->abi.n_state == 0,
+    bool is_exact = joint->asker.is_exact,
          is_tight =
              joint->pass == JOINT_CHECK && options->certify && !is_exact && !joint->session,
          is_more = joint->confirm.is_beyond ||

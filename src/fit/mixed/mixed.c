@@ -204,7 +204,7 @@ bool mixed_make(struct mixed *mixed)
     size_t m = mixed->m;
     if (!rule_init(&mixed->rule, joint->seed, arena))
         return false;
-    mixed->asker.problem = &joint->problem;
+    mixed->asker.is_exact = joint->asker.is_exact;
     mixed->options = *joint->options;
     mixed->asker.options = &mixed->options;
     mixed->asker.accuracy = joint->asker.accuracy;

@@ -214,7 +214,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
     int64_t left = (most_steps - asker->used.n_step) / (int64_t)(n ? n : 1);
     bool limited_by_total = left <= asker->options->max_steps;
     double tighter = accuracy.tighter;
-    if (accuracy.gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0)
+    if (accuracy.gradient == GRADIENT_differences && !asker->is_exact)
         tighter *= FIT_QUOTIENT_TIGHTER;
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->engine = accuracy.engine;
@@ -242,8 +242,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
 double fit_asker_rtol(const struct fit_asker *asker, double tighter)
 {
     double rtol = asker->options->accuracy;
-    return asker->problem->model->abi.n_state == 0 ? fmin(rtol, FIT_QUOTIENT_ROUNDING)
-                                                   : rtol / tighter;
+    return asker->is_exact ? fmin(rtol, FIT_QUOTIENT_ROUNDING) : rtol / tighter;
 }
 
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other)
@@ -345,21 +344,16 @@ double fit_point_gradient_norm(const struct fit_map *map, const struct fit_point
     return norm;
 }
 
-static bool is_exact(const struct fit_asker *asker)
-{
-    return asker->problem->model->abi.n_state == 0;
-}
-
 static double step_of(const struct fit_asker *asker, double tighter)
 {
     double by = FIT_QUOTIENT_TIGHTER * tighter;
-    return cbrt(is_exact(asker) ? ROUNDING
+    return cbrt(asker->is_exact ? ROUNDING
                                 : fmax(ROUNDING, ERROR_GROWTH / by * asker->options->accuracy));
 }
 
 double fit_asker_accuracy(const struct fit_asker *asker, struct fit_accuracy accuracy)
 {
-    bool by_quotients = accuracy.gradient == GRADIENT_differences && !is_exact(asker);
+    bool by_quotients = accuracy.gradient == GRADIENT_differences && !asker->is_exact;
     double step = step_of(asker, accuracy.tighter);
     return by_quotients ? step * step : fit_asker_rtol(asker, accuracy.tighter);
 }

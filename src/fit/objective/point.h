@@ -100,6 +100,7 @@ struct fit_asker {
                              * save */
     struct fit_start start; /* or the latest one of those that replace it */
     bool is_near;           /* the start is near an optimum: no loose first steps */
+    bool is_exact;          /* nothing is integrated: only rounding is in the predictions */
     uint32_t notes;
     struct fit_work used;
     int64_t n_iteration;    /* of all searches */

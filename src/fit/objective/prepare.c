@@ -162,6 +162,7 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->host = host;
     asker->accuracy.tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
     asker->is_near = options->is_near;
+    asker->is_exact = problem->model->abi.n_state == 0;
     asker->start = (struct fit_start){.seed = problem->seed, .dataset = problem->dataset,
                                       .number = problem->start_number,
                                       .n_start = problem->n_start};

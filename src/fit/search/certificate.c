@@ -238,7 +238,7 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     asker->spectrum = NULL;
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    bool is_exact = asker->problem->model->abi.n_state == 0, with_slopes = false;
+    bool is_exact = asker->is_exact, with_slopes = false;
     if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) ||
         !fit_point_init(&point, asker, accuracy.gradient, arena))
         return end_without_memory(asker);

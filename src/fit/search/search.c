@@ -38,7 +38,7 @@ static double requested(const struct fit_search *search)
 static bool has_loose_steps(const struct fit_search *search)
 {
     const struct fit_asker *asker = search->asker;
-    return asker->problem->model->abi.n_state > 0 && !asker->is_near &&
+    return !asker->is_exact && !asker->is_near &&
            asker->accuracy.gradient == GRADIENT_forward &&
            requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
 }

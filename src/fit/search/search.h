@@ -65,6 +65,9 @@ struct fit_search_method {
 
 struct fit_search {
     const struct fit_search_method *method;
+    /* Of this the search needs map, options (the tests' tolerances), accuracy, is_near, is_exact,
+     * start_f and objective.has_offset; it sets accuracy, notes, and for a failure outcome and
+     * reason. What evaluates the points is the method's affair. */
     struct fit_asker *asker;
     const struct fit_point *best;
     struct trust_model model;  /* at the best point */

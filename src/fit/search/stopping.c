@@ -301,12 +301,6 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
     return OUTCOME_stalled;
 }
 
-/* Nothing is integrated: what hides a decrease is rounding. */
-static bool is_exact_model(const struct stopping *stopping)
-{
-    return stopping->asker->problem->model->abi.n_state == 0;
-}
-
 enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model,
                             const struct fit_point *best)
 {
@@ -320,7 +314,7 @@ enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model
     }
     enum outcome outcome =
         stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;
-    if (outcome == OUTCOME_converged)
-        stopping->met = is_exact_model(stopping) ? STOP_step : STOP_noise;
+    if (outcome == OUTCOME_converged) /* what hides a decrease may be rounding */
+        stopping->met = stopping->asker->is_exact ? STOP_step : STOP_noise;
     return outcome;
 }

@@ -9,7 +9,7 @@
 enum { STOPPING_HISTORY = 5 };
 
 /* What a fit over many datasets adds to its shared parameters, which are those of the model and
- * the point. */
+ * the point. With it, the tests need nothing of the data that the asker may have. */
 struct stopping_beyond {
     bool is_there;
     /* the decrease predicted without trust regions for the other parameters alone */
