@@ -58,10 +58,13 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     if (!work->joint->session)
         fit_asker_forget(work->asker); /* a resumed fit repeats this alone, without the others */
     enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
-    if (asked != ASKED_OK)
-        return asked;
-    if (own != reduced->theta)
+    if (asked == ASKED_OK && own != reduced->theta)
         memcpy(reduced->theta, own, work->n * sizeof *own);
+    return asked == ASKED_OK ? joint_block_take(work, reduced) : asked;
+}
+
+enum asked joint_block_take(struct joint_work *work, struct joint_reduced *reduced)
+{
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
     reduced->f = weight * work->at.f;
     reduced->misfit = weight * fit_point_misfit(work->asker, &work->at);
@@ -84,7 +87,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
                                  reduced->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
-    asked = work->block->is_curved ? curve(work, reduced) : ASKED_FAILED;
+    enum asked asked = work->block->is_curved ? curve(work, reduced) : ASKED_FAILED;
     reduced->is_curved = asked == ASKED_OK;
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }

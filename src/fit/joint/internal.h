@@ -46,6 +46,8 @@ struct joint_work {
     struct joint_region region;
 };
 
+enum { JOINT_POINTS = 5 };
+
 /* What a block is evaluated with: made anew in each pass, or, where there is one block, kept from
  * pass to pass (joint/one.c). */
 struct joint_session {
@@ -54,10 +56,12 @@ struct joint_session {
     struct fit_options options;
     int64_t max_evaluations, max_total_steps; /* but for the last pass, which may need more */
     bool is_open;
-    /* of one that is kept: the best point and, if the search has landed there from one at looser
-     * tolerances, that one; the latest evaluation is work.at */
-    struct fit_point best, looser;
-    bool has_looser;
+    /* Of one that is kept: the best point, the latest one that was left, and the lowest one if that
+     * is not the best, all at the same tolerances; if the search has landed there from a point at
+     * looser tolerances, that one. The latest evaluation is work.at. Two of them may have the same
+     * arrays. */
+    struct fit_point best, missed, lowest, looser, points[JOINT_POINTS];
+    bool has_missed, has_lowest, has_looser;
     /* with adjoint gradients: looser has the derivatives of all residuals at its theta, at
      * tolerances divided by this; 0: it has not */
     double measured;
@@ -65,12 +69,19 @@ struct joint_session {
     struct trust_far far;
     double ratio;             /* of the looser point's tolerance to that of the best one */
 };
-/* In joint/session.c. Room for the points that are kept; false: out of memory. The latest
- * evaluation is that of the best point from now on. */
+/* Room for the points that are kept; false: out of memory. In joint/work.c; the rest of
+ * joint_session is in joint/session.c. */
 bool joint_session_room(struct joint_session *session);
+/* The latest evaluation is that of the best point from now on. */
 void joint_session_take(struct joint_session *session, bool has_landed);
 /* What was learnt of the way to the best point no longer holds. */
 void joint_session_forget(struct joint_session *session);
+/* Values so far cannot be compared with those that follow. */
+void joint_session_drop(struct joint_session *session);
+/* Before a trial is evaluated: whether its point is known. ASKED_FAILED: it is the best point. */
+enum asked joint_session_look_up(struct joint *joint, struct fit_search_trial *trial);
+/* A trial that could be evaluated is left. */
+void joint_session_leave(struct joint_session *session);
 /* As bytes: all that is known of the block and its evaluations. */
 void joint_session_pass(struct cursor *cursor, struct joint_session *session);
 /* The latest evaluation is that of the best point by another method. */
@@ -93,6 +104,9 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
                         double *rhs);
 /* With adjoint gradients: rows of a unit matrix that have the gradient of work->at. */
 void joint_block_reduce_gradient(const struct joint_work *work, double *triangle, double *rhs);
+/* What the evaluation of work->at says of the block. ASKED_FAILED: its derivatives are of no use.
+ * In joint/block.c. */
+enum asked joint_block_take(struct joint_work *work, struct joint_reduced *reduced);
 /* Evaluates, reduces and steps, as joint->pass says. In joint/block.c; the rest of
  * joint_block_run is in joint/setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);

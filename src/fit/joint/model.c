@@ -65,6 +65,7 @@ bool joint_renew(struct joint *joint)
     double before = joint->above.f;
     joint->above.f = joint->point.f = joint_total(joint, f_of);
     joint_doubt(joint, before);
+    joint->search.has_lowest = false;
     measure(joint);
     return true;
 }
@@ -115,6 +116,9 @@ void joint_begin_stopping(struct joint *joint)
     double n_row = joint_total(joint, rows_of);
     enum { OFFSET = 1, UNKNOWN = 2, KINKS = 4, INNER = 8 };
     struct joint_facts facts = {.any = 0};
+    joint->search.has_lowest = false;
+    if (joint->session)
+        joint_session_drop(joint->session);
     joint->asker.objective = (struct fit_objective){.n_row = 0};
     stopping_init(stopping, &joint->asker);
     joint->asker.objective.n_row = (size_t)n_row;

@@ -33,5 +33,6 @@ bool joint_renew(struct joint *joint);
 /* Steps of shared and own parameters may be as long as those near an optimum, and no radius is
  * below this. */
 void joint_free_reaches(struct joint *joint, double least_radius);
-/* The best point is a new one, or has another accuracy: begins the stopping tests anew. */
+/* The best point is a new one, or has another accuracy: begins the stopping tests anew, and values
+ * before are not compared with later ones. */
 void joint_begin_stopping(struct joint *joint);

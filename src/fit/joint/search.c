@@ -105,6 +105,13 @@ static enum asked try_pilots(struct joint *joint)
     return joint_evaluate(joint, JOINT_BEGIN);
 }
 
+/* What the start is worth, at the present accuracy. */
+static void note_start(struct joint *joint, double f)
+{
+    joint->asker.start_f = f;
+    joint->asker.start_tighter = joint->asker.accuracy.tighter;
+}
+
 static enum asked begin(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
@@ -118,7 +125,7 @@ static enum asked begin(struct fit_search *search)
         joint_session_forget(joint->session);
     enum asked asked = joint_evaluate(joint, JOINT_BEGIN);
     if (asked == ASKED_OK)
-        joint->asker.start_f = joint->above.f;
+        note_start(joint, joint->above.f);
     return asked == ASKED_OK && joint_has_pilots(joint) ? try_pilots(joint) : asked;
 }
 
@@ -156,7 +163,7 @@ static enum asked grow(struct joint *joint)
     joint_activate(joint);
     joint_count(joint);
     enum asked asked = joint_evaluate(joint, JOINT_GROW);
-    joint->asker.start_f = joint->above.f;
+    note_start(joint, joint->above.f);
     joint->search.doubt = -INFINITY; /* the sample has gained already */
     return asked == ASKED_FAILED ? begin(&joint->search) : asked;
 }
@@ -235,6 +242,7 @@ static enum asked judge_trial(struct joint *joint, struct fit_search_trial *tria
         search->model.promise = joint_total(joint, promise_of);
     if (!has_failed && find_decrease(joint, &trial->decrease) == ASKED_END)
         return ASKED_END;
+    trial->f = has_failed ? INFINITY : joint_total(joint, trial_of);
     trial->slope = joint_total(joint, slope_of);
     trial->is_refused = joint->session && joint_session_learn(joint, trial->decrease);
     /* joint/line.c damps its steps */
@@ -253,6 +261,9 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
         trust_model_target(&search->model, &joint->point, joint->above.trial);
         joint_groups_step(joint);
     }
+    enum asked asked = joint->session ? joint_session_look_up(joint, trial) : ASKED_OK;
+    if (asked != ASKED_OK || trial->is_known)
+        return asked;
     enum joint_went went = joint_run_pass(joint, JOINT_STEP);
     if (went == JOINT_COUNTS)
         return judge_trial(joint, trial);
@@ -273,6 +284,8 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
         joint_groups_adapt(joint);
     if (is_taken)
         joint_take(joint);
+    else if (joint->session && trial->f < INFINITY && !trial->is_known)
+        joint_session_leave(joint->session);
 }
 
 /* Only here are values of two accuracies compared, with a margin for the errors of the former. */
@@ -310,7 +323,7 @@ static enum asked look_back(struct fit_search *search)
                above->n_group * sizeof(double));
     if (joint->session &&
         fit_asker_is_same(joint->session->work.asker, above->trial, above->theta)) {
-        joint->asker.start_f = above->f;
+        note_start(joint, above->f);
         return ASKED_OK;
     }
     enum joint_went went = joint_run_pass(joint, JOINT_BACK);
@@ -319,7 +332,7 @@ static enum asked look_back(struct fit_search *search)
     joint_renew(joint);
     if (joint_some_failed(joint))
         return ASKED_OK;
-    joint->asker.start_f = joint_total(joint, trial_of);
+    note_start(joint, joint_total(joint, trial_of));
     if (joint->asker.start_f < above->f)
         joint_take(joint);
     return ASKED_OK;
@@ -340,11 +353,40 @@ static bool has_budget(const struct fit_search *search)
     return !facts.any;
 }
 
+/* One block keeps the point. */
+static bool go_lowest(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    if (!joint->session || !joint->session->has_lowest)
+        return false;
+    struct joint_work *work = &joint->session->work;
+    struct joint_block *block = work->block;
+    joint->pass = JOINT_GIVEN;
+    work->at = joint->session->lowest;
+    memcpy(joint->above.trial, work->at.theta, joint->above.s * sizeof(double));
+    joint_block_take(work, &block->trial);
+    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
+    joint_take(joint);
+    return true;
+}
+
+/* From a sample to all blocks; or once to the lowest point, although the step there was taken back
+ * because it went too far for some parameter. */
 static enum asked go_on(struct fit_search *search, enum outcome outcome)
 {
     struct joint *joint = joint_of(search);
     (void)outcome;
-    return joint->part.stride > 0 ? grow(joint) : ASKED_FAILED;
+    if (joint->part.stride > 0)
+        return grow(joint);
+    int n_back = joint->session ? joint->session->far.n_back : 0;
+    if (!(n_back > 0 && n_back <= TRUST_FAR_MOST) ||
+        !stopping_is_lower(&search->stopping, fit_search_lowest(search), search->best) ||
+        !go_lowest(search))
+        return ASKED_FAILED;
+    trust_model_forget(&search->model);
+    joint_begin_stopping(joint);
+    joint->session->far.n_back = TRUST_FAR_MOST + 1;
+    return ASKED_OK;
 }
 
 /* Where shared parameters have left their starts, those of blocks may leap from theirs, and then
@@ -367,7 +409,7 @@ static const struct fit_search_method method = {.begin = begin, .leap = leap, .l
                                                 .try = try, .settle = settle,
                                                 .land = land,
                                                 .look_back = look_back, .has_budget = has_budget,
-                                                .go_on = go_on};
+                                                .go_on = go_on, .go_lowest = go_lowest};
 
 /* L-BFGS in place of the steps of the trust region. */
 static enum outcome descend(struct joint *joint, bool is_under_way)

@@ -2,14 +2,21 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/internal.h"
 
-bool joint_session_room(struct joint_session *session)
+void joint_session_drop(struct joint_session *session)
 {
-    const struct joint_work *work = &session->work;
-    enum gradient_method gradient = work->asker->accuracy.gradient,
-                         with_rows = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
-    return fit_point_init(&session->best, work->asker, gradient, work->arena) &&
-           fit_point_init(&session->looser, work->asker, with_rows, work->arena) &&
-           trust_probe_init(&session->probe, work->asker, work->arena);
+    session->has_lowest = session->has_missed = false;
+}
+
+/* Arrays for the next evaluation. */
+static void free_trial(struct joint_session *session)
+{
+    for (size_t k = 0; k < JOINT_POINTS; k++) {
+        const double *theta = session->points[k].theta;
+        if (theta != session->best.theta && theta != session->looser.theta &&
+            !(session->has_missed && theta == session->missed.theta) &&
+            !(session->has_lowest && theta == session->lowest.theta))
+            session->work.at = session->points[k];
+    }
 }
 
 void joint_session_forget(struct joint_session *session)
@@ -26,11 +33,17 @@ void joint_session_pass(struct cursor *cursor, struct joint_session *session)
     FIELD(block->best);
     joint_block_place(work->joint, block);
     ARRAY(block->memory.numbers, block->memory.n);
+    FIELD(session->has_missed);
+    FIELD(session->has_lowest);
     FIELD(session->has_looser);
     FIELD(session->measured);
     FIELD(session->far);
     FIELD(session->ratio);
     fit_point_pass(cursor, work->asker, &session->best);
+    if (session->has_missed)
+        fit_point_pass(cursor, work->asker, &session->missed);
+    if (session->has_lowest)
+        fit_point_pass(cursor, work->asker, &session->lowest);
     if (session->has_looser || session->measured > 0)
         fit_point_pass(cursor, work->asker, &session->looser);
     trust_probe_pass(cursor, &session->probe);
@@ -39,25 +52,64 @@ void joint_session_pass(struct cursor *cursor, struct joint_session *session)
 void joint_session_take(struct joint_session *session, bool has_landed)
 {
     struct joint_work *work = &session->work;
-    struct fit_point at = work->at;
-    has_landed = has_landed && work->block->gradient != GRADIENT_adjoint;
-    work->at = has_landed ? session->looser : session->best;
-    session->looser = has_landed ? session->best : session->looser;
-    session->has_looser = session->has_looser || has_landed;
-    session->best = at;
+    const struct fit_point lowest = session->has_lowest ? session->lowest : session->best;
+    if (has_landed && work->block->gradient != GRADIENT_adjoint) {
+        session->looser = session->best;
+        session->has_looser = true;
+    }
+    session->has_lowest = lowest.f < work->at.f;
+    session->lowest = lowest;
+    session->best = work->at;
+    free_trial(session);
     trust_probe_move(&session->probe, work->joint->pass == JOINT_STEP);
     work->joint->search.model.is_current = false;
 }
 
 void joint_session_renew(struct joint_session *session)
 {
-    struct fit_point at = session->work.at;
-    session->work.at = session->best;
-    session->best = at;
+    session->best = session->work.at;
     session->has_looser = false;
     session->measured = 0;
+    joint_session_drop(session);
+    free_trial(session);
     trust_probe_move(&session->probe, false);
     session->work.joint->search.model.is_current = false;
+}
+
+enum asked joint_session_look_up(struct joint *joint, struct fit_search_trial *trial)
+{
+    struct joint_session *session = joint->session;
+    struct trust_model *model = &joint->search.model;
+    const struct fit_asker *asker = session->work.asker;
+    const struct fit_point *best = &session->best, *missed = &session->missed;
+    if (fit_asker_is_same(asker, joint->above.trial, best->theta)) {
+        stopping_give_up(&joint->search.stopping);
+        return ASKED_FAILED;
+    }
+    trial->is_known =
+        session->has_missed && fit_asker_is_same(asker, joint->above.trial, missed->theta);
+    if (!trial->is_known)
+        return ASKED_OK;
+    trial->f = missed->f;
+    trial->decrease = joint->form == JOINT_KINKS
+                        ? best->f - missed->f
+                        : stopping_decrease(&joint->search.stopping, model, best, missed);
+    for (size_t j = 0; j < model->n; j++)
+        trial->slope += best->gradient[j] * model->step[j];
+    trust_probe_note(&session->probe, best, NULL);
+    return ASKED_OK;
+}
+
+void joint_session_leave(struct joint_session *session)
+{
+    const struct fit_point *at = &session->work.at;
+    session->missed = *at;
+    session->has_missed = true;
+    if (at->f < (session->has_lowest ? session->lowest.f : session->best.f)) {
+        session->lowest = *at;
+        session->has_lowest = true;
+    }
+    free_trial(session);
 }
 
 enum asked joint_session_probe(struct joint *joint)

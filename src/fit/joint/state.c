@@ -19,6 +19,8 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->above.s);
     FIELD(joint->above.n_group);
     FIELD(joint->above.f);
+    FIELD(joint->search.has_lowest);
+    FIELD(joint->search.lowest);
     FIELD(joint->search.requested);
     FIELD(joint->search.loose);
     FIELD(joint->search.doubt);

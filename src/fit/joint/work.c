@@ -100,7 +100,7 @@ bool joint_work_make(struct joint_work *work)
     enum gradient_method gradient = work->asker->accuracy.gradient;
     if (joint_needs_rows(work->joint->pass))
         gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
-    return fit_point_init(&work->at, work->asker, gradient, arena) &&
+    return (work->joint->session || fit_point_init(&work->at, work->asker, gradient, arena)) &&
            joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
            ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
                          {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
@@ -160,15 +160,34 @@ void joint_block_reduce_gradient(const struct joint_work *work, double *triangle
     }
 }
 
-/* Room for the derivatives of all residuals in a point that had none. */
-static bool add_rows(const struct joint_work *work, struct fit_point *point)
+bool joint_session_room(struct joint_session *session)
 {
-    const struct fit_point before = *point;
-    if (before.d_prediction || !before.theta)
+    struct joint_work *work = &session->work;
+    struct fit_point *places[JOINT_POINTS] = {&work->at, &session->best, &session->missed,
+                                              &session->lowest, &session->looser};
+    for (size_t k = 0; k < JOINT_POINTS; k++) {
+        enum gradient_method gradient = work->asker->accuracy.gradient;
+        if (places[k] == &session->looser && gradient == GRADIENT_adjoint)
+            gradient = GRADIENT_forward;
+        if (!fit_point_init(&session->points[k], work->asker, gradient, work->arena))
+            return false;
+        *places[k] = session->points[k];
+    }
+    session->has_lowest = session->has_missed = false;
+    return trust_probe_init(&session->probe, work->asker, work->arena);
+}
+
+/* Room for the derivatives of all residuals, if there was none. */
+static bool add_rows(struct joint_work *work)
+{
+    const struct fit_point before = work->at;
+    if (before.d_prediction || work->asker->map.n_free == 0)
         return true;
-    if (!fit_point_init(point, work->asker, GRADIENT_differences, work->arena))
+    if (!(work->joint->session
+              ? joint_session_room(work->joint->session)
+              : fit_point_init(&work->at, work->asker, GRADIENT_differences, work->arena)))
         return false;
-    memcpy(point->theta, before.theta, work->asker->map.n_free * sizeof *point->theta);
+    memcpy(work->at.theta, before.theta, work->asker->map.n_free * sizeof *before.theta);
     return true;
 }
 
@@ -222,7 +241,5 @@ bool joint_change_method(struct joint_work *work, enum asked asked, struct arena
     asker->meets_jump = false;
     asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     asker->notes |= NOTE_state_jump;
-    struct joint_session *session = work->joint->session;
-    return fit_prepare_gradient(asker, arena) && add_rows(work, &work->at) &&
-           (!session || add_rows(work, &session->best));
+    return fit_prepare_gradient(asker, arena) && add_rows(work);
 }

@@ -43,12 +43,17 @@ static bool has_loose_steps(const struct fit_search *search)
            requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
 }
 
+double fit_search_lowest(const struct fit_search *search)
+{
+    return search->has_lowest ? fmin(search->lowest, search->best->f) : search->best->f;
+}
+
 /* Tries the model's step, and adapts the trust region to what it gains. */
 static enum asked step(struct fit_search *search)
 {
     const struct fit_search_method *method = search->method;
     struct trust_model *model = &search->model;
-    struct fit_search_trial trial = {.decrease = -INFINITY};
+    struct fit_search_trial trial = {.f = INFINITY, .decrease = -INFINITY};
     enum trust_radius radius = TRUST_RADIUS_STAYS;
     enum asked asked = method->try(search, &trial);
     if (asked != ASKED_OK)
@@ -65,7 +70,12 @@ static enum asked step(struct fit_search *search)
     }
     if (trial.is_known)
         trial.decrease = fmin(trial.decrease, 0);
+    double lowest = fit_search_lowest(search);
     method->settle(search, &trial, trial.decrease > 0 && !trial.is_refused, radius);
+    if (trial.f < INFINITY) {
+        search->lowest = fmin(lowest, trial.f);
+        search->has_lowest = true;
+    }
     if (!trial.is_refused)
         stopping_note(&search->stopping, model, search->best, trial.decrease);
     return ASKED_OK;
@@ -154,6 +164,26 @@ static enum outcome run_steps(struct fit_search *search)
     }
 }
 
+/* Slopes may have led away from the lowest point: by the noise of values, or because they are
+ * wrong. */
+static enum outcome judge_end(struct fit_search *search, enum outcome outcome)
+{
+    struct fit_asker *asker = search->asker;
+    if (!search->best || !(fit_search_lowest(search) < search->best->f))
+        return outcome;
+    double f = search->best->f;
+    bool is_above = asker->start_tighter == asker->accuracy.tighter && f > asker->start_f;
+    if ((is_above || stopping_is_lower(&search->stopping, search->lowest, search->best)) &&
+        search->method->go_lowest)
+        search->method->go_lowest(search);
+    if (outcome != OUTCOME_converged ||
+        !(f - search->lowest > stopping_noise_ceiling(&search->stopping, search->best)))
+        return outcome;
+    fit_asker_end(asker, OUTCOME_stalled,
+                  "the search ended at %.6g, above the best point: its derivatives are wrong", f);
+    return OUTCOME_stalled;
+}
+
 enum outcome fit_search_run(struct fit_search *search, bool is_under_way)
 {
     struct fit_asker *asker = search->asker;
@@ -174,9 +204,10 @@ enum outcome fit_search_run(struct fit_search *search, bool is_under_way)
                  " (while tolerances were loose: so is the objective)");
     if (was_loose && asked == ASKED_FAILED)
         asked = begin(search);
-    return asked == ASKED_OK    ? run_steps(search)
-           : asked == ASKED_END ? asker->outcome
-                                : asker->failure;
+    enum outcome outcome = asked == ASKED_OK    ? run_steps(search)
+                           : asked == ASKED_END ? asker->outcome
+                                                : asker->failure;
+    return judge_end(search, outcome);
 }
 
 void fit_search_learn(struct fit_search *search, struct fit_asker *asker,

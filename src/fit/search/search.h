@@ -24,6 +24,8 @@ struct fit_search;
 
 /* The end of the model's step, once it has been tried. */
 struct fit_search_trial {
+    double f;         /* the objective; infinite: it could not be evaluated, or values alone are
+                       * compared */
     double decrease;  /* of the objective; -infinity: it could not be evaluated */
     double slope;     /* of the objective along the step, at the best point */
     bool is_refused;  /* whatever it gains: the step was not valid, and the next one is shorter */
@@ -61,6 +63,9 @@ struct fit_search_method {
     /* A stopping test is met. ASKED_OK: something has changed, and the search goes on;
      * ASKED_FAILED: it ends. */
     enum asked (*go_on)(struct fit_search *search, enum outcome outcome);
+    /* Returns to the lowest point, which is not the best one. False: it is not kept. NULL: none
+     * is. */
+    bool (*go_lowest)(struct fit_search *search);
 };
 
 struct fit_search {
@@ -76,6 +81,10 @@ struct fit_search {
     /* relative tolerance of the first steps, as long as they last; 0 after them */
     double loose;
     double doubt;              /* a decrease smaller than this is noise */
+    /* the lowest objective at these tolerances, that of the best point or of one that slopes led
+     * away from; not known before the first step */
+    bool has_lowest;
+    double lowest;
     /* of the reach after a good step that it has limited: TRUST_REACH_GROWTH, say */
     double reach_growth;
     int64_t n_iteration;
@@ -86,6 +95,9 @@ struct fit_search {
 /* From the start to where a stopping test is met: stopping.met says which. `is_under_way`:
  * another process was at the best point. */
 enum outcome fit_search_run(struct fit_search *search, bool is_under_way);
+
+/* The lowest objective at these tolerances. */
+double fit_search_lowest(const struct fit_search *search);
 
 /* What a trial that could be evaluated says of the curvature. `asker`: that of both points, whose
  * parameters are the model's. */

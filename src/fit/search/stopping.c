@@ -90,14 +90,12 @@ bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *
     return point->f <= (scale > 0 ? 1e-30 * scale : ZERO * stopping->asker->start_f);
 }
 
-bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point,
-                       const struct fit_point *other)
+bool stopping_is_lower(const struct stopping *stopping, double f, const struct fit_point *other)
 {
-    double by_errors =
-        sqrt(stopping_misfit(stopping, point)) * fit_point_size(stopping->asker, point);
-    double rounding = 100 * DBL_EPSILON * (fabs(point->f) + by_errors);
-    double nothing = NOTHING * fit_point_variance(stopping->asker, point);
-    return other->f - point->f > stopping_tolerance(stopping, point) + rounding + nothing;
+    double by_errors = sqrt(stopping_misfit(stopping, other)) * sqrt(2 * scale_at(stopping, other));
+    double rounding = 100 * DBL_EPSILON * (fabs(f) + by_errors);
+    double nothing = NOTHING * variance_of(stopping, other);
+    return other->f - f > stopping_tolerance(stopping, other) + rounding + nothing;
 }
 
 double stopping_noise_likely(const struct stopping *stopping, const struct fit_point *point)

@@ -90,10 +90,10 @@ bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *
  * Hillstrom 1980). */
 bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_point *best,
                             double single, double promise);
-/* Whether a point's objective is below another's by more than the tolerance, rounding, and a
+/* Whether an objective is below that of a point by more than the tolerance, rounding, and a
  * negligible part of the errors' variance. For smaller differences, slopes locate a minimum
  * better than values. */
-bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point,
+bool stopping_is_lower(const struct stopping *stopping, double f,
                        const struct fit_point *other);
 /* The largest remaining decrease that the gradient test accepts. */
 double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best);

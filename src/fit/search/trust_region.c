@@ -176,7 +176,7 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
     struct trust_region *region = region_of(search);
     bool is_back = region->far.n_back > 0 && region->far.n_back <= TRUST_FAR_MOST;
     (void)outcome;
-    if (!is_back || !stopping_is_lower(&search->stopping, region->lowest, search->best))
+    if (!is_back || !stopping_is_lower(&search->stopping, region->lowest->f, search->best))
         return ASKED_FAILED;
     take_lowest(region);
     return ASKED_OK;
@@ -309,7 +309,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     bool is_above = asker->start_tighter == asker->accuracy.tighter && search->best &&
                     search->best->f > asker->start_f;
     if (region->lowest &&
-        (is_above || stopping_is_lower(&search->stopping, region->lowest, search->best)))
+        (is_above || stopping_is_lower(&search->stopping, region->lowest->f, search->best)))
         end->best = region->lowest;
     if (end->stop != STOP_none &&
         search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
