@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/pulses.h"
 
+#include "base/floating.h"
 #include "ode/derivatives.h"
 
 #include <math.h>
@@ -56,6 +57,7 @@ bool pulses_may_hide(const struct stiffit_model *abi, const struct ode_task *tas
             y[i] = y[i] == 0 ? 1 : y[i];
         *may = *may || (known && moves(&d, task, y, numbers + n, numbers + 2 * n));
     }
+    floating_reset(); /* whatever the model did to it; an evaluation tells */
     derivatives_fini(&d);
     free(numbers);
     return has_room;
