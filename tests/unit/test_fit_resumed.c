@@ -4,6 +4,8 @@
 #include "fit_resumed.h"
 
 #include "base/random.h"
+#include "fit/refits/profile.h"
+#include "fit/refits/single.h"
 
 enum { N_ROW = 14 };
 static const double SIGMA = 0.02;
@@ -157,6 +159,33 @@ static void test_tightened(void **state)
     case_free(self);
 }
 
+/* Errors many times as large as the tolerances say, so that the search stalls, and others go on with tighter ones. */
+static bool integrate_badly(struct fit_case *self, struct evaluation *evaluation)
+{
+    double error = 1e-3 * pow(fmax(evaluation->tighter, 0.01), -0.3);
+    integrate(self, evaluation);
+    for (size_t i = 0; i < N_ROW; i++)
+        evaluation->prediction[i] *= 1 + error * noise(evaluation->p[0] + evaluation->p[1], i);
+    if (evaluation->engine == ENGINE_LANES && noise(evaluation->p[1], 1) > 0.8)
+        evaluation->outcome = EVALUATION_ODE_FAILED;
+    return true;
+}
+
+static void test_stalled(void **state)
+{
+    (void)state;
+    static const enum engine_kind engines[] = {ENGINE_REFERENCE, ENGINE_LANES};
+    for (int k = 0; k < 4; k++) {
+        struct fit_case *self = decay(1);
+        self->spoil = integrate_badly;
+        self->options.engine = engines[k % 2];
+        self->options.optimizer = k > 1 ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+        self->options.gradient = GRADIENT_forward;
+        resume(self, 20, "bad integrator");
+        case_free(self);
+    }
+}
+
 /* Some of the drawn starts cannot be evaluated. */
 static bool fail_above(struct fit_case *self, struct evaluation *evaluation)
 {
@@ -245,12 +274,46 @@ static void test_valley(void **state)
     }
 }
 
+/* A side of a profile: one fit after another, of which those that have ended are not made again. */
+struct profiled {
+    struct fit_case *self;
+    struct arena arena;
+};
+
+static const struct fit_record *run_profile(void *context)
+{
+    struct profiled *made = context;
+    struct fit_case *self = made->self;
+    struct fit_single single = {.problem = self->problem, .host = &self->host, .arena = &made->arena, .scratch = &self->arena};
+    const struct fit_profile_request request = {.side = 1};
+    arena_reset(&made->arena);
+    self->n_ask = 0;
+    const struct fit_subject subject = fit_subject_single(&single, &self->options);
+    fit_profile_run(&subject, &self->options, &made->arena, &request, &self->result);
+    return &self->result;
+}
+
+static void test_profile(void **state)
+{
+    (void)state;
+    struct profiled made = {.self = decay(1)};
+    struct fit_case *self = made.self;
+    memcpy(self->start, case_run(self)->parameter, 2 * sizeof *self->start);
+    int n = resumed_everywhere(&self->host, self->problem.n_parameter, run_profile, &made, &self->n_ask);
+    print_message("profile: %d states, %d evaluations\n", n, (int)self->result.n_evaluation);
+    assert_int_equal(self->result.limit, LIMIT_found);
+    assert_true(n > 5);
+    arena_fini(&made.arena);
+    case_free(self);
+}
+
 int main(void)
 {
     setenv("STIFFIT_SUMS", "1", 1); /* the search that can be continued */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trust_region), cmocka_unit_test(test_loose),        cmocka_unit_test(test_descent),
         cmocka_unit_test(test_kinks),        cmocka_unit_test(test_tightened),    cmocka_unit_test(test_redrawn),
-        cmocka_unit_test(test_leaves_lanes), cmocka_unit_test(test_jump),         cmocka_unit_test(test_valley)};
+        cmocka_unit_test(test_leaves_lanes), cmocka_unit_test(test_jump),         cmocka_unit_test(test_valley),
+        cmocka_unit_test(test_stalled),      cmocka_unit_test(test_profile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
