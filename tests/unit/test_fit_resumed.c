@@ -243,6 +243,36 @@ static void test_leaves_lanes(void **state)
     assert_true(n_left > 3);
 }
 
+/* The lanes of a device go on where those of the CPU were. */
+static bool by_these_lanes(struct fit_case *self, struct evaluation *evaluation)
+{
+    assert_true(evaluation->engine == self->options.engine || evaluation->engine == ENGINE_REFERENCE);
+    return integrate(self, evaluation);
+}
+
+static void test_other_lanes(void **state)
+{
+    (void)state;
+    struct fit_case *self = decay(1);
+    struct resumed *all = resumed_new(&self->n_ask);
+    self->spoil = by_these_lanes;
+    self->options.engine = ENGINE_LANES;
+    self->host.keeper = &all->keeper;
+    const struct fit_record whole = *case_run(self);
+    self->options.engine = ENGINE_GPU;
+    for (int k = 0; k < all->n_state; k++) {
+        struct resumed *one = resumed_new(&self->n_ask);
+        one->before = all;
+        one->first = k;
+        self->host.keeper = &one->keeper;
+        assert_null(resumed_difference(&whole, case_run(self)));
+        assert_int_equal(all->state[k].n_ask + self->n_ask, whole.n_evaluation);
+        resumed_free(one);
+    }
+    resumed_free(all);
+    case_free(self);
+}
+
 /* Beyond a rate the trajectory meets a switch where it has no derivative. */
 static bool cross(struct fit_case *self, struct evaluation *evaluation)
 {
@@ -314,6 +344,6 @@ int main(void)
         cmocka_unit_test(test_trust_region), cmocka_unit_test(test_loose),        cmocka_unit_test(test_descent),
         cmocka_unit_test(test_kinks),        cmocka_unit_test(test_tightened),    cmocka_unit_test(test_redrawn),
         cmocka_unit_test(test_leaves_lanes), cmocka_unit_test(test_jump),         cmocka_unit_test(test_valley),
-        cmocka_unit_test(test_stalled),      cmocka_unit_test(test_profile)};
+        cmocka_unit_test(test_other_lanes),  cmocka_unit_test(test_stalled),      cmocka_unit_test(test_profile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
-/* The state of a fit over many datasets between two steps, as bytes from which another process
- * continues. What a block derives from its evaluation (triangles, rows for the shared
- * parameters) is left out: evaluations are pure, so one more at the best point gives the same
- * bits. Numbers are in this machine's order, and structures as this build lays them out.
+/* The state of a fit between two steps, as bytes from which another process continues. What a
+ * block of many derives from its evaluation (triangles, rows for the shared parameters) is left
+ * out: evaluations are pure, so one more at the best point gives the same bits. A single block,
+ * whose evaluations are kept, is there as a whole. Numbers are in this machine's order, and
+ * structures as this build lays them out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/cursor.h"
 #include "fit/joint/internal.h"
@@ -158,6 +159,13 @@ static bool is_sound(const struct joint *joint)
     return is_good;
 }
 
+/* Lanes on a device give the same bits as those of the CPU: the other process may have others. */
+static void take_lanes(const struct joint *joint, enum engine_kind *engine)
+{
+    if (*engine != ENGINE_REFERENCE)
+        *engine = joint->options->engine;
+}
+
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
 {
     const struct joint_upper_method *upper = joint->upper.method;
@@ -167,6 +175,8 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
     if (!is_ours)
         return false;
     pass_numbers(cursor, joint);
+    take_lanes(joint, &joint->asker.accuracy.engine);
+    take_lanes(joint, &joint->search.requested.engine);
     joint->saved.bytes = bytes;
     joint->saved.arrays = cursor->at;
     if (cursor->is_bad || joint->above.s > MAX_SHARED || joint->above.n_group > joint->n_parameter)
@@ -188,6 +198,7 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
         bool is_here = i >= joint->ranks.first && i - joint->ranks.first < joint->n_block;
         struct joint_block *block = is_here ? &joint->block[i - joint->ranks.first] : &other;
         pass_block(cursor, block);
+        take_lanes(joint, &block->engine.kind);
         if (cursor->is_bad || block->n > joint->n_parameter)
             return false;
         block->memory.saved = cursor->at;
