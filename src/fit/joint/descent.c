@@ -210,9 +210,9 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
                                 .search = &joint->search, .map = &many->map,
                                 .shortens = joint->part.n_all > 1,
                                 /* The length of a first step says nothing of many datasets, and
-                                 * is known where only tolerances have become tighter. */
+                                 * is known where a search goes on from another one's end. */
                                 .is_near = joint->options->is_near || joint->part.n_all > 1 ||
-                                           joint->asker.accuracy.tighter > 1,
+                                           joint->confirm.former.is_there,
                                 .best = &points[1]};
     if (!joint_vector_make(joint, joint_vector_all(joint), &many->map, &points[1].theta, arena))
         return false;
