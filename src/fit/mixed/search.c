@@ -439,7 +439,8 @@ static bool is_usable(enum outcome outcome)
     return outcome_is_success(outcome) || outcome == OUTCOME_stalled;
 }
 
-/* Steps at one likelihood, from the best estimates, whose numbers are known. */
+/* Steps at one likelihood, from the best estimates, whose numbers are known. What is held changes
+ * from search to search, until steps, which evaluate the likelihood, have used up the budget. */
 static enum outcome search_on(struct mixed *mixed, bool is_under_way)
 {
     struct fit_search *search = &mixed->search;
@@ -466,7 +467,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
                 || (!has_changed && (*n_sought)++ < MAX_SOUGHT
                     && take_higher_modes(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
-    } while (has_changed && search->n_iteration < 1000);
+    } while (has_changed && search->n_iteration < mixed->options.max_evaluations);
     return outcome;
 }
 
