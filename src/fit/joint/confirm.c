@@ -157,20 +157,27 @@ static void recall(struct joint *joint, const struct joint_former *former, struc
 }
 
 /* Another search begins at the best point. */
-static enum asked begin_again(struct joint *joint, const struct joint_former *former)
+static void begin_again(struct joint *joint)
 {
-    joint->confirm.former = *former;
-    joint->confirm.former.f = joint->above.f;
-    joint->confirm.former.doubt = fabs(joint->above.f - former->f);
-    joint_doubt(joint, former->f);
     joint->asker.notes &= ~(uint32_t)NOTE_noise_floor;
     joint_begin_stopping(joint);
-    trust_model_forget_curvature(&joint->search.model);
+    trust_model_forget(&joint->search.model);
+    joint->search.n_plain = 0;
     /* Steps at the looser tolerances may have become as short as their errors, and the optimum is
      * elsewhere now. */
     joint_free_reaches(joint, INFINITY);
     if (joint->session)
         joint_session_forget(joint->session);
+}
+
+/* The best point is by the new tolerances. */
+static enum asked take_over(struct joint *joint, const struct joint_former *former)
+{
+    joint->confirm.former = *former;
+    joint->confirm.former.f = joint->above.f;
+    joint->confirm.former.doubt = fabs(joint->above.f - former->f);
+    joint_doubt(joint, former->f);
+    begin_again(joint);
     return ASKED_OK;
 }
 
@@ -180,8 +187,9 @@ static enum asked go_on(struct joint *joint, struct ending ending, double factor
 {
     const struct fit_accuracy before = joint->asker.accuracy;
     const struct joint_former former = remember(joint, ending);
-    if (factor == 1 && !leaves)
-        return begin_again(joint, &former);
+    joint->confirm.repeats = factor == 1 && !leaves;
+    if (joint->confirm.repeats)
+        return take_over(joint, &former);
     joint->asker.accuracy.tighter *= factor;
     joint->search.requested = joint->asker.accuracy;
     joint->confirm.is_described = false;
@@ -190,7 +198,7 @@ static enum asked go_on(struct joint *joint, struct ending ending, double factor
     enum asked asked = joint_evaluate(joint, JOINT_ANEW);
     settle_lanes(joint, asked == ASKED_OK);
     if (asked == ASKED_OK)
-        return begin_again(joint, &former);
+        return take_over(joint, &former);
     joint->asker.accuracy = joint->search.requested = before;
     if (asked == ASKED_END && !forgive(joint))
         return ASKED_END;
@@ -278,11 +286,20 @@ static enum asked check_lanes(struct joint *joint)
     return asked;
 }
 
-/* Certifies the best point of a search that has met a stopping test. */
+/* Certifies the best point of a search that has met a stopping test. One that has repeated another
+ * and gained too little needs no certificate to go on with tighter tolerances. */
 static enum asked check(struct joint *joint, struct ending ending)
 {
-    joint->confirm.is_missed = false;
-    enum asked asked = certify(joint);
+    struct joint_confirm *confirm = &joint->confirm;
+    enum asked asked = ASKED_FAILED;
+    if (confirm->repeats && !(joint->above.f < confirm->goal)) {
+        confirm->certificate = confirm->former.certificate;
+        asked = go_on_tighter(joint, ending);
+    }
+    if (asked != ASKED_FAILED)
+        return asked;
+    confirm->is_missed = false;
+    asked = certify(joint);
     if (asked == ASKED_FAILED)
         asked = go_on_tighter(joint, ending);
     return asked == ASKED_FAILED ? check_lanes(joint) : asked;
@@ -310,7 +327,10 @@ static enum asked go_back(struct joint *joint)
     enum asked asked = joint->search.method->look_back(&joint->search);
     if (asked == ASKED_END)
         return forgive(joint) ? ASKED_FAILED : ASKED_END;
-    return joint->above.f < before ? ASKED_OK : ASKED_FAILED;
+    if (!(joint->above.f < before))
+        return ASKED_FAILED;
+    begin_again(joint);
+    return ASKED_OK;
 }
 
 /* A start may be the lowest of several although its budget is used up. One evaluation beyond the

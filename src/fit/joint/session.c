@@ -22,6 +22,7 @@ static void free_trial(struct joint_session *session)
 void joint_session_forget(struct joint_session *session)
 {
     session->has_looser = session->probe.is_needed = false;
+    session->far.n_back = 0;
 }
 
 void joint_session_pass(struct cursor *cursor, struct joint_session *session)

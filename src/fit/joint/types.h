@@ -189,7 +189,9 @@ struct joint_former {
 /* What is done to confirm the optimum (joint/confirm.c). */
 struct joint_confirm {
     struct fit_certificate certificate;
-    double goal;              /* another search at the same tolerances must end below it */
+    /* another search at the same tolerances must end below it; and this is one */
+    double goal;
+    bool repeats;
     double doubt;             /* the error of asker.start_f, which is by other tolerances */
     bool by_reference;        /* the check is by CVODES */
     bool is_beyond;           /* it may exceed the budgets */
