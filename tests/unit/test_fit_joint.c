@@ -81,7 +81,8 @@ static void make(struct many *many, const struct stiffit_model *abi, const doubl
 static void begin(struct many *many)
 {
     struct fit_case *first = many->block[0];
-    assert_true(joint_init(&many->joint, &first->options, &first->model, N_BLOCK, P, many->levels, first->scale));
+    assert_true(joint_init(&many->joint, &first->options, &first->model, N_BLOCK, P, many->levels, first->scale,
+                           NULL));
 }
 
 static bool run_pass(void *context)

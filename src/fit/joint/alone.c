@@ -48,7 +48,7 @@ static size_t pilot_of(const struct joint *joint, size_t i)
 
 bool joint_pilot_init(struct joint *joint)
 {
-    return ARENA_DOUBLES(&joint->arena, {&joint->pilots.found, joint->n_parameter, N_PILOT},
+    return ARENA_DOUBLES(joint->arena, {&joint->pilots.found, joint->n_parameter, N_PILOT},
                          {&joint->pilots.median, joint->n_parameter, 1});
 }
 

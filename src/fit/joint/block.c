@@ -70,12 +70,14 @@ enum asked joint_block_take(struct joint_work *work, struct joint_reduced *reduc
     reduced->misfit = weight * fit_point_misfit(work->asker, &work->at);
     reduced->size = weight * fit_point_scale(work->asker, &work->at);
     reduced->mean_square = fit_point_mean_square(work->asker, &work->at);
-    reduced->variance = fit_certificate_variance(work->asker, &work->at);
-    reduced->noise =
-        DBL_EPSILON * (double)work->block->n_row * (fabs(reduced->f) + reduced->misfit) +
-        fit_asker_rtol(work->asker, work->asker->accuracy.tighter) *
-            fit_point_size(work->asker, &work->at) *
-            sqrt(reduced->mean_square * (double)work->block->n_row);
+    if (!work->joint->session) { /* which judges its points themselves */
+        reduced->variance = fit_certificate_variance(work->asker, &work->at);
+        reduced->noise =
+            DBL_EPSILON * (double)work->block->n_row * (fabs(reduced->f) + reduced->misfit) +
+            fit_asker_rtol(work->asker, work->asker->accuracy.tighter) *
+                fit_point_size(work->asker, &work->at) *
+                sqrt(reduced->mean_square * (double)work->block->n_row);
+    }
     for (size_t k = 0; k < work->n + work->s; k++)
         reduced->gradient[k] = weight * work->at.gradient[work->order[k]];
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
@@ -250,21 +252,30 @@ static void step(struct joint_work *work, struct arena *arena)
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
+    if (work->n == 0) { /* there are no steps of its own */
+        enum asked asked = try_step(work, arena);
+        if (asked == ASKED_OK)
+            block->promise =
+                joint->form == JOINT_NEAR ? promise_of(work) : joint->search.model.promise;
+        if (asked != ASKED_END)
+            end_step(work);
+        return;
+    }
     for (int i = 0; i < MAX_TRY; i++) {
         joint_region_set(&work->region, &block->best, block->best.theta, shared_step,
                          &block->reach);
-        if (work->n > 0 && i + 1 < MAX_TRY)
+        if (i + 1 < MAX_TRY)
             trust_model_step(model, &work->region.point);
         else
             memset(model->step, 0, work->n * sizeof *model->step);
-        model->promise = i + 1 < MAX_TRY && work->n > 0 ? model->promise : 0;
-        is_bounded = is_bounded || (i == 0 && work->n > 0 && model->length > BOUNDED * radius);
+        model->promise = i + 1 < MAX_TRY ? model->promise : 0;
+        is_bounded = is_bounded || (i == 0 && model->length > BOUNDED * radius);
         enum asked asked = try_step(work, arena);
         if (asked == ASKED_END)
             return;
         if (asked == ASKED_FAILED) {
             block->reach.radius = SHORTER * fmin(block->reach.radius, model->length);
-            if (work->n == 0 || is_kept)
+            if (is_kept)
                 break;
             continue;
         }
@@ -461,13 +472,18 @@ static void check_kept(struct joint_work *work, struct arena *arena)
     const struct fit_point at = work->at;
     work->at = *point;
     const struct fit_answer answer = fit_point_answer(asker, &work->at);
-    if (has_rows)
+    size_t all = work->n + work->s;
+    bool is_known = point == &session->best && asker->objective.n_prior == 0;
+    if (has_rows && is_known) { /* nothing else is asked of the rows */
+        memcpy(block->trial.triangle, block->best.triangle, all * all * sizeof(double));
+        memcpy(block->trial.rhs, block->best.rhs, all * sizeof(double));
+    } else if (has_rows)
         joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, block->trial.triangle,
                            block->trial.rhs);
     else
         joint_block_reduce_gradient(work, block->trial.triangle, block->trial.rhs);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    memcpy(block->trial.gradient, block->best.gradient, (work->n + work->s) * sizeof(double));
+    memcpy(block->trial.gradient, block->best.gradient, all * sizeof(double));
     block->trial.f = block->best.f;
     block->trial.is_curved = block->best.is_curved;
     joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);

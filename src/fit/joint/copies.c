@@ -46,7 +46,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     bool is_good = own.memory.numbers || !block->is_made || joint_block_room(joint, block);
     joint_block_place(joint, block);
     if (is_good && has_findings)
-        is_good = joint_findings_room(block);
+        is_good = joint_findings_room(joint, block);
     if (is_good && block->is_made)
         pass_arrays(cursor, block);
     return is_good;

@@ -46,10 +46,17 @@ struct joint_errors {
     uint32_t *loose, *kept, *column;
     size_t n_above, n_most;
     double *scale, *scratch;
-    struct arena arena;       /* scratch of a block, and of a row */
+    /* scratch of a block, and of a row: where there is one of these, that of the fit */
+    struct arena *arena, own;
 };
 
 static const uint32_t NOT_KEPT = UINT32_MAX;
+
+/* The scratch of the block before is no longer needed. */
+static void empty(struct joint_errors *errors)
+{
+    arena_reset(&errors->own);
+}
 
 static bool is_held_at(int8_t bound, double g)
 {
@@ -118,13 +125,13 @@ static bool observe(struct joint_errors *errors, size_t n, size_t m, double *own
 {
     struct fit_spectrum spectrum;
     bool is_own = true;
-    if (!fit_spectrum_room(&spectrum, n, 0, &errors->arena))
+    if (!fit_spectrum_room(&spectrum, n, 0, errors->arena))
         return false;
     spectrum.n = n;
     memcpy(spectrum.triangle, own, n * n * sizeof *own);
     memcpy(spectrum.scale, scale, n * sizeof *scale);
     fit_spectrum_decompose(&spectrum, errors->accuracy);
-    bool is_good = fit_observe(&spectrum, m, own, excess, left, &is_own, &errors->arena);
+    bool is_good = fit_observe(&spectrum, m, own, excess, left, &is_own, errors->arena);
     *is_definite = *is_definite && is_own;
     return is_good;
 }
@@ -141,12 +148,12 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
            loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
     const struct joint_arrays arrays = joint_findings_arrays(block);
-    arena_reset(&errors->arena);
+    empty(errors);
     find_kept(joint, i);
     size_t width = loose + errors->n_above;
-    double *rows = own ? own : arena_calloc(&errors->arena, loose * width + 1, sizeof *rows);
-    double *scale = arena_calloc(&errors->arena, loose + 1, sizeof *scale);
-    uint32_t *index = arena_calloc(&errors->arena, width + 1, sizeof *index);
+    double *rows = own ? own : arena_calloc(errors->arena, loose * width + 1, sizeof *rows);
+    double *scale = arena_calloc(errors->arena, loose + 1, sizeof *scale);
+    uint32_t *index = arena_calloc(errors->arena, width + 1, sizeof *index);
     *n_loose = loose;
     if (!rows || !scale || !index)
         return false;
@@ -221,11 +228,11 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
     struct joint_errors *errors = joint->errors;
     struct reduction reduction = {.joint = joint, .group = group};
     struct joint_reduced *reduced = &group->reduced;
-    struct arena *arena = &errors->arena;
+    struct arena *arena = errors->arena;
     size_t n = group->n_loose, m = errors->n_kept, width = n + m;
     bool is_good =
         joint_sum(group->n, width, rows_of_block, &reduction, reduced->triangle, reduced->rhs);
-    arena_reset(arena);
+    empty(errors);
     double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch),
            *own = NULL, *left = NULL;
     uint32_t *index = arena_calloc(arena, width + 1, sizeof *index);
@@ -255,7 +262,7 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
 
 static bool make_errors(struct joint *joint)
 {
-    struct arena *arena = &joint->arena;
+    struct arena *arena = joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
     size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group,
            n_group = joint_n_group(joint);
@@ -263,6 +270,7 @@ static bool make_errors(struct joint *joint)
         n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
         return false;
+    errors->arena = joint->n_block == 1 ? arena : &errors->own;
     errors->n_most = n;
     for (size_t k = 0; k < joint->n_parameter; k++)
         if (joint->levels.level[k] == 0 || joint->levels.level[k] == 2)
@@ -428,11 +436,11 @@ static bool reduce(struct joint *joint, bool *is_definite)
     if (is_good)
         fit_spectrum_decompose(shared, errors->accuracy);
     bool is_above = true;
-    arena_reset(&errors->arena);
+    empty(errors);
     if (is_good && excess)
         is_good = fit_observe(shared, 0, shared->triangle,
                               (struct fit_excess){excess, k, shared->loose}, NULL, &is_above,
-                              &errors->arena);
+                              errors->arena);
     *is_definite = *is_definite && is_above;
     free(excess);
     return is_good;
@@ -494,7 +502,7 @@ bool joint_errors_describe(struct joint *joint)
 void joint_errors_fini(struct joint *joint)
 {
     if (joint->errors)
-        arena_fini(&joint->errors->arena);
+        arena_fini(&joint->errors->own);
     joint->errors = NULL;
 }
 
@@ -523,9 +531,9 @@ bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
     double *zeros, *triangle, *inverse;
     if (!errors || errors->lacks_rows || !block->findings.memory)
         return false;
-    arena_reset(&errors->arena);
+    empty(errors);
     size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
-    if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n},
+    if (!ARENA_DOUBLES(errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n},
                        {&inverse, n, n}))
         return false;
     joint_eliminate(block->n, s, joint_findings_arrays(block).information, zeros, errors->loose, n,
@@ -557,7 +565,7 @@ static bool above_by_root(struct joint *joint, size_t i, double *triangle)
     struct joint_group *group = group_of(joint, i);
     size_t n = group->n_loose, k = errors->n_kept, width = n + k, m = errors->n_above;
     double *scale, *inverse, *root, *zeros, *r, *q, *ones;
-    if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m},
+    if (!ARENA_DOUBLES(errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m},
                        {&zeros, width, 1}, {&r, m, m}, {&q, m, 1}, {&ones, m, 1}))
         return false;
     invert(n, group->error_rows, scale, inverse);
@@ -597,14 +605,14 @@ static bool find_rows(struct joint *joint, size_t i, struct row *row)
     bool is_good = own && eliminate(joint, i, own, &row->n_own, &is_definite);
     size_t n = row->n_own, m = row->n_above = errors->n_above, n_group = group ? group->n_loose : 0;
     row->n_row = n + (has_root ? m : n_group + k);
-    is_good = is_good && ARENA_DOUBLES(&errors->arena, {&row->rows, row->n_row, n + m});
+    is_good = is_good && ARENA_DOUBLES(errors->arena, {&row->rows, row->n_row, n + m});
     for (size_t c = 0; is_good && c < n + m; c++)
         memcpy(row->rows + c * row->n_row, own + c * n, n * sizeof *own);
     free(own);
     double *triangle;
     if (is_good && has_root) {
         is_good =
-            ARENA_DOUBLES(&errors->arena, {&triangle, m, m}) && above_by_root(joint, i, triangle);
+            ARENA_DOUBLES(errors->arena, {&triangle, m, m}) && above_by_root(joint, i, triangle);
         for (size_t c = 0; is_good && c < m; c++)
             memcpy(row->rows + n + (n + c) * row->n_row, triangle + c * m, m * sizeof *triangle);
     }
@@ -626,7 +634,7 @@ static bool make_portion(struct joint *joint, size_t i, struct fit_map *map, dou
 {
     const struct joint_block *block = &joint->block[i];
     const struct fit_findings_arrays arrays = joint_findings_arrays(block).found;
-    struct arena *arena = &joint->errors->arena;
+    struct arena *arena = joint->errors->arena;
     size_t all = block->n + joint->above.s_block;
     *map = (struct fit_map){.n_free = all,
                             .size = arrays.size, .lower = arrays.lower, .upper = arrays.upper,
@@ -667,7 +675,7 @@ static bool find_spectrum(struct joint *joint, size_t i, const struct row *row,
 {
     struct joint_errors *errors = joint->errors;
     const struct joint_block *block = &joint->block[i];
-    struct arena *arena = &errors->arena;
+    struct arena *arena = errors->arena;
     size_t n = row->n_own + row->n_above, all = part->map->n_free, m = row->n_row;
     size_t n_censored = block->findings.n_censored;
     bool is_small = all <= FIT_MAX_PAIR_PARAMETERS;
@@ -717,7 +725,7 @@ static bool take_whole(struct joint *joint, size_t i, struct fit_portion *part)
     const struct joint_block *block = &joint->block[i];
     struct fit_spectrum *spectrum = &errors->shared;
     struct fit_influence *influence =
-        arena_calloc(&errors->arena, spectrum->n + 1, sizeof *influence);
+        arena_calloc(errors->arena, spectrum->n + 1, sizeof *influence);
     if (!influence)
         return false;
     find_kept(joint, i);
@@ -741,7 +749,7 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     struct row row;
     double *chain;
     bool is_all = is_whole(joint, i);
-    arena_reset(&errors->arena);
+    empty(errors);
     if (errors->lacks_rows) {
         fit_statistics_describe(record, &errors->whole, &joint->block[i].findings,
                                 joint->n_parameter);
@@ -749,7 +757,7 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     }
     return (is_all || find_rows(joint, i, &row)) && make_portion(joint, i, &map, &chain, &part) &&
            (is_all ? take_whole(joint, i, &part) : find_spectrum(joint, i, &row, &part)) &&
-           fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
+           fit_statistics_fill(record, &errors->whole, &part, errors->arena);
 }
 
 /* What the row of an evaluation says of its share of the objective. */

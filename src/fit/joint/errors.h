@@ -14,5 +14,5 @@ struct joint_arrays {
 bool joint_findings_take(struct joint_work *work);
 /* Where the arrays are. Room for them, and their size. */
 struct joint_arrays joint_findings_arrays(const struct joint_block *block);
-bool joint_findings_room(struct joint_block *block);
+bool joint_findings_room(const struct joint *joint, struct joint_block *block);
 size_t joint_findings_size(const struct joint_block *block);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/errors.h"
 
-#include "base/memory.h"
 #include "fit/objective/matrix.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* The numbers of joint_arrays.left. */
 static size_t n_left(const struct joint_block *block)
@@ -30,11 +28,11 @@ size_t joint_findings_size(const struct joint_block *block)
     return fit_findings_arrays(&block->findings, &arrays);
 }
 
-bool joint_findings_room(struct joint_block *block)
+bool joint_findings_room(const struct joint *joint, struct joint_block *block)
 {
-    free(block->findings.memory);
+    joint_free(joint, block->findings.memory);
     block->findings.memory = NULL;
-    block->findings.memory = memory_calloc(joint_findings_size(block) + 1, sizeof(double));
+    block->findings.memory = joint_calloc(joint, joint_findings_size(block) + 1, sizeof(double));
     return block->findings.memory != NULL;
 }
 
@@ -83,7 +81,7 @@ bool joint_findings_take(struct joint_work *work)
     if (findings->has_prior && isnan(findings->log_prior))
         findings->log_prior = 0;
     findings->n_more = n_left(block) + (is_triangle ? 0 : all * all);
-    if (!joint_findings_room(block))
+    if (!joint_findings_room(work->joint, block))
         return false;
     const struct joint_arrays arrays = joint_findings_arrays(block);
     if (findings->has_rows)

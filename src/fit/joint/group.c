@@ -15,7 +15,7 @@ static const double SHORTER = 0.25;
 
 bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order)
 {
-    struct arena *arena = &joint->arena;
+    struct arena *arena = joint->arena;
     size_t n = joint->above.n_group, s = joint->above.s, all = n + s;
     size_t count = joint->levels.n_column ? joint->levels.n_group[0] : 0;
     if (count == 0)
@@ -133,7 +133,7 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
 bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs)
 {
     struct reduction reduction = {.joint = joint, .which = which};
-    bool is_good = sum_lengths(joint, &reduction);
+    bool is_good = joint->session || sum_lengths(joint, &reduction);
     for (size_t g = 0; is_good && g < joint_n_group(joint); g++)
         is_good = reduce_group(joint, &joint->above.group[g], which);
     if (is_good && joint->above.group)

@@ -137,6 +137,11 @@ static inline double joint_least(const struct joint *joint)
     return rtol > JOINT_LEAST ? rtol : JOINT_LEAST;
 }
 
+/* Zeroed memory of a block that lasts: from the arena that the fit was given, or its own. NULL: out
+ * of memory. */
+void *joint_calloc(const struct joint *joint, size_t count, size_t size);
+void joint_free(const struct joint *joint, void *memory);
+
 /* What joint_load left: the shared parameters' arrays, and a block's, once there is room for
  * them. */
 void joint_restore_shared(struct joint *joint);

@@ -192,14 +192,15 @@ struct joint {
     struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
     struct joint_upper upper;
-    struct arena arena;
+    struct arena *arena, own; /* of what lasts until joint_fini: the caller's, or its own */
     struct joint_saved saved;
 };
 
-/* False: out of memory; joint_fini is legal. */
+/* What lasts is from `arena`; NULL: from one that joint_fini frees. False: out of memory;
+ * joint_fini is legal. */
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model,
                 size_t n_block, size_t n_parameter, const struct joint_levels *levels,
-                const enum parameter_scale *scale);
+                const enum parameter_scale *scale, struct arena *arena);
 void joint_fini(struct joint *joint);
 /* What the pass asks of block i; its problem is the same in all passes. Scratch from `arena`. If
  * the host cancelled, the fit must not go on. */

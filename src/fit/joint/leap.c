@@ -81,7 +81,7 @@ static enum joint_went try(struct above *above, bool *is_good)
 
 enum joint_went joint_leap(struct joint *joint, bool *any)
 {
-    struct arena arena = {0};
+    struct arena own = {0}, *arena = joint->n_block == 1 ? joint->arena : &own;
     struct above above = {.joint = joint};
     struct fit_leap *leap = &above.leap;
     enum joint_went went = JOINT_COUNTS;
@@ -89,8 +89,8 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
                    joint->model->abi.noise;
     bool is_new = true;
     bool has_memory = joint_vector_make(joint, joint_vector_above(joint), &above.map, &above.theta,
-                                        &arena) &&
-                      fit_leap_init(leap, above.map.n_free, shrinks, &arena);
+                                        arena) &&
+                      fit_leap_init(leap, above.map.n_free, shrinks, arena);
     *any = false;
     while (went == JOINT_COUNTS && has_memory) {
         bool measures = is_new && joint->asker.accuracy.gradient == GRADIENT_adjoint;
@@ -106,7 +106,7 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
         went = try(&above, &is_new);
         *any = *any || is_new;
     }
-    arena_fini(&arena);
+    arena_fini(&own);
     if (has_memory)
         return went;
     joint_end_short(joint);

@@ -76,7 +76,7 @@ static bool make(struct one *one, uint32_t n_redrawn)
     struct joint *joint = &one->joint;
     one->session = (struct joint_session){.is_open = false};
     bool is_good = joint_init(joint, one->options, problem->model, 1, problem->n_parameter,
-                              &one->levels, problem->scale);
+                              &one->levels, problem->scale, one->arena);
     joint->seed = problem->seed;
     joint->task = problem->start_number;
     joint->start.n_redrawn = n_redrawn;
@@ -167,7 +167,7 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
     const struct fit_keeper *keeper = host->keeper;
     size_t n = problem->n_parameter;
     struct fit_options chosen = *options;
-    struct one *one = arena_calloc(arena, 1, sizeof *one);
+    struct one *one = arena_alloc(arena, sizeof *one);
     uint8_t *level = arena_alloc(arena, n + 1);
     fit_clear(record, n, problem->notes);
     if (!one || !level) {
@@ -175,8 +175,13 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
         return;
     }
     memset(level, 1, n);
-    *one = (struct one){.problem = problem, .options = &chosen, .levels = {.level = level},
-                        .arena = arena};
+    one->problem = problem;
+    one->options = &chosen;
+    one->levels = (struct joint_levels){.level = level};
+    one->state.bytes = NULL;
+    one->state.n = 0;
+    one->is_cancelled = false;
+    one->arena = arena;
     if (keeper && keeper->begin(keeper->context, n, record, &one->state.bytes, &one->state.n))
         return;
     if (choose(problem, host, arena, &chosen, record) && run(one, host, record) && keeper)

@@ -24,7 +24,7 @@ bool joint_join(struct joint *joint, const struct joint_ranks *ranks)
 {
     joint->ranks = *ranks;
     joint->end.culprit = ranks->n_block;
-    joint->part.end = arena_calloc(&joint->arena, ranks->n + 1, sizeof *joint->part.end);
+    joint->part.end = arena_calloc(joint->arena, ranks->n + 1, sizeof *joint->part.end);
     joint_count(joint);
     return joint->part.end != NULL;
 }
@@ -187,6 +187,8 @@ double joint_total(const struct joint *joint, double (*get)(const struct joint_b
 {
     const struct getter getter = {get};
     double sum;
+    if (joint->part.n_all == 1 && !joint->ranks.gather)
+        return get(joint_active(joint, 0));
     return joint_totals(joint, 1, get_one, &getter, &sum) ? sum : (double)NAN;
 }
 

@@ -13,6 +13,8 @@ void joint_region_set(struct joint_region *own, const struct joint_reduced *redu
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, all = n + own->s;
+    if (n == 0)
+        return;
     for (size_t j = 0; j < n; j++) {
         memcpy(model->triangle + j * n, reduced->triangle + j * all, n * sizeof(double));
         model->rhs[j] = reduced->rhs[j];
@@ -174,10 +176,10 @@ bool joint_region_init(struct joint_region *own, const struct fit_map *map, cons
     size_t all = n + s;
     own->n = n;
     own->s = s;
-    if (!joint_take_map(&own->asker.map, map, order, n, arena) ||
-        !trust_model_init(&own->model, &own->asker, arena) ||
+    if ((n > 0 && (!joint_take_map(&own->asker.map, map, order, n, arena) ||
+                   !trust_model_init(&own->model, &own->asker, arena))) ||
         !ARENA_DOUBLES(arena, {&own->point.theta, n, 1}, {&own->point.gradient, n, 1},
-                       {&own->rhs, all, 1}, {&own->rows, joint_scratch(n, s), 1}))
+                       {&own->rhs, all, 1}, {&own->rows, n > 0 ? joint_scratch(n, s) : 0, 1}))
         return false;
     own->model.loose = arena_calloc(arena, 3 * all + 2, sizeof *own->model.loose);
     return own->model.loose != NULL;

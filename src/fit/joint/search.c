@@ -29,7 +29,7 @@ static struct joint *joint_of(struct fit_search *search) { return (struct joint 
 
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model,
                 size_t n_block, size_t n_parameter, const struct joint_levels *levels,
-                const enum parameter_scale *scale)
+                const enum parameter_scale *scale, struct arena *arena)
 {
     bool descends = options->optimizer == OPTIMIZER_lbfgs;
     enum gradient_method gradient = options->gradient;
@@ -47,23 +47,24 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                                         .gradient = gradient},
                            .is_near = options->is_near || options->evaluates || descends,
                            .is_exact = model->abi.n_state == 0};
+    joint->arena = arena ? arena : &joint->own;
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
     joint->confirm.goal = INFINITY;
     joint->search.requested = joint->asker.accuracy;
-    joint->block = memory_calloc(n_block + 1, sizeof *joint->block);
-    joint->agreement.fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
-    joint->part.active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->part.active);
+    joint->block = joint_calloc(joint, n_block + 1, sizeof *joint->block);
+    joint->agreement.fixed = arena_calloc(joint->arena, n_parameter + 1, 1);
+    joint->part.active = arena_calloc(joint->arena, n_block + 1, sizeof *joint->part.active);
     size_t n_group = 1;
     for (size_t c = 0; c < levels->n_column; c++)
         n_group += levels->n_group[c];
-    joint->part.first = arena_calloc(&joint->arena, n_group, sizeof *joint->part.first);
+    joint->part.first = arena_calloc(joint->arena, n_group, sizeof *joint->part.first);
     if (joint->part.active && joint->block && joint->part.first)
         joint_activate(joint);
     joint->part.n_all = joint->part.n_active;
     return monitor_init(&joint->agreement.lock) && joint->block && joint->agreement.fixed &&
            joint->part.active && joint->part.first && joint_pilot_init(joint) &&
-           ARENA_DOUBLES(&joint->arena, {&joint->agreement.start, n_parameter, 1},
+           ARENA_DOUBLES(joint->arena, {&joint->agreement.start, n_parameter, 1},
                          {&joint->agreement.lower, n_parameter, 1},
                          {&joint->agreement.upper, n_parameter, 1});
 }

@@ -41,7 +41,7 @@ static size_t count_level(const struct joint *joint, const struct fit_map *map,
 static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t *above,
                   size_t s_block)
 {
-    struct arena *arena = &joint->arena;
+    struct arena *arena = joint->arena;
     const struct joint_levels *levels = &joint->levels;
     joint->above.s_block = s_block;
     assert(!joint->saved.bytes || joint->above.n_group == count_level(joint, map, above, 2));
@@ -148,7 +148,9 @@ void joint_make_common(struct joint *joint)
 static bool agree(struct joint *joint, struct joint_work *work, const struct fit_problem *problem)
 {
     size_t n = joint->n_parameter, bytes = n * sizeof(double);
-    bool is_good = true;
+    bool is_good = true, is_only = joint->ranks.n_block == 1;
+    if (is_only && joint->agreement.is_begun)
+        return true;
     monitor_enter(&joint->agreement.lock);
     if (!joint->agreement.is_begun) {
         memcpy(joint->agreement.start, problem->start, bytes);
@@ -163,7 +165,7 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         joint_block_end(work->block, OUTCOME_out_of_memory, "no memory for the shared parameters");
     work->block->agreement = FNV_OFFSET;
     work->block->disagrees = false;
-    for (size_t i = 0; i < n && is_good; i++) {
+    for (size_t i = 0; i < n && is_good && !is_only; i++) {
         if (joint->levels.level[i] == 0)
             continue;
         const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i],
@@ -365,11 +367,10 @@ static void set_pass(struct joint_session *session)
     session->options.max_total_steps += session->options.max_steps;
 }
 
-void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem,
-                     const struct fit_host *host, struct arena *arena)
+static void run_block(struct joint *joint, size_t i, const struct fit_problem *problem,
+                      const struct fit_host *host, struct arena *arena,
+                      struct joint_session *session)
 {
-    struct joint_session once = {.is_open = false},
-                         *session = joint->session ? joint->session : &once;
     struct joint_work *work = &session->work;
     struct joint_block *block = &joint->block[i];
     bool is_known = block->is_made || block->memory.saved,
@@ -399,17 +400,28 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
         joint_pilot_run(joint, i, problem, &session->options, host, arena);
 }
 
+void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem,
+                     const struct fit_host *host, struct arena *arena)
+{
+    if (joint->session) {
+        run_block(joint, i, problem, host, arena, joint->session);
+    } else {
+        struct joint_session once = {.is_open = false};
+        run_block(joint, i, problem, host, arena, &once);
+    }
+}
+
 void joint_fini(struct joint *joint)
 {
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
-        free(block->findings.memory);
+        joint_free(joint, block->findings.memory);
         free(block->upper);
-        free(block->memory.numbers);
+        joint_free(joint, block->memory.numbers);
     }
-    free(joint->block);
+    joint_free(joint, joint->block);
     joint_errors_fini(joint);
     if (joint->options)
         monitor_fini(&joint->agreement.lock);
-    arena_fini(&joint->arena);
+    arena_fini(&joint->own);
 }

@@ -17,6 +17,18 @@ void joint_block_end(struct joint_block *block, enum outcome outcome, const char
     snprintf(block->reason, sizeof block->reason, "%s", reason);
 }
 
+void *joint_calloc(const struct joint *joint, size_t count, size_t size)
+{
+    return joint->arena == &joint->own ? memory_calloc(count, size)
+                                       : arena_calloc(joint->arena, count, size);
+}
+
+void joint_free(const struct joint *joint, void *memory)
+{
+    if (joint->arena == &joint->own)
+        free(memory);
+}
+
 static double *take(double *memory, size_t *used, size_t n)
 {
     double *at = memory ? memory + *used : NULL;
@@ -64,7 +76,7 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
 bool joint_block_room(const struct joint *joint, struct joint_block *block)
 {
     joint_block_place(joint, block);
-    block->memory.numbers = memory_calloc(block->memory.n + 1, sizeof *block->memory.numbers);
+    block->memory.numbers = joint_calloc(joint, block->memory.n + 1, sizeof(double));
     joint_block_place(joint, block);
     return block->memory.numbers != NULL;
 }
@@ -112,6 +124,11 @@ void joint_work_find_above(struct joint_work *work, size_t i)
     const struct joint *joint = work->joint;
     const uint32_t *column = work->column;
     size_t n = joint->above.n_group;
+    if (joint->levels.n_column == 0) { /* they are all */
+        memcpy(work->theta, joint->above.theta, work->s * sizeof *work->theta);
+        memcpy(work->trial, joint->above.trial, work->s * sizeof *work->trial);
+        return;
+    }
     joint_columns(joint, i, work->column);
     for (size_t k = 0; k < work->s; k++) {
         const struct joint_group *group =

@@ -87,7 +87,7 @@ static void find_observed(const struct mixed *mixed, bool *is_observed)
 static bool make_errors(struct mixed *mixed, struct errors *errors)
 {
     size_t m = mixed->m;
-    struct arena *arena = &mixed->joint->arena;
+    struct arena *arena = mixed->joint->arena;
     errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
     errors->is_observed = arena_calloc(arena, m + 1, sizeof *errors->is_observed);
     if (!errors->loose || !errors->is_observed
@@ -418,7 +418,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
 {
     struct joint *joint = mixed->joint;
     struct mixed_result *result = &mixed->result;
-    struct arena *arena = &joint->arena;
+    struct arena *arena = joint->arena;
     struct errors errors = {.n = 0};
     size_t r = mixed->progress.r, m = mixed->m;
     double *factor;

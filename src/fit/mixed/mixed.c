@@ -46,7 +46,7 @@ static void insert(const struct joint *joint, uint32_t *list, size_t n, uint32_t
 static bool find_random(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
-    struct arena *arena = &mixed->joint->arena;
+    struct arena *arena = mixed->joint->arena;
     size_t s = joint->above.s, r = 0, q = 0, n = 0;
     uint32_t *random = mixed->random = arena_calloc(arena, 2 * s + 1, sizeof *mixed->random);
     mixed->row = arena_calloc(arena, s * s + s + 1, sizeof *mixed->row);
@@ -168,7 +168,7 @@ static bool make_map(struct mixed *mixed)
 {
     const struct fit_map *from = &mixed->joint->asker.map;
     struct fit_map *map = &mixed->asker.map;
-    struct arena *arena = &mixed->joint->arena;
+    struct arena *arena = mixed->joint->arena;
     size_t m = mixed->m, s = mixed->progress.s;
     const double *theta = mixed->joint->above.theta;
     *map = (struct fit_map){.n_free = m, .scale = arena_calloc(arena, m + 1, sizeof *map->scale),
@@ -198,7 +198,7 @@ static bool make_map(struct mixed *mixed)
 bool mixed_make(struct mixed *mixed)
 {
     struct joint *joint = mixed->joint;
-    struct arena *arena = &joint->arena;
+    struct arena *arena = joint->arena;
     if (!find_random(mixed) || !make_map(mixed))
         return false;
     size_t m = mixed->m;

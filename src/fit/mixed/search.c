@@ -832,7 +832,7 @@ bool mixed_init(struct joint *joint, const struct mixed_levels *levels)
         .adapt = mixed_block_adapt, .accept = mixed_block_accept, .run_block = mixed_block_pass,
         .search = search_from_pooled, .pass_search = mixed_pass_search,
         .pass_block = mixed_pass_block, .record = mixed_record};
-    struct mixed *mixed = arena_calloc(&joint->arena, 1, sizeof *mixed);
+    struct mixed *mixed = arena_calloc(joint->arena, 1, sizeof *mixed);
     if (!mixed)
         return false;
     mixed->joint = joint;

@@ -138,8 +138,10 @@ bool fit_seek_pulses(struct fit_asker *asker)
 {
     const struct fit_problem *problem = asker->problem;
     bool may = false;
+    if (!problem->seeks_pulses)
+        return true;
     fit_map_model(&asker->map, asker->map.base, asker->of_model);
-    for (size_t e = 0; problem->seeks_pulses && e < problem->n_experiment && !may; e++)
+    for (size_t e = 0; e < problem->n_experiment && !may; e++)
         if (!pulses_may_hide(&problem->model->abi, &problem->task[e],
                              asker->of_model + fit_map_binding(&asker->map, e)->offset, &may))
             return false;

@@ -83,7 +83,7 @@ bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size
         fit->refit = *options;
     bool is_good = joint_init(joint, options ? &fit->refit : &campaign->fit, &campaign->model,
                               has_copies ? n : part.n_own, campaign->n_parameter,
-                              &fit->levels.levels, campaign->scale) &&
+                              &fit->levels.levels, campaign->scale, NULL) &&
                    (!fit->levels.random.random || mixed_init(joint, &fit->levels.random));
     joint->leaves_out = campaign->share.leaves_out;
     joint->has_pilots = campaign->plan.recipe.warm_start != 0 && task == 0;
