@@ -96,7 +96,7 @@ struct compute {
     struct replays replays;           /* what is known of fits that had not ended */
     struct keepers keepers;           /* likewise */
     struct rank_link ranks;           /* if joined: the processes of other ranks */
-    struct searches *searches;        /* fits over many datasets, while they run */
+    struct shared_fits *shared_fits;  /* fits over many datasets, while they run */
     const struct run_hooks *hooks;
     uint64_t n_fit;                   /* tasks of all stages, each once */
     uint64_t n_finished_before;       /* board->n_finished when this process began to fit */

@@ -1,4 +1,4 @@
-/* Runs the searches of fits over many datasets: begins them, hands their blocks to the workers, and
+/* Runs the fits over many datasets: begins them, hands their blocks to the workers, and
  * resumes each when its blocks have been evaluated. Every dataset is an item of the scheduler, so
  * that evaluations of all fits are spread over workers and lanes like those of independent fits.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -9,7 +9,7 @@
 #include "run/compute/compute_pass.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/joint_refits.h"
-#include "run/compute/search_tasks.h"
+#include "run/compute/shared_tasks.h"
 #include "run/supervise/child.h"
 
 #include <math.h>
@@ -21,17 +21,17 @@
  * reads the problem. */
 enum { MAX_LIVE = 256, STACK_BYTES = 1024 * 1024 };
 
-static struct search *search_of(const struct compute *compute, uint64_t dataset, size_t *block)
+static struct shared_fit *shared_of(const struct compute *compute, uint64_t dataset, size_t *block)
 {
-    return (struct search *)campaign_fit_of(&compute->campaign, dataset, block);
+    return (struct shared_fit *)campaign_fit_of(&compute->campaign, dataset, block);
 }
 
 /* The main thread waits for the last block, after which nothing more is counted. */
-static void count(struct compute *compute, struct search *search)
+static void count(struct compute *compute, struct shared_fit *shared)
 {
-    uint64_t n_wanted = search->n_wanted;
+    uint64_t n_wanted = shared->n_wanted;
     compute_count_done(compute);
-    if (counter_add(&search->n_done, 1) == n_wanted)
+    if (counter_add(&shared->n_done, 1) == n_wanted)
         block_ring_wake(&compute->pass.ring);
 }
 
@@ -39,20 +39,20 @@ static bool find_block(const struct compute *compute, uint64_t dataset, uint32_t
                        uint32_t *task)
 {
     size_t i;
-    const struct search *search = search_of(compute, dataset, &i);
+    const struct shared_fit *shared = shared_of(compute, dataset, &i);
     (void)number;
-    *task = search ? search->fit.joint.task : 0;
-    return search && i < search->fit.joint.n_block;
+    *task = shared ? shared->fit.joint.task : 0;
+    return shared && i < shared->fit.joint.n_block;
 }
 
 static bool finish_block(struct compute *compute, const struct fit_record *record, bool is_short)
 {
     size_t i;
-    struct search *search = search_of(compute, record->dataset, &i);
-    search->fit.joint.block[i].seconds += record->seconds;
+    struct shared_fit *shared = shared_of(compute, record->dataset, &i);
+    shared->fit.joint.block[i].seconds += record->seconds;
     if (is_short)
-        counter_set(&search->is_short, 1);
-    count(compute, search);
+        counter_set(&shared->is_short, 1);
+    count(compute, shared);
     return false;
 }
 
@@ -60,21 +60,21 @@ static void fail_block(struct compute *compute, uint64_t dataset, uint32_t task,
                        enum outcome outcome, const char *reason)
 {
     size_t i;
-    struct search *search = search_of(compute, dataset, &i);
+    struct shared_fit *shared = shared_of(compute, dataset, &i);
     (void)task;
     if (outcome == OUTCOME_out_of_memory)
-        counter_set(&search->is_short, 1);
+        counter_set(&shared->is_short, 1);
     else
-        joint_block_fail(&search->fit.joint, i, outcome, false, reason);
-    count(compute, search);
+        joint_block_fail(&shared->fit.joint, i, outcome, false, reason);
+    count(compute, shared);
 }
 
 static void put_off_block(struct compute *compute, uint64_t dataset)
 {
     size_t i;
-    struct search *search = search_of(compute, dataset, &i);
-    counter_add(&search->n_put_off, 1);
-    count(compute, search);
+    struct shared_fit *shared = shared_of(compute, dataset, &i);
+    counter_add(&shared->n_put_off, 1);
+    count(compute, shared);
 }
 
 /* Where a refit begins, and what it holds. */
@@ -84,9 +84,9 @@ static enum status prepare(void *context, struct problem_block *block, struct er
     size_t n = compute->campaign.n_parameter, own;
     (void)error;
     for (size_t row = 0; row < block->n; row++) {
-        const struct search *search = search_of(compute, block->dataset[row], &own);
-        const struct joint_request *request = search ? search->request : NULL;
-        if (!request || own >= search->fit.joint.n_block || !request->weight[own])
+        const struct shared_fit *shared = shared_of(compute, block->dataset[row], &own);
+        const struct joint_request *request = shared ? shared->request : NULL;
+        if (!request || own >= shared->fit.joint.n_block || !request->weight[own])
             continue;
         memcpy(block->start + row * n, request->start + own * n, n * sizeof *block->start);
         if (request->held)
@@ -97,9 +97,9 @@ static enum status prepare(void *context, struct problem_block *block, struct er
 }
 
 /* Of this process, and in the next pass. */
-static bool is_of_pass(const struct search *search, size_t block)
+static bool is_of_pass(const struct shared_fit *shared, size_t block)
 {
-    const struct joint *joint = &search->fit.joint;
+    const struct joint *joint = &shared->fit.joint;
     if (block >= joint->n_block)
         return false;
     bool are_some = joint->part.stride || joint->weight;
@@ -109,96 +109,96 @@ static bool is_of_pass(const struct search *search, size_t block)
 static bool is_wanted(const void *context, uint64_t dataset)
 {
     size_t block;
-    const struct search *search = search_of(context, dataset, &block);
-    return search && search->state == SEARCH_WANTS && is_of_pass(search, block);
+    const struct shared_fit *shared = shared_of(context, dataset, &block);
+    return shared && shared->state == SHARED_WANTS && is_of_pass(shared, block);
 }
 
-static void run_search(void *argument)
+static void run_shared(void *argument)
 {
-    struct search *search = argument;
-    search->status = search_run_tasks(search, &search->error);
-    search->state = SEARCH_ENDED;
+    struct shared_fit *shared = argument;
+    shared->status = shared_run_tasks(shared, &shared->error);
+    shared->state = SHARED_ENDED;
 }
 
-static void free_search(struct compute *compute, struct search *search)
+static void free_shared(struct compute *compute, struct shared_fit *shared)
 {
-    if (!search)
+    if (!shared)
         return;
-    if (compute->campaign.fit_of[search->fit.component] == &search->fit)
-        compute->campaign.fit_of[search->fit.component] = NULL;
-    if (search->coroutine)
-        coroutine_free(search->coroutine);
-    campaign_fit_fini(&search->fit);
-    joint_refits_free(search->refits);
-    free(search->kept);
-    free(search);
+    if (compute->campaign.fit_of[shared->fit.component] == &shared->fit)
+        compute->campaign.fit_of[shared->fit.component] = NULL;
+    if (shared->coroutine)
+        coroutine_free(shared->coroutine);
+    campaign_fit_fini(&shared->fit);
+    joint_refits_free(shared->refits);
+    free(shared->kept);
+    free(shared);
 }
 
 /* The next component's; one whose records are all written has no more to do, but ranks must
  * agree. */
-static enum status begin_search(struct compute *compute, struct error *error)
+static enum status begin_shared(struct compute *compute, struct error *error)
 {
-    struct searches *searches = compute->searches;
-    struct search *search = calloc(1, sizeof *search);
-    if (!search || !(search->coroutine = coroutine_new(STACK_BYTES))) {
-        free_search(compute, search);
+    struct shared_fits *fits = compute->shared_fits;
+    struct shared_fit *shared = calloc(1, sizeof *shared);
+    if (!shared || !(shared->coroutine = coroutine_new(STACK_BYTES))) {
+        free_shared(compute, shared);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of many datasets");
     }
-    search->compute = compute;
-    search->fit.component = searches->next++;
-    compute->campaign.fit_of[search->fit.component] = &search->fit;
-    searches->live[searches->n_live++] = search;
-    coroutine_prepare(search->coroutine, run_search, search);
+    shared->compute = compute;
+    shared->fit.component = fits->next++;
+    compute->campaign.fit_of[shared->fit.component] = &shared->fit;
+    fits->live[fits->n_live++] = shared;
+    coroutine_prepare(shared->coroutine, run_shared, shared);
     return STATUS_OK;
 }
 
-/* Resumes a search until it wants a pass, or ends. */
+/* Resumes a fit until it wants a pass, or ends. */
 static enum status resume(struct compute *compute, size_t i, struct error *error)
 {
-    struct searches *searches = compute->searches;
-    struct search *search = searches->live[i];
+    struct shared_fits *fits = compute->shared_fits;
+    struct shared_fit *shared = fits->live[i];
     enum status status = STATUS_OK;
-    if (coroutine_resume(search->coroutine))
+    if (coroutine_resume(shared->coroutine))
         return STATUS_OK;
-    if (search->status) {
-        status = search->status;
-        *error = search->error;
+    if (shared->status) {
+        status = shared->status;
+        *error = shared->error;
     }
-    memmove(searches->live + i, searches->live + i + 1,
-            (searches->n_live - i - 1) * sizeof *searches->live);
-    searches->n_live--;
-    free_search(compute, search);
+    memmove(fits->live + i, fits->live + i + 1,
+            (fits->n_live - i - 1) * sizeof *fits->live);
+    fits->n_live--;
+    free_shared(compute, shared);
     return status;
 }
 
-/* What has become of the passes that workers have. Returns whether some search is still
+/* What has become of the passes that workers have. Returns whether some fit is still
  * evaluated. */
-static bool look(struct searches *searches)
+static bool look(struct shared_fits *fits)
 {
     bool is_under_way = false;
-    for (size_t i = 0; i < searches->n_live; i++) {
-        struct search *search = searches->live[i];
-        if (search->state == SEARCH_RUNS && counter_get(&search->n_done) >= search->n_wanted)
-            search->state = counter_get(&search->n_put_off) ? SEARCH_PARKED : SEARCH_READY;
-        is_under_way = is_under_way || search->state == SEARCH_RUNS;
+    for (size_t i = 0; i < fits->n_live; i++) {
+        struct shared_fit *shared = fits->live[i];
+        if (shared->state == SHARED_RUNS && counter_get(&shared->n_done) >= shared->n_wanted)
+            shared->state = counter_get(&shared->n_put_off) ? SHARED_PARKED : SHARED_READY;
+        is_under_way = is_under_way || shared->state == SHARED_RUNS;
     }
     return is_under_way;
 }
 
-/* Begins a pass over the file for the blocks of all searches that want one. */
+/* Begins a pass over the file for the blocks of all fits that want one. */
 static enum status begin_pass(struct compute *compute, bool *has_begun, struct error *error)
 {
-    struct searches *searches = compute->searches;
+    struct shared_fits *fits = compute->shared_fits;
     *has_begun = false;
-    for (size_t i = 0; i < searches->n_live; i++) {
-        struct search *search = searches->live[i];
-        if (search->state != SEARCH_WANTS)
+    for (size_t i = 0; i < fits->n_live; i++) {
+        struct shared_fit *shared = fits->live[i];
+        if (shared->state != SHARED_WANTS)
             continue;
-        search->n_wanted = 0;
-        for (size_t k = 0; k < search->fit.joint.n_block; k++)
-            search->n_wanted += is_of_pass(search, k);
-        counter_set(&search->n_done, 0);
-        counter_set(&search->n_put_off, 0);
+        shared->n_wanted = 0;
+        for (size_t k = 0; k < shared->fit.joint.n_block; k++)
+            shared->n_wanted += is_of_pass(shared, k);
+        counter_set(&shared->n_done, 0);
+        counter_set(&shared->n_put_off, 0);
         *has_begun = true;
     }
     if (!*has_begun)
@@ -213,50 +213,50 @@ static enum status begin_pass(struct compute *compute, bool *has_begun, struct e
 /* A stage's `serve`. A pass over the file is read to its end before the next one begins. */
 static enum status serve(struct compute *compute, bool *goes_on, struct error *error)
 {
-    struct searches *searches = compute->searches;
+    struct shared_fits *fits = compute->shared_fits;
     enum status status = STATUS_OK;
     bool has_begun;
     if (!compute->pass.ring.is_read)
         return STATUS_OK;
-    for (size_t i = 0; i < searches->n_live; i++)
-        if (searches->live[i]->state == SEARCH_WANTS) /* its blocks have been read */
-            searches->live[i]->state = SEARCH_RUNS;
-    bool is_under_way = look(searches);
+    for (size_t i = 0; i < fits->n_live; i++)
+        if (fits->live[i]->state == SHARED_WANTS) /* its blocks have been read */
+            fits->live[i]->state = SHARED_RUNS;
+    bool is_under_way = look(fits);
     if (compute->ranks.is_joined && is_under_way)
         return STATUS_OK;
-    for (size_t i = 0; !status && i < searches->n_live;) {
-        size_t n = searches->n_live;
-        if (searches->live[i]->state == SEARCH_READY)
+    for (size_t i = 0; !status && i < fits->n_live;) {
+        size_t n = fits->n_live;
+        if (fits->live[i]->state == SHARED_READY)
             status = resume(compute, i, error);
-        i += n == searches->n_live;
+        i += n == fits->n_live;
     }
-    while (!status && searches->n_live < MAX_LIVE
-           && searches->next < compute->campaign.share.components.n) {
-        status = begin_search(compute, error);
+    while (!status && fits->n_live < MAX_LIVE
+           && fits->next < compute->campaign.share.components.n) {
+        status = begin_shared(compute, error);
         if (!status)
-            status = resume(compute, searches->n_live - 1, error);
+            status = resume(compute, fits->n_live - 1, error);
     }
     if (!status)
         status = begin_pass(compute, &has_begun, error);
     if (!status)
-        searches_write_states(compute);
+        shared_write_states(compute);
     *goes_on = status || has_begun || is_under_way;
     return status;
 }
 
-static void show_searches(struct compute *compute)
+static void show_shared(struct compute *compute)
 {
-    struct searches *searches = compute->searches;
-    uint64_t n_done = searches->n_before + searches->n_ended, n_block = 0, n_wanted = 0;
+    struct shared_fits *fits = compute->shared_fits;
+    uint64_t n_done = fits->n_before + fits->n_ended, n_block = 0, n_wanted = 0;
     char where[120] = "";
     int64_t n_pass = 0;
     double objective = 0;
-    for (size_t i = 0; i < searches->n_live; i++) {
-        const struct search *search = searches->live[i];
-        n_block += counter_get(&search->n_done);
-        n_wanted += search->n_wanted;
-        n_pass = search->n_pass > n_pass ? search->n_pass : n_pass;
-        objective += search->fit.joint.end.has_best ? search->fit.joint.above.f : (double)NAN;
+    for (size_t i = 0; i < fits->n_live; i++) {
+        const struct shared_fit *shared = fits->live[i];
+        n_block += counter_get(&shared->n_done);
+        n_wanted += shared->n_wanted;
+        n_pass = shared->n_pass > n_pass ? shared->n_pass : n_pass;
+        objective += shared->fit.joint.end.has_best ? shared->fit.joint.above.f : (double)NAN;
     }
     int n = snprintf(where, sizeof where, "pass %lld", (long long)n_pass);
     if (isfinite(objective))
@@ -266,63 +266,63 @@ static void show_searches(struct compute *compute)
              (unsigned long long)n_wanted);
     compute->hooks->progress(compute->hooks->context, n_done,
                              counter_get(&compute->board->n_failed),
-                             searches->n_live ? where : "");
+                             fits->n_live ? where : "");
 }
 
 static const struct pass_tasks blocks = {.find = find_block, .finish = finish_block,
                                          .fail = fail_block,
-                                         .put_off = put_off_block, .show = show_searches};
+                                         .put_off = put_off_block, .show = show_shared};
 static const struct pass_tasks served = {.find = find_block, .finish = finish_block,
                                          .fail = fail_block,
-                                         .put_off = put_off_block, .show = show_searches,
+                                         .put_off = put_off_block, .show = show_shared,
                                          .serve = serve};
 
 /* Suspects, tried alone. */
 static enum status run_parked(struct compute *compute, bool *journal_gone, struct error *error)
 {
-    struct searches *searches = compute->searches;
+    struct shared_fits *fits = compute->shared_fits;
     struct stage stage = {.tasks = &blocks, .n_task = 1, .apart = true,
                           .wanted = compute_has_suspects, .wanted_context = compute};
-    for (size_t i = 0; i < searches->n_live; i++)
-        stage.n_wanted += counter_get(&searches->live[i]->n_put_off);
+    for (size_t i = 0; i < fits->n_live; i++)
+        stage.n_wanted += counter_get(&fits->live[i]->n_put_off);
     compute->board->n_group_death = 0; /* from now on each is found individually */
     enum status status = compute_run_pass(compute, &stage, prepare, compute, journal_gone, error);
-    for (size_t i = 0; i < searches->n_live; i++)
-        searches->live[i]->state = SEARCH_READY;
+    for (size_t i = 0; i < fits->n_live; i++)
+        fits->live[i]->state = SHARED_READY;
     return status;
 }
 
-static void stop_searches(struct compute *compute)
+static void stop_shared(struct compute *compute)
 {
-    struct searches *searches = compute->searches;
+    struct shared_fits *fits = compute->shared_fits;
     struct error ignored;
-    searches->is_stopping = true;
-    searches->written_ns = 0; /* the latest states are worth a write */
-    searches_write_states(compute);
-    while (searches->n_live > 0)
-        resume(compute, searches->n_live - 1, &ignored);
+    fits->is_stopping = true;
+    fits->written_ns = 0; /* the latest states are worth a write */
+    shared_write_states(compute);
+    while (fits->n_live > 0)
+        resume(compute, fits->n_live - 1, &ignored);
 }
 
-uint64_t compute_n_search(const struct compute *compute)
+uint64_t compute_n_shared(const struct compute *compute)
 {
     return (uint64_t)compute->campaign.share.components.n * compute->campaign.n_task;
 }
 
-uint64_t compute_n_search_before(const struct compute *compute)
+uint64_t compute_n_shared_before(const struct compute *compute)
 {
     uint64_t n = 0;
     for (size_t c = 0; c < compute->campaign.share.components.n; c++)
         for (uint32_t task = 0; task < compute->campaign.n_task; task++)
-            n += search_is_written(compute, c, task);
+            n += shared_is_written(compute, c, task);
     return n;
 }
 
 static enum status stopped(const struct compute *compute, struct error *error)
 {
-    const struct searches *searches = compute->searches;
-    const struct search *first = searches->n_live ? searches->live[0] : NULL;
+    const struct shared_fits *fits = compute->shared_fits;
+    const struct shared_fit *first = fits->n_live ? fits->live[0] : NULL;
     const char *by = counter_get(&compute->board->time_is_up) ? "--time-limit" : "a signal";
-    uint64_t n = compute_n_search(compute), n_done = searches->n_before + searches->n_ended;
+    uint64_t n = compute_n_shared(compute), n_done = fits->n_before + fits->n_ended;
     if (n == 1 && first)
         return error_set(error, STATUS_STOPPED,
                          "stopped by %s in pass %lld of the fit, after %lld steps; the same "
@@ -334,14 +334,14 @@ static enum status stopped(const struct compute *compute, struct error *error)
                      (unsigned long long)n_done, (unsigned long long)n);
 }
 
-static enum status run_searches(struct compute *compute, bool *journal_gone, struct error *error)
+static enum status run_all(struct compute *compute, bool *journal_gone, struct error *error)
 {
-    const struct searches *searches = compute->searches;
+    const struct shared_fits *fits = compute->shared_fits;
     struct stage stage = {.tasks = &served, .n_task = 1, .n_wanted = UINT64_MAX / 2};
     enum status status = STATUS_OK;
     for (bool goes_on = true; !status && goes_on;) {
         status = compute_run_pass(compute, &stage, prepare, compute, journal_gone, error);
-        if (!status && compute_is_complete(compute) && searches->n_live > 0)
+        if (!status && compute_is_complete(compute) && fits->n_live > 0)
             status = run_parked(compute, journal_gone, error);
         else
             goes_on = false;
@@ -352,35 +352,35 @@ static enum status run_searches(struct compute *compute, bool *journal_gone, str
 
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
 {
-    struct searches *searches = compute->searches = calloc(1, sizeof *searches);
-    enum status status = searches ? compute_read_journal(compute, error)
+    struct shared_fits *fits = compute->shared_fits = calloc(1, sizeof *fits);
+    enum status status = fits ? compute_read_journal(compute, error)
                                   : error_set(error, STATUS_NO_MEMORY,
                                               "out of memory for the fits");
-    if (searches && !(searches->live = calloc(MAX_LIVE, sizeof *searches->live)))
+    if (fits && !(fits->live = calloc(MAX_LIVE, sizeof *fits->live)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits");
     if (!status)
         status = compute_find_crashes(compute, error);
     if (!status)
-        status = searches_read_states(compute, error);
+        status = shared_read_states(compute, error);
     if (!status) {
-        searches->n_before = compute_n_search_before(compute);
-        status = run_searches(compute, journal_gone, error);
+        fits->n_before = compute_n_shared_before(compute);
+        status = run_all(compute, journal_gone, error);
     }
-    if (searches)
-        stop_searches(compute);
+    if (fits)
+        stop_shared(compute);
     if (!status) {
         compute->pass.stage =
             (struct stage){.tasks = &blocks, .n_task = 1, .n_wanted = compute->n_fit};
         counter_set(&compute->pass.n_done, compute->n_fit);
         counter_set(&compute->pass.n_put_off, 0);
-        show_searches(compute);
+        show_shared(compute);
     }
-    if (searches) {
-        free(searches->live);
-        free(searches->saved);
-        free(searches->population.bytes);
+    if (fits) {
+        free(fits->live);
+        free(fits->saved);
+        free(fits->population.bytes);
     }
-    free(searches);
-    compute->searches = NULL;
+    free(fits);
+    compute->shared_fits = NULL;
     return status;
 }

@@ -56,12 +56,12 @@ static void say_unbounded(struct compute *compute)
 /* The number of fits, and of those in the journal. */
 static uint64_t n_all(const struct compute *compute)
 {
-    return campaign_is_shared(&compute->campaign) ? compute_n_search(compute) : compute->n_fit;
+    return campaign_is_shared(&compute->campaign) ? compute_n_shared(compute) : compute->n_fit;
 }
 
 static uint64_t n_ended(const struct compute *compute)
 {
-    return campaign_is_shared(&compute->campaign) ? compute_n_search_before(compute)
+    return campaign_is_shared(&compute->campaign) ? compute_n_shared_before(compute)
                                                   : journal_n_record(compute->earlier);
 }
 

@@ -40,7 +40,7 @@ struct joint_refits {
 
 /* The refit under way. */
 struct refitting {
-    struct search *search;
+    struct shared_fit *shared;
     struct joint_refits *refits;
     uint32_t task;
     bool is_replicate, has_stopped;
@@ -117,14 +117,14 @@ static enum status read_population(const struct compute *compute, double *best, 
 
 /* The best fit of the component's datasets from the journal: n parameters of each and its
  * tolerance, NaN if it did not take part; then the ends of the profiles, and the population. */
-static enum status read_best(struct search *search, double *best, struct error *error)
+static enum status read_best(struct shared_fit *shared, double *best, struct error *error)
 {
-    struct compute *compute = search->compute;
+    struct compute *compute = shared->compute;
     const struct run_identity *identity = &compute->campaign.plan.identity;
     const struct components *components = &compute->campaign.share.components;
-    const uint32_t *member = components_members(components, search->fit.component);
+    const uint32_t *member = components_members(components, shared->fit.component);
     size_t n = identity->n_parameter;
-    size_t n_dataset = components_size(components, search->fit.component);
+    size_t n_dataset = components_size(components, shared->fit.component);
     struct refit_starts starts = {.journal = NULL};
     double *objective = calloc(identity->n_start, sizeof *objective);
     enum status status = objective ? compute_read_journal(compute, error)
@@ -153,9 +153,9 @@ static enum status read_best(struct search *search, double *best, struct error *
 
 /* What all datasets have in common, as the first one that takes part has it, for those that do
  * not. */
-static enum status fill_others(struct search *search, struct error *error)
+static enum status fill_others(struct shared_fit *shared, struct error *error)
 {
-    struct joint_refits *refits = search->refits;
+    struct joint_refits *refits = shared->refits;
     size_t n = refits->subject.n_parameter, here = 0;
     double *common = calloc(4 * n + 1, sizeof *common);
     if (!common)
@@ -170,7 +170,7 @@ static enum status fill_others(struct search *search, struct error *error)
         common[3 * n + i] = refits->fixed[here * n + i];
     }
     size_t n_byte = is_here ? 4 * n * sizeof *common : 0;
-    const unsigned char *all = compute_first_bytes(search->compute, common, n_byte);
+    const unsigned char *all = compute_first_bytes(shared->compute, common, n_byte);
     if (all && all != (const unsigned char *)common)
         memcpy(common, all, 4 * n * sizeof *common);
     for (size_t to = 0; all && to < refits->subject.n_copy; to++)
@@ -185,11 +185,11 @@ static enum status fill_others(struct search *search, struct error *error)
 }
 
 /* Bounds, what the file holds, and the number of measurements. */
-static enum status read_bounds(struct search *search, struct error *error)
+static enum status read_bounds(struct shared_fit *shared, struct error *error)
 {
-    const struct campaign *campaign = &search->compute->campaign;
+    const struct campaign *campaign = &shared->compute->campaign;
     struct problem *problem = campaign->problem;
-    struct joint_refits *refits = search->refits;
+    struct joint_refits *refits = shared->refits;
     struct problem_block block = {.n = 0};
     size_t n = refits->subject.n_parameter;
     enum { AT_ONCE = 4096 };
@@ -200,7 +200,7 @@ static enum status read_bounds(struct search *search, struct error *error)
         for (size_t row = 0; row < block.n; row++) {
             size_t here, bytes = n * sizeof(double);
             const size_t *first = block.first_experiment + row;
-            if (campaign_fit_of(campaign, block.dataset[row], &here) != &search->fit)
+            if (campaign_fit_of(campaign, block.dataset[row], &here) != &shared->fit)
                 continue;
             refits->subject.n_row += block.row[first[1]] - block.row[first[0]];
             if (here >= refits->n_here)
@@ -210,7 +210,7 @@ static enum status read_bounds(struct search *search, struct error *error)
             memcpy(refits->fixed + here * n, block.fixed + row * n, n);
         }
     problem_block_fini(&block);
-    return status ? status : fill_others(search, error);
+    return status ? status : fill_others(shared, error);
 }
 
 /* Takes what rank 0 has read. */
@@ -235,10 +235,10 @@ static void take_best(struct joint_refits *refits, const unsigned char *bytes, s
 }
 
 /* Refits of random parameters begin at the best fit's population. */
-static void use_population(struct search *search)
+static void use_population(struct shared_fit *shared)
 {
-    struct joint_refits *refits = search->refits;
-    struct mixed_levels *levels = &search->fit.levels.random;
+    struct joint_refits *refits = shared->refits;
+    struct mixed_levels *levels = &shared->fit.levels.random;
     size_t n = refits->subject.n_parameter;
     levels->deviation = refits->covariance;
     levels->by_experiment = refits->covariance + n;
@@ -274,12 +274,12 @@ static bool make(struct joint_refits *refits, const struct campaign *campaign,
     return true;
 }
 
-enum status joint_refits_open(struct search *search, struct error *error)
+enum status joint_refits_open(struct shared_fit *shared, struct error *error)
 {
-    struct compute *compute = search->compute;
+    struct compute *compute = shared->compute;
     const struct campaign *campaign = &compute->campaign;
-    struct joint_refits *refits = search->refits = calloc(1, sizeof *refits);
-    struct campaign_fit *fit = &search->fit;
+    struct joint_refits *refits = shared->refits = calloc(1, sizeof *refits);
+    struct campaign_fit *fit = &shared->fit;
     bool is_first = compute_is_first(compute), is_good = true;
     /* If an earlier process fitted its starts, only its part of the datasets is used. */
     if (!fit->joint.block)
@@ -295,7 +295,7 @@ enum status joint_refits_open(struct search *search, struct error *error)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for refits of %zu datasets",
                            n_dataset);
     if (!status && is_first)
-        status = read_best(search, best, error);
+        status = read_best(shared, best, error);
     const unsigned char *all = status ? NULL : compute_first_bytes(compute, best, bytes);
     if (all)
         take_best(refits, all, n_end, n_population);
@@ -303,9 +303,9 @@ enum status joint_refits_open(struct search *search, struct error *error)
         status = compute_lost(error);
     free(best);
     if (!status && n_population)
-        use_population(search);
+        use_population(shared);
     if (!status && refits->n_drawn > 0 && campaign->plan.refits.n_profile > 0)
-        status = read_bounds(search, error);
+        status = read_bounds(shared, error);
     return status;
 }
 
@@ -320,10 +320,10 @@ bool joint_refits_exist(const struct joint_refits *refits) { return refits->n_dr
 
 /* The record of the first dataset that takes part in the fit that has ended, which has what all
  * have in common, into a record with arrays. False: memory is out, or the ranks are lost. */
-static bool record_common(struct search *search, struct fit_record *record)
+static bool record_common(struct shared_fit *shared, struct fit_record *record)
 {
-    struct compute *compute = search->compute;
-    struct joint *joint = &search->fit.joint;
+    struct compute *compute = shared->compute;
+    struct joint *joint = &shared->fit.joint;
     size_t n = compute->campaign.n_parameter,
            bytes = joint->part.n_active > 0 ? fit_record_bytes(n) : 0;
     unsigned char *sent = malloc(bytes + 1);
@@ -352,7 +352,7 @@ static void put_population(const struct refitting *refitting, double *end,
                            struct fit_record *record)
 {
     const struct joint_refits *refits = refitting->refits;
-    const struct joint *joint = &refitting->search->fit.joint;
+    const struct joint *joint = &refitting->shared->fit.joint;
     const struct mixed *mixed = mixed_of_joint(joint);
     const struct mixed_result *found = &mixed->result;
     size_t n = refits->subject.n_parameter;
@@ -380,7 +380,7 @@ static void put_population(const struct refitting *refitting, double *end,
 static bool make_record(struct refitting *refitting, double *end, struct fit_record *record)
 {
     const struct joint_refits *refits = refitting->refits;
-    struct joint *joint = &refitting->search->fit.joint;
+    struct joint *joint = &refitting->shared->fit.joint;
     const struct mixed *mixed = mixed_of_joint(joint);
     struct joint_facts facts = {.most = 0};
     double chi_square, sum[3] = {0};
@@ -401,7 +401,7 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
     refitting->n_step += joint_count_up(joint, sum[1]);
     refitting->seconds += joint_count_up(joint, sum[2]);
     if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square)
-        || !record_common(refitting->search, record))
+        || !record_common(refitting->shared, record))
         return false;
     if (mixed)
         put_population(refitting, end, record);
@@ -431,13 +431,13 @@ static void fit(void *context, const double *start, const uint8_t *fixed, double
     request.options.is_near = true;
     if (!refitting->is_replicate)
         request.options.optimizer = OPTIMIZER_trf;
-    if (refitting->search->compute->campaign.share.random.n) {
+    if (refitting->shared->compute->campaign.share.random.n) {
         request.options.statistics = false; /* only the estimates are used */
         request.held_above = request.held;  /* means are held, and not the datasets' values */
         request.held = NULL;
     }
     if (!refitting->status && !refitting->has_stopped)
-        refitting->status = search_fit(refitting->search, refitting->task, &request, &has_ended,
+        refitting->status = shared_run_fit(refitting->shared, refitting->task, &request, &has_ended,
                                        refitting->error);
     if (end)
         memcpy(end, start, refits->subject.n_copy * refits->subject.n_parameter * sizeof *end);
@@ -455,7 +455,7 @@ static bool draw(void *context, const struct fit_options *options, uint32_t repl
 {
     struct refitting *refitting = context;
     struct joint_refits *refits = refitting->refits;
-    const struct run_plan *plan = &refitting->search->compute->campaign.plan;
+    const struct run_plan *plan = &refitting->shared->compute->campaign.plan;
     (void)options, (void)record;
     refitting->is_replicate = true;
     memset(refits->all_weights, 0, refits->n_dataset * sizeof *refits->all_weights);
@@ -466,9 +466,9 @@ static bool draw(void *context, const struct fit_options *options, uint32_t repl
 
 static enum status write_record(struct refitting *refitting, struct fit_record *record)
 {
-    struct compute *compute = refitting->search->compute;
+    struct compute *compute = refitting->shared->compute;
     record->dataset = components_members(&compute->campaign.share.components,
-                                         refitting->search->fit.component)[0];
+                                         refitting->shared->fit.component)[0];
     record->n_evaluation = (int64_t)refitting->n_evaluation;
     record->n_step = (int64_t)refitting->n_step;
     record->seconds = refitting->seconds;
@@ -478,16 +478,16 @@ static enum status write_record(struct refitting *refitting, struct fit_record *
     return journal_append(compute->journal, record, refitting->error);
 }
 
-enum status joint_refits_run(struct search *search, uint32_t task, bool *has_ended,
+enum status joint_refits_run(struct shared_fit *shared, uint32_t task, bool *has_ended,
                              struct error *error)
 {
-    const struct campaign *campaign = &search->compute->campaign;
-    struct joint_refits *refits = search->refits;
+    const struct campaign *campaign = &shared->compute->campaign;
+    struct joint_refits *refits = shared->refits;
     struct arena arena = {.first = NULL};
     size_t n = campaign->n_parameter;
     const struct refit refit = refit_plan_get(&campaign->plan.refits, task - campaign->n_start);
     struct fit_record record = {.start = task};
-    struct refitting refitting = {.search = search, .refits = refits, .task = task, .error = error};
+    struct refitting refitting = {.shared = shared, .refits = refits, .task = task, .error = error};
     struct fit_subject subject = refits->subject;
     void *arrays = arena_calloc(&arena, 1, fit_record_array_bytes(n) + 1);
     *has_ended = false;

@@ -1,8 +1,8 @@
-/* The fits over many datasets of a run: one search for each component of the datasets that share
- * parameters. The searches run side by side: each is plain sequential code on a coroutine, which
- * only the main thread resumes, and which is suspended while the workers evaluate its blocks. So no
- * search waits for another's last evaluations. With several ranks all of them take a step when all
- * have evaluated, so that every rank meets the others in the same order.
+/* The fits over many datasets of a run: one for each component of the datasets that share
+ * parameters. They run side by side: each is plain sequential code on a coroutine, which only the
+ * main thread resumes, and which is suspended while the workers evaluate its blocks. So no fit
+ * waits for another's last evaluations. With several ranks all of them take a step when all have
+ * evaluated, so that every rank meets the others in the same order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -13,13 +13,13 @@ struct joint_refits;
 
 /* WANTS: its blocks are to be fed; RUNS: workers have them; PARKED: some are suspects, which are
  * tried alone. */
-enum search_state { SEARCH_READY, SEARCH_WANTS, SEARCH_RUNS, SEARCH_PARKED, SEARCH_ENDED };
+enum shared_state { SHARED_READY, SHARED_WANTS, SHARED_RUNS, SHARED_PARKED, SHARED_ENDED };
 
-struct search {
+struct shared_fit {
     struct campaign_fit fit;   /* the first field: campaign->fit_of leads here */
     struct compute *compute;
     struct coroutine *coroutine;
-    enum search_state state;
+    enum shared_state state;
     const struct joint_request *request; /* of the fit under way; NULL: it is a start */
     struct joint_refits *refits; /* NULL: not open */
     uint64_t n_wanted;         /* blocks of the pass */
@@ -28,7 +28,7 @@ struct search {
     /* failed allocations of this thread before the fit (base/memory.h) */
     uint64_t n_failed;
     int64_t n_pass;            /* of the fit under way */
-    /* the latest state of the fit (n_kept bytes); or, in searches->saved, the state that an
+    /* the latest state of the fit (n_kept bytes); or, in shared_fits.saved, the state that an
      * earlier process left */
     unsigned char *kept;
     const unsigned char *loaded;
@@ -39,8 +39,8 @@ struct search {
     struct error error;
 };
 
-struct searches {
-    struct search **live;      /* n_live, by component */
+struct shared_fits {
+    struct shared_fit **live;  /* n_live, by component */
     size_t n_live, next;       /* next: the component that begins next */
     bool is_stopping;
     unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
@@ -70,17 +70,17 @@ struct joint_request {
     bool keeps;                 /* writes the fit's state, from which another process continues */
 };
 
-/* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can
- * tell. Also OK if it was stopped: then *has_ended is false. STATUS_NO_MEMORY: some part of the fit
- * found no memory, and nothing of it may be believed. */
-enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
-                       bool *has_ended, struct error *error);
+/* On its coroutine: the fit of that task, a start (request: NULL) or a refit, until joint_record
+ * can tell. Also OK if it was stopped: then *has_ended is false. STATUS_NO_MEMORY: some part of
+ * the fit found no memory, and nothing of it may be believed. */
+enum status shared_run_fit(struct shared_fit *shared, uint32_t task,
+                       const struct joint_request *request, bool *has_ended, struct error *error);
 /* Whether some part of the fit under way, or of its records, found no memory. */
-bool search_is_short(const struct search *search);
-/* Frees what search_fit has kept of the state; nothing reads it after the end of the fit. */
-void search_forget(struct search *search);
+bool shared_is_short(const struct shared_fit *shared);
+/* Frees what shared_run_fit has kept of the state; nothing reads it after the end of the fit. */
+void shared_forget(struct shared_fit *shared);
 
 /* States between two steps. The bytes that an earlier process left are read, and given to all
  * ranks; and those of this one are journalled, if that is due. */
-enum status searches_read_states(struct compute *compute, struct error *error);
-void searches_write_states(struct compute *compute);
+enum status shared_read_states(struct compute *compute, struct error *error);
+void shared_write_states(struct compute *compute);

@@ -1,0 +1,310 @@
+/* A fit over many datasets: passes over its blocks until it has ended. The states of all
+ * fits are one frame of the journal, from which another process continues. A fit keeps its
+ * own between two of its passes, in memory, because the others' blocks are being evaluated then;
+ * the frame has the latest of each.
+ *
+ *   for each fit: u64 component, u64 length, length bytes of joint_save
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/shared_fit.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "fit/joint/fit.h"
+#include "fit/joint/ranks.h"
+#include "fit/objective/start.h"
+#include "io/result/mixed_result.h"
+#include "par/coroutine.h"
+#include "run/compute/compute_ranks.h"
+#include "run/supervise/stop.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A state is kept, and the frame written, when STATE_WORTH_NS have passed since the last time,
+ * and for the frame at least STATE_SHARE times as long as that write took. A kill costs at most
+ * this and one step of the search. */
+static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
+
+/* Reads the population that an earlier process found. */
+static enum status read_population(struct compute *compute, struct error *error)
+{
+    struct shared_fits *fits = compute->shared_fits;
+    struct arena arena = {.first = NULL};
+    struct mixed_result before;
+    bool is_there = false;
+    enum status status =
+        journal_kept(compute->earlier, FRAME_POPULATION, &fits->population.bytes,
+                     &fits->population.n, &fits->population.n_start, error);
+    if (!status)
+        status = mixed_result_decode(&before, &is_there, fits->population.bytes,
+                                     fits->population.n, &arena, error);
+    fits->population.objective = is_there ? mixed_result_objective(&before) : (double)NAN;
+    if (!is_there && fits->population.n > 0) /* it is computed again */
+        fits->population.n_start = 0;
+    arena_fini(&arena);
+    return status;
+}
+
+enum status shared_read_states(struct compute *compute, struct error *error)
+{
+    struct shared_fits *fits = compute->shared_fits;
+    fits->keeps = true;
+    fits->written_ns = clock_now_ns();
+    enum status status = read_population(compute, error);
+    if (!status && compute_is_first(compute))
+        status = journal_kept(compute->earlier, FRAME_STATE, &fits->saved, &fits->n_saved,
+                              &fits->number, error);
+    if (status || !compute->ranks.is_joined)
+        return status;
+    size_t n;
+    const unsigned char *all = rank_link_gather(&compute->ranks, fits->saved,
+                                                fits->saved ? fits->n_saved : 0, &n);
+    free(fits->saved);
+    fits->saved = all && n ? malloc(n) : NULL;
+    fits->n_saved = fits->saved ? n : 0;
+    if (!all)
+        return compute_lost(error);
+    if (n && !fits->saved)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
+    if (fits->saved)
+        memcpy(fits->saved, all, n);
+    return STATUS_OK;
+}
+
+static const unsigned char *find_state(const struct shared_fits *fits, size_t component, size_t *n)
+{
+    uint64_t head[2];
+    for (size_t at = 0; fits->saved
+         && fits->n_saved - at >= sizeof head; at += (size_t)head[1]) {
+        memcpy(head, fits->saved + at, sizeof head);
+        at += sizeof head;
+        if (head[1] > fits->n_saved - at)
+            return NULL;
+        *n = (size_t)head[1];
+        if (head[0] == component)
+            return fits->saved + at;
+    }
+    return NULL;
+}
+
+void shared_write_states(struct compute *compute)
+{
+    struct shared_fits *fits = compute->shared_fits;
+    struct error error = {.status = STATUS_OK};
+    int64_t now = clock_now_ns();
+    size_t n = 0;
+    if (!fits->is_due || !fits->keeps || now - fits->written_ns < STATE_WORTH_NS
+        || now - fits->written_ns < STATE_SHARE * fits->cost_ns)
+        return;
+    for (size_t i = 0; i < fits->n_live; i++)
+        n += 2 * sizeof(uint64_t) + fits->live[i]->n_kept;
+    unsigned char *bytes = malloc(n + 1), *next = bytes;
+    for (size_t i = 0; bytes && i < fits->n_live; i++) {
+        const struct shared_fit *shared = fits->live[i];
+        const uint64_t head[2] = {shared->fit.component, shared->n_kept};
+        if (!shared->n_kept)
+            continue;
+        memcpy(next, head, sizeof head);
+        memcpy(next + sizeof head, shared->kept ? shared->kept : shared->loaded, shared->n_kept);
+        next += sizeof head + shared->n_kept;
+    }
+    if (!bytes || journal_keep(compute->journal, FRAME_STATE, ++fits->number, bytes,
+                               (size_t)(next - bytes), &error)) {
+        fits->keeps = false;
+        compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit "
+                    "continues, but after an interruption it would start from an earlier state",
+                    bytes ? error.message : "out of memory");
+    }
+    free(bytes);
+    fits->is_due = false;
+    fits->written_ns = clock_now_ns();
+    fits->cost_ns = fits->written_ns - now;
+}
+
+/* After a pass: what the ranks agree on. Sets whether a state is due; returns whether some rank was
+ * asked to stop. */
+static bool ask_ranks(struct shared_fit *shared)
+{
+    enum { DUE = 1, STOP = 2 };
+    struct compute *compute = shared->compute;
+    const unsigned char *all = NULL;
+    bool is_due = clock_now_ns() - shared->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
+    unsigned char bits = (unsigned char)((is_due ? DUE : 0) | (stop_is_requested() ? STOP : 0));
+    size_t n_all;
+    if (compute->ranks.is_joined)
+        all = rank_link_gather(&compute->ranks, &bits, 1, &n_all);
+    for (size_t i = 0; all && i < n_all; i++)
+        bits |= all[i];
+    shared->is_due = bits & DUE;
+    return bits & STOP;
+}
+
+bool shared_is_short(const struct shared_fit *shared)
+{
+    return counter_get(&shared->is_short) || memory_n_failed() != shared->n_failed;
+}
+
+static void keep_state(void *context)
+{
+    struct shared_fit *shared = context;
+    struct compute *compute = shared->compute;
+    struct joint *joint = &shared->fit.joint;
+    size_t n;
+    if (!shared->is_due || shared_is_short(shared)
+        || (shared->request && !shared->request->keeps))
+        return;
+    shared->is_due = false;
+    unsigned char *bytes = joint_save(joint, &n);
+    if (joint->ranks.gather) {
+        size_t n_here = bytes ? n : 0;
+        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, n_here, &n);
+        free(bytes);
+        bytes = all && n ? malloc(n) : NULL;
+        if (bytes)
+            memcpy(bytes, all, n);
+    }
+    shared->kept_ns = clock_now_ns();
+    if (!compute_is_first(compute) || compute->ranks.is_lost || !bytes) {
+        free(bytes);
+        return;
+    }
+    free(shared->kept);
+    shared->kept = bytes;
+    shared->n_kept = n;
+    compute->shared_fits->is_due = true;
+    shared_write_states(compute);
+}
+
+/* From the beginning of that task. */
+static enum status begin(struct shared_fit *shared, uint32_t task, uint32_t n_redrawn,
+                         struct error *error)
+{
+    struct campaign_fit *fit = &shared->fit;
+    const struct joint_request *request = shared->request;
+    struct campaign *campaign = &shared->compute->campaign;
+    joint_fini(&fit->joint);
+    fit->joint = (struct joint){.task = task};
+    bool is_good = campaign_fit_init(fit, campaign, fit->component, task,
+                                     request ? request->weight : NULL,
+                                     request ? &request->options : NULL);
+    fit->joint.start.n_redrawn = n_redrawn;
+    fit->joint.held = request ? request->held_above : NULL;
+    if (is_good)
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
+                     components_size(&campaign->share.components, fit->component));
+}
+
+/* Continues where another process was. */
+static enum status take_state(struct shared_fit *shared, struct error *error)
+{
+    struct joint *joint = &shared->fit.joint;
+    size_t n;
+    const unsigned char *bytes =
+        find_state(shared->compute->shared_fits, shared->fit.component, &n);
+    if (!bytes)
+        return STATUS_OK;
+    if (!joint_load(joint, bytes, n))
+        return begin(shared, joint->task, 0, error);
+    if (shared->compute->campaign.share.components.n == 1)
+        compute_say(shared->compute, "resuming: the search goes on after %lld steps",
+                    (long long)joint->search.n_iteration);
+    shared->loaded = bytes;
+    shared->n_kept = n;
+    return STATUS_OK;
+}
+
+/* Datasets that crashed in an earlier process or hung: they end the fit. */
+static void take_crashes(struct shared_fit *shared)
+{
+    const struct compute *compute = shared->compute;
+    struct joint *joint = &shared->fit.joint;
+    for (size_t k = 0; k < compute->crashes.n; k++) {
+        const struct compute_crash *crash = &compute->crashes.of[k];
+        size_t i;
+        if (campaign_fit_of(&compute->campaign, crash->dataset, &i) == &shared->fit
+            && crash->task == joint->task
+            && i < joint->n_block)
+            joint_block_fail(joint, i, (enum outcome)crash->outcome, true, crash->reason);
+    }
+}
+
+/* Whether this process must not go on. */
+static enum status judge_ranks(const struct shared_fit *shared, struct error *error)
+{
+    const struct rank_link *ranks = &shared->compute->ranks;
+    if (ranks->is_lost)
+        return compute_lost(error);
+    if (shared_is_short(shared) || (shared->fit.joint.agreement.is_short && ranks->is_joined))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
+                         shared->fit.joint.n_block);
+    return STATUS_OK;
+}
+
+/* Lets the workers evaluate. False: the run stops. */
+static bool run_pass(void *context)
+{
+    struct shared_fit *shared = context;
+    struct error ignored;
+    if (judge_ranks(shared, &ignored))
+        return false;
+    shared->n_pass++;
+    shared->state = SHARED_WANTS;
+    coroutine_suspend(shared->coroutine);
+    bool goes_on = !shared->compute->shared_fits->is_stopping && !shared_is_short(shared);
+    return goes_on && !ask_ranks(shared);
+}
+
+/* Passes until the fit has ended. Also OK if it was stopped. */
+static enum status run_fit(struct shared_fit *shared, bool *has_ended, struct error *error)
+{
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep_state,
+                                    .fit_alone = fit_run, .context = shared};
+    shared->n_pass = 0;
+    shared->kept_ns = clock_now_ns();
+    shared->is_due = false;
+    bool is_over = joint_search(&shared->fit.joint, &host);
+    if (shared->fit.joint.end.outcome == OUTCOME_out_of_memory && is_over)
+        counter_set(&shared->is_short, 1);
+    enum status status = judge_ranks(shared, error);
+    *has_ended = is_over && !status;
+    return status;
+}
+
+void shared_forget(struct shared_fit *shared)
+{
+    shared->fit.joint.saved.bytes = NULL;
+    free(shared->kept);
+    shared->kept = NULL;
+    shared->loaded = NULL;
+    shared->n_kept = 0;
+}
+
+enum status shared_run_fit(struct shared_fit *shared, uint32_t task,
+                       const struct joint_request *request, bool *has_ended, struct error *error)
+{
+    shared->request = request;
+    const struct joint *joint = &shared->fit.joint;
+    struct fit_start start = {.number = task};
+    enum status status;
+    do {
+        *has_ended = false;
+        counter_set(&shared->is_short, 0);
+        shared->n_failed = memory_n_failed();
+        status = begin(shared, task, start.n_redrawn, error);
+        if (!status && start.n_redrawn == 0 && (!request || request->keeps))
+            status = take_state(shared, error);
+        if (status)
+            break;
+        start.n_redrawn = joint->start.n_redrawn;
+        take_crashes(shared);
+        status = run_fit(shared, has_ended, error);
+    } while (!status && *has_ended && !joint->weight && !joint->end.has_best
+             && fit_start_redraw(&start, joint->end.outcome));
+    if (*has_ended)
+        shared_forget(shared);
+    shared->request = NULL;
+    return status;
+}
