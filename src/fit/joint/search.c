@@ -51,6 +51,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
     joint->confirm.goal = INFINITY;
+    joint->confirm.certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     joint->search.requested = joint->asker.accuracy;
     joint->block = joint_calloc(joint, n_block + 1, sizeof *joint->block);
     joint->agreement.fixed = arena_calloc(joint->arena, n_parameter + 1, 1);
