@@ -54,6 +54,9 @@ struct joint_session {
     struct joint_work work;
     struct fit_problem problem;
     struct fit_options options;
+    /* of one that is kept: whether L-BFGS was chosen for its adjoint gradients; and the trajectory
+     * has no derivative at a switch, so that another search begins without them */
+    bool may_turn, turns;
     int64_t max_evaluations, max_total_steps; /* but for the last pass, which may need more */
     bool is_open;
     /* Of one that is kept: the best point, the latest one that was left, and the lowest one if that

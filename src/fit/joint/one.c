@@ -13,8 +13,12 @@ struct one {
     struct joint joint;
     struct joint_session session;
     const struct fit_problem *problem;
-    const struct fit_options *options;
+    struct fit_options *options;
+    bool may_turn;            /* they were free to have another optimiser */
     struct joint_levels levels;
+    /* of searches before this one, which have found no point, or met a switch */
+    struct fit_work used;
+    uint32_t notes;
     const struct fit_host *host;
     struct {
         const unsigned char *bytes; /* n, of an earlier process; NULL: none */
@@ -55,7 +59,7 @@ static bool run_pass(void *context)
 {
     struct one *one = context;
     joint_block_run(&one->joint, 0, one->problem, &one->watched, one->arena);
-    return !one->is_cancelled;
+    return !one->is_cancelled && !one->session.turns;
 }
 
 /* Between two steps. */
@@ -74,7 +78,7 @@ static bool make(struct one *one, uint32_t n_redrawn)
 {
     const struct fit_problem *problem = one->problem;
     struct joint *joint = &one->joint;
-    one->session = (struct joint_session){.is_open = false};
+    one->session = (struct joint_session){.may_turn = one->may_turn};
     bool is_good = joint_init(joint, one->options, problem->model, 1, problem->n_parameter,
                               &one->levels, problem->scale, one->arena);
     joint->seed = problem->seed;
@@ -82,6 +86,10 @@ static bool make(struct one *one, uint32_t n_redrawn)
     joint->start.n_redrawn = n_redrawn;
     joint->start.n_start = problem->n_start;
     joint->session = &one->session;
+    if (is_good) {
+        joint->block->used = one->used;
+        joint->block->notes = one->notes;
+    }
     return is_good;
 }
 
@@ -132,6 +140,19 @@ static bool choose(const struct fit_problem *problem, const struct fit_host *hos
     return true;
 }
 
+/* Another search begins, from the next start or without adjoint gradients. */
+static void begin_again(struct one *one)
+{
+    const struct joint_block *block = one->joint.block;
+    one->used = block->used;
+    one->notes = block->notes;
+    if (one->session.turns) {
+        one->options->optimizer = OPTIMIZER_trf;
+        one->options->gradient = GRADIENT_differences;
+    }
+    joint_fini(&one->joint);
+}
+
 /* False: it was cancelled. */
 static bool run(struct one *one, const struct fit_host *host, struct fit_record *record)
 {
@@ -146,10 +167,11 @@ static bool run(struct one *one, const struct fit_host *host, struct fit_record 
                                      .judged = host->judged ? judged : NULL, .context = one};
     while (goes_on) {
         is_over = search(one, &start.n_redrawn);
-        goes_on = is_over && !one->joint.end.has_best
-                  && fit_start_redraw(&start, one->joint.end.outcome);
+        goes_on = (one->session.turns && !one->is_cancelled) ||
+                  (is_over && !one->joint.end.has_best &&
+                   fit_start_redraw(&start, one->joint.end.outcome));
         if (goes_on)
-            joint_fini(&one->joint);
+            begin_again(one);
     }
     if (is_over && one->joint.block)
         joint_record(&one->joint, 0, record);
@@ -177,6 +199,9 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
     memset(level, 1, n);
     one->problem = problem;
     one->options = &chosen;
+    one->may_turn = options->optimizer == OPTIMIZER_none;
+    one->used = (struct fit_work){.n_step = 0};
+    one->notes = 0;
     one->levels = (struct joint_levels){.level = level};
     one->state.bytes = NULL;
     one->state.n = 0;

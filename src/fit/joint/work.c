@@ -255,8 +255,13 @@ bool joint_change_method(struct joint_work *work, enum asked asked, struct arena
     }
     if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
         return false;
+    struct joint_session *session = work->joint->session;
     asker->meets_jump = false;
-    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     asker->notes |= NOTE_state_jump;
+    if (session && session->may_turn && work->joint->descends) {
+        session->turns = true;
+        return false;
+    }
+    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     return fit_prepare_gradient(asker, arena) && add_rows(work);
 }
