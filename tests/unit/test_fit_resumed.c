@@ -186,6 +186,35 @@ static void test_stalled(void **state)
     }
 }
 
+/* Near an optimum, where slopes lead away from the lowest point by the noise of values. */
+static bool integrate_roughly(struct fit_case *self, struct evaluation *evaluation)
+{
+    for (size_t i = 0; i < N_ROW; i++)
+        evaluation->prediction[i] *= 1 + 3 * self->options.accuracy * noise(1e6 * evaluation->p[i % 2], i);
+    return true;
+}
+
+static void test_led_away(void **state)
+{
+    (void)state;
+    int n_away = 0;
+    for (int k = 0; k < 80; k++) {
+        struct fit_case *self = decay(1);
+        self->start[0] = 0.4;
+        self->start[1] = 3;
+        self->spoil = integrate_roughly;
+        self->options.is_near = true;
+        self->options.certify = false;
+        self->options.statistics = k % 2;
+        memcpy(self->start, case_run(self)->parameter, 2 * sizeof *self->start);
+        self->start[k % 2] *= 1 + 1e-7 * pow(1.2, k);
+        resume(self, 1, "near");
+        n_away += self->result.n_evaluation > 1;
+        case_free(self);
+    }
+    assert_true(n_away > 20);
+}
+
 /* Some of the drawn starts cannot be evaluated. */
 static bool fail_above(struct fit_case *self, struct evaluation *evaluation)
 {
@@ -344,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_trust_region), cmocka_unit_test(test_loose),        cmocka_unit_test(test_descent),
         cmocka_unit_test(test_kinks),        cmocka_unit_test(test_tightened),    cmocka_unit_test(test_redrawn),
         cmocka_unit_test(test_leaves_lanes), cmocka_unit_test(test_jump),         cmocka_unit_test(test_valley),
-        cmocka_unit_test(test_other_lanes),  cmocka_unit_test(test_stalled),      cmocka_unit_test(test_profile)};
+        cmocka_unit_test(test_other_lanes),  cmocka_unit_test(test_led_away),     cmocka_unit_test(test_stalled),
+        cmocka_unit_test(test_profile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 21, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 22, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -33,6 +33,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->search.stopping);
     FIELD(joint->point.f);
     FIELD(joint->asker.start_f);
+    FIELD(joint->asker.start_tighter);
     FIELD(joint->asker.notes);
     FIELD(joint->asker.reason);
     FIELD(joint->asker.is_sigma_known);
