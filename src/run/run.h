@@ -17,7 +17,7 @@
  *               search*, joint_refits) over compute_pass (one pass over the datasets, and fits
  *               as coroutines); record_batch (records on their way to the journal); block_ring
  *               (data for the workers); schedule, job, turn_length (the order of work); task
- *               (what a fit does); replay; trace
+ *               (what a fit does); keeper (what is kept of it); trace
  *   merge/      shards as files: shard_set, merge* */
 #pragma once
 

@@ -76,13 +76,13 @@ def test_kills_and_stops(tmp):
     existing("test_stop.py")
 
 
-def test_replay(tmp):
-    existing("test_replay.py", "two_processes")
+def test_states(tmp):
+    existing("test_states.py", "two_processes")
 
 
 @h.slow
-def test_more_of_replay_and_trace(tmp):
-    existing("test_replay.py", "go_on", "damaged", "spent_before")
+def test_more_of_states_and_trace(tmp):
+    existing("test_states.py", "go_on", "damaged", "spent_before")
     existing("test_trace.py")
 
 

@@ -1,7 +1,7 @@
-"""Mutated problem files, results, journals, answers and CSV: the command neither crashes nor hangs nor eats the memory. Files
+"""Mutated problem files, results, journals, states and CSV: the command neither crashes nor hangs nor eats the memory. Files
 of HDF5 are changed through h5py, so that they remain files of HDF5 whose contents are wrong: changed bytes would try the
 library (stand_ins.py). Meant for the build with AddressSanitizer and UBSan. STIFFIT_FUZZ=N says how many of each (half of the
-results, a third of the answers).
+results, a third of the states).
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 14000
@@ -217,8 +217,8 @@ def journal_of(tmp):
     raise AssertionError("no journal to be had")
 
 
-def test_answers(tmp):
-    """Of long fits that were killed: a mutant is replayed as far as it is good, and never gives other numbers."""
+def test_states(tmp):
+    """Of long fits that were killed: a mutant is passed over unless it is good, and never gives other numbers."""
     h.decay_problem(tmp / "p.h5", 2)
     command = ("run", "p.h5", "--model", h.zoo("counts"), "-j", "1", "-o", "r.h5", "--quiet", "--optimizer", "lbfgs")
     h.stiffit(*command, cwd=tmp, env=h.environment())
@@ -228,22 +228,22 @@ def test_answers(tmp):
     process = subprocess.Popen([str(h.STIFFIT), *map(str, command)], cwd=tmp, start_new_session=True,
                                env=h.environment(COUNT_SLEEP_MS=30), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = tmp / "r.h5.journal"
-    while sum(path.stat().st_size for path in journal.glob("answers/*")) < 1500:
-        assert process.poll() is None, "no answers were kept"
+    while not any(path.stat().st_size for path in journal.glob("states/*.state")):
+        assert process.poll() is None, "no state was kept"
         time.sleep(0.001)
     faults.kill_all(process)
     files = {str(path.relative_to(journal)): path.read_bytes() for path in journal.rglob("*") if path.is_file()}
 
     def case(folder, number):
-        rng = mutants.rng_of("answers", number)
+        rng = mutants.rng_of("states", number)
         (folder / "p.h5").write_bytes(problem)
         for name, data in files.items():
             path = folder / "r.h5.journal" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(mutants.mutate_bytes(data, rng) if name.startswith("answers/") else data)
+            path.write_bytes(mutants.mutate_bytes(data, rng) if name.startswith("states/") else data)
         return [command]
 
-    fuzz(tmp, "answers", case, (EACH + 2) // 3, lambda folder: faults.same_fits(whole, h.read_fits(folder / "r.h5")))
+    fuzz(tmp, "states", case, (EACH + 2) // 3, lambda folder: faults.same_fits(whole, h.read_fits(folder / "r.h5")))
 
 
 def test_csv(tmp):

@@ -302,9 +302,9 @@ def existing(script, *words):
 
 
 @h.more
-def test_crashes_and_replay(tmp):
+def test_crashes_and_states(tmp):
     existing("test_crash.py", *(() if h.SLOW else ("bits", "anew", "starts_that")))
-    existing("test_replay.py", "two_processes")
+    existing("test_states.py", "two_processes")
 
 
 @h.slow
@@ -312,7 +312,7 @@ def test_more_of_them(tmp):
     existing("test_ways.py", "of_single")
     existing("test_kills.py")
     existing("test_stop.py")
-    existing("test_replay.py", "go_on", "damaged", "spent_before")
+    existing("test_states.py", "go_on", "damaged", "spent_before")
     existing("test_trace.py")
     existing("test_shards.py")
     existing("test_retry.py")

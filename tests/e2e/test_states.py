@@ -89,7 +89,7 @@ def command(problem, *args):
 
 
 def counted(tmp):
-    return helpers.environment(COUNT_FILE=tmp / "count", COUNT_SLEEP_MS=round(1000 * SLEEP_S), STIFFIT_SUMS="1")
+    return helpers.environment(COUNT_FILE=tmp / "count", COUNT_SLEEP_MS=round(1000 * SLEEP_S))
 
 
 def n_computed(tmp):

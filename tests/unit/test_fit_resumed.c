@@ -368,7 +368,6 @@ static void test_profile(void **state)
 
 int main(void)
 {
-    setenv("STIFFIT_SUMS", "1", 1); /* the search that can be continued */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trust_region), cmocka_unit_test(test_loose),        cmocka_unit_test(test_descent),
         cmocka_unit_test(test_kinks),        cmocka_unit_test(test_tightened),    cmocka_unit_test(test_redrawn),

@@ -9,7 +9,5 @@
  * only the covariance may be NULL. Scratch comes from `arena`, which the fit owns while it runs.
  * Needs up to 16 KiB of stack, in addition to libLBFGS and the C library: coroutine stacks are
  * 64 KiB. */
-/* Whether it calls the host's keeper. */
-bool fit_is_kept(void);
 void fit_run(const struct fit_problem *problem, const struct fit_options *options,
              const struct fit_host *host, struct arena *arena, struct fit_record *record);

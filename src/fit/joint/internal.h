@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "fit/search/triangle.h"
 #include "fit/joint/members.h"
 #include "fit/search/trust_far.h"
 #include "fit/search/trust_probe.h"
@@ -42,6 +43,7 @@ struct joint_work {
     uint32_t *column;       /* s: scratch of joint_columns */
     double *theta, *trial;  /* s: the parameters above */
     double *rows, *sorted, *rhs; /* of the residuals */
+    struct fit_triangle parts;
     double *move;           /* n + s: the step from the best point */
     struct joint_region region;
 };

@@ -99,8 +99,8 @@ struct joint_above {
 };
 
 /* What an objective is: near squares; far from them, so that steps are inner ones
- * (fit_objective_is_far_from_square); or it has kinks, where slopes at two points say little of the
- * values between them (fit_objective_has_kinks). */
+ * (struct fit_loss, is_far_from_square); or it has kinks, where slopes at two points say little
+ * of the values between them (fit_objective_has_kinks). */
 enum joint_form { JOINT_NEAR, JOINT_FAR, JOINT_KINKS };
 
 enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };

@@ -113,6 +113,7 @@ bool joint_work_make(struct joint_work *work)
     if (joint_needs_rows(work->joint->pass))
         gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
     return (work->joint->session || fit_point_init(&work->at, work->asker, gradient, arena)) &&
+           fit_triangle_init(&work->parts, work->asker, arena) &&
            joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
            ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
                          {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
@@ -140,7 +141,7 @@ void joint_work_find_above(struct joint_work *work, size_t i)
     }
 }
 
-bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
+static void reduce_rows(struct joint_work *work, const struct fit_answer *answer,
                         enum fit_curvature curvature, const double *step, double *triangle,
                         double *rhs)
 {
@@ -154,6 +155,34 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
         memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row,
                n_row * sizeof(double));
     matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
+}
+
+/* As matrix_triangle of all rows, in the order of a block's parameters, after this step: of a large
+ * block, whose parts other workers may reduce. */
+static void reduce_parts(struct joint_work *work, const struct fit_answer *answer,
+                         const double *step, double *triangle, double *rhs)
+{
+    size_t all = work->n + work->s;
+    double *in_order = work->sorted, *taken = triangle; /* the map's order, at first */
+    fit_triangle_take(&work->parts, answer, taken, rhs);
+    for (size_t k = 0; step && k < all; k++)
+        for (size_t i = 0; i <= k; i++)
+            rhs[i] -= taken[i + k * all] * step[k];
+    for (size_t k = 0; k < all; k++)
+        memcpy(in_order + k * all, taken + work->order[k] * all, all * sizeof *taken);
+    memcpy(work->rhs, rhs, all * sizeof *rhs);
+    matrix_triangle(all, all, in_order, work->rhs, triangle, rhs);
+}
+
+bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
+                        enum fit_curvature curvature, const double *step, double *triangle,
+                        double *rhs)
+{
+    size_t all = work->n + work->s;
+    if (work->parts.n_part > 1 && curvature == CURVATURE_ABOVE)
+        reduce_parts(work, answer, step, triangle, rhs);
+    else
+        reduce_rows(work, answer, curvature, step, triangle, rhs);
     double weight = sqrt(joint_weight(work->joint, (size_t)(work->block - work->joint->block)));
     for (size_t k = 0; k < all * all && weight != 1; k++)
         triangle[k] *= weight;

@@ -150,14 +150,6 @@ bool fit_objective_has_kinks(const struct fit_objective *objective)
     return any;
 }
 
-bool fit_objective_is_far_from_square(const struct fit_objective *objective)
-{
-    bool any = fit_objective_has_kinks(objective);
-    for (size_t i = 0; i < objective->n_row && !any && !objective->is_plain; i++)
-        any = fit_objective_loss(objective, i)->is_far_from_square;
-    return any;
-}
-
 static struct prior_terms prior_at(const struct fit_prior_term *term,
                                    const struct fit_answer *answer, double chain,
                                    enum fit_curvature curvature)

@@ -56,8 +56,6 @@ const char *fit_objective_kind(enum error_kind error, bool likelihood);
  * little of values between them. */
 bool fit_objective_is_plain(const struct fit_objective *objective);
 bool fit_objective_has_kinks(const struct fit_objective *objective);
-/* Some loss or prior is so far from a square that steps are those of fit/search/kinks.h. */
-bool fit_objective_is_far_from_square(const struct fit_objective *objective);
 
 /* The sum over rows of rho(r), where r = (prediction - value)/s, or log(prediction/value)/s for
  * log-normal errors; for a likelihood + log(s) + the loss's constant (log-normal: + log(value)).

@@ -164,7 +164,7 @@ static enum asked judge_end(struct fit_asker *asker, struct fit_accuracy accurac
     return ASKED_OK;
 }
 
-enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation)
+static enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation)
 {
     bool is_budget = evaluation->outcome == EVALUATION_BUDGET && !evaluation->reason[0];
     bool is_model = evaluation->outcome == EVALUATION_MODEL_FAILED;
@@ -201,7 +201,11 @@ static bool ask_again(void *context, struct evaluation *const *all, size_t n)
     return true;
 }
 
-enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
+/* Asks the host for n evaluations at once, those of all experiments at one or more places, which
+ * share the remaining budgets; each place counts as one evaluation of the objective. The list
+ * has room for 2 n. The caller fills in task, p, n_sens, sens, adjoint and the answer's arrays.
+ * ASKED_OK: all are finished, whatever their outcomes. */
+static enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
                        struct evaluation **evaluations, size_t n)
 {
     size_t n_experiment = asker->problem->n_experiment;

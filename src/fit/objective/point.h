@@ -113,19 +113,12 @@ struct fit_asker {
 bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena);
 /* Forgets the courses of the last point: the next evaluations depend on their requests alone. */
 void fit_asker_forget(struct fit_asker *asker);
-/* Asks the host for n evaluations at once, those of all experiments at one or more places, which
- * share the remaining budgets; each place counts as one evaluation of the objective. The list
- * has room for 2 n. The caller fills in task, p, n_sens, sens, adjoint and the answer's arrays.
- * ASKED_OK: all are finished, whatever their outcomes. */
-enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
-                       struct evaluation **evaluations, size_t n);
 /* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation, which names its
  * experiment if there are several. */
 enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
 /* Before a reason: "experiment ID: ", or "" if there is one. */
 enum { FIT_NAME_SIZE = 80 };
 const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task,

@@ -199,7 +199,8 @@ static enum asked measure(struct descent *descent)
     return (enum asked)asked;
 }
 
-void descent_take(struct descent *descent)
+/* The trial has been evaluated, and becomes the best point. */
+static void descent_take(struct descent *descent)
 {
     struct fit_point *old = descent->best ? descent->best : &descent->points[1];
     descent->best = descent->trial;
@@ -630,15 +631,6 @@ static enum outcome judge_leg(struct descent *descent, double gain)
     enum outcome outcome = judge_barren(descent);
     bool is_last = state->n_barren >= (descent->met_bound ? MAX_BARREN : FEW_BARREN);
     return outcome == OUTCOME_converged || is_last ? outcome : OUTCOME_not_run;
-}
-
-enum asked descent_begin(struct descent *descent)
-{
-    bool is_known;
-    enum asked asked = ask_once(descent, &is_known);
-    if (asked == ASKED_OK)
-        descent_take(descent);
-    return asked;
 }
 
 /* A leg that is not repeated. */

@@ -13,8 +13,7 @@ enum { DESCENT_APART = 9, DESCENT_HISTORY = 10 };
 
 struct descent;
 
-/* The parts that differ between a fit of one dataset (descent_single.c) and one of many
- * (joint/descent.c). */
+/* What is minimised: a sum over datasets (joint/descent.c). */
 struct descent_method {
     /* Between two legs, and before an evaluation: descent_pass has all that the search needs
      * besides the best point. NULL: nothing is kept. */
@@ -112,10 +111,6 @@ void descent_fini(struct descent *descent);
  * the bytes, and arrays that are NULL are passed over, as is what a method knows if there is none;
  * false: out of memory. */
 bool descent_pass(struct cursor *cursor, struct descent *descent);
-/* Evaluates the trial, the start, which becomes the best point. */
-enum asked descent_begin(struct descent *descent);
-/* The trial has been evaluated, and becomes the best point. */
-void descent_take(struct descent *descent);
 /* From the best point to where a stopping test is met, search->stopping.met, or nothing better is
  * found. */
 enum outcome descent_run(struct descent *descent);

@@ -156,17 +156,3 @@ bool fit_leap_is_good(struct fit_leap *leap, struct fit_map *map, double before,
     return is_good;
 }
 
-enum asked fit_leap_try(struct fit_leap *leap, struct fit_asker *asker,
-                        const struct fit_point *point, double f, struct fit_point *trial,
-                        bool *is_good)
-{
-    *is_good = false;
-    if (!fit_leap_find(leap, asker, point))
-        return ASKED_FAILED;
-    memcpy(trial->theta, leap->theta, asker->map.n_free * sizeof *trial->theta);
-    enum asked asked = fit_ask(asker, asker->accuracy, trial, true);
-    if (asked == ASKED_END)
-        return ASKED_END;
-    *is_good = fit_leap_is_good(leap, &asker->map, f, asked == ASKED_OK ? trial->f : (double)NAN);
-    return ASKED_OK;
-}

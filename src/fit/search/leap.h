@@ -53,8 +53,3 @@ bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const dou
 /* Whether the leap was worth it, from the objectives: predictions are about linear that far.
  * NaN: it could not be evaluated. If so, the parameter's size is known from now on. */
 bool fit_leap_is_good(struct fit_leap *leap, struct fit_map *map, double before, double after);
-/* Finds a leap from a point with this objective and tries it: is_good says whether `trial` is
- * better. ASKED_FAILED: there is no more to try. */
-enum asked fit_leap_try(struct fit_leap *leap, struct fit_asker *asker,
-                        const struct fit_point *point, double f, struct fit_point *trial,
-                        bool *is_good);

@@ -6,20 +6,6 @@
 
 #include "fit/search/stopping.h"
 
-/* How a search of one dataset ended. best is NULL if not even the start could be evaluated;
- * asker->reason explains a failure. OUTCOME_not_run: cancelled. */
-struct search_end {
-    enum outcome outcome;
-    enum stop_test stop;
-    const struct fit_point *best;
-    /* with adjoint gradients: the same with the derivatives of all residuals; or NULL */
-    const struct fit_point *forward;
-    const struct fit_point *looser;  /* the end of the loose steps, from which the search went
-                                      * on; or NULL */
-    double ratio;                    /* of its tolerance to that of `best` */
-    int64_t n_iteration;
-};
-
 struct fit_search;
 
 /* The end of the model's step, once it has been tried. */
@@ -33,8 +19,8 @@ struct fit_search_trial {
     bool keeps_reach; /* it says nothing of the trust region: something else limits the steps */
 };
 
-/* The parts of a search that differ between a fit of one dataset (trust_region.c), one of many
- * (joint/search.c), and the likelihood of random parameters (mixed/search.c). All may return
+/* What is minimised, and how its steps are found: a sum over one dataset or many
+ * (joint/search.c), or the likelihood of random parameters (mixed/search.c). All may return
  * ASKED_END: the fit must end, for the reason in search->asker. */
 struct fit_search_method {
     /* Evaluates the start, as a new search does; it becomes the best point. ASKED_FAILED: it
@@ -103,12 +89,3 @@ double fit_search_lowest(const struct fit_search *search);
  * parameters are the model's. */
 void fit_search_learn(struct fit_search *search, struct fit_asker *asker,
                       const struct fit_point *best, const struct fit_point *trial, bool is_better);
-
-/* A search of one dataset from theta; `asker` has its map and objective. Scratch, and end->best,
- * come from `arena`. With the derivatives of all residuals: */
-void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta,
-                         struct search_end *end);
-/* With values and gradients alone, for objectives whose gradient comes from an adjoint
- * integration, and for those that are not a sum of squares: */
-void descent_search(struct fit_asker *asker, struct arena *arena, const double *theta,
-                    struct search_end *end);

@@ -39,19 +39,6 @@ static bool is_held(const struct fit_map *map, const struct fit_point *point, si
            (natural >= map->natural_upper[j] && g <= 0);
 }
 
-bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker,
-                         const struct fit_point *point)
-{
-    size_t count = 0;
-    bool serves = asker->objective.is_plain && asker->objective.n_prior == 0;
-    for (size_t j = 0; j < asker->map.n_free && serves; j++) {
-        bool was_held = !(count < spectrum->n && spectrum->loose[count] == j);
-        serves = is_held(&asker->map, point, j) == was_held;
-        count += !was_held;
-    }
-    return serves;
-}
-
 struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker,
                                            struct fit_accuracy accuracy, double size, double n_row)
 {

@@ -61,10 +61,6 @@ bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta,
  * the lengths of the columns, 0 for a parameter without influence. accuracy: of the derivatives,
  * relative to `scale`. */
 void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy);
-/* Whether a spectrum of the same derivatives with other residuals is also that of the
- * information at this point. */
-bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker,
-                         const struct fit_point *point);
 /* Computes singular values. They cost many times more than the test that all directions are
  * known, so fit_spectrum_take omits them if that test succeeds. Destroys basis. */
 void fit_spectrum_directions(struct fit_spectrum *spectrum);

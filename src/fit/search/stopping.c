@@ -39,7 +39,8 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker)
     stopping->accuracy = fit_asker_rtol(asker, asker->accuracy.tighter);
 }
 
-double stopping_misfit(const struct stopping *stopping, const struct fit_point *point)
+/* The unit of relative changes of the objective at a point. */
+static double stopping_misfit(const struct stopping *stopping, const struct fit_point *point)
 {
     return stopping->beyond.is_there ? stopping->beyond.misfit
                                      : fit_point_misfit(stopping->asker, point);
@@ -68,7 +69,8 @@ static double variance_of(const struct stopping *stopping, const struct fit_poin
                                      : fit_point_variance(stopping->asker, point);
 }
 
-double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best)
+/* The largest remaining decrease that the gradient test accepts. */
+static double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best)
 {
     double tolerance = stopping_tolerance(stopping, best);
     return fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * variance_of(stopping, best)));
@@ -82,7 +84,8 @@ bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_po
            promise <= stopping_least_promise(stopping, best);
 }
 
-bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *point)
+/* Whether residuals are zero to rounding. Never true for a likelihood. */
+static bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *point)
 {
     if (stopping->asker->objective.has_offset)
         return false;

@@ -75,14 +75,10 @@ double stopping_by_slopes(size_t n, const struct fit_point *best, const struct f
  * is no larger than they can be, and values and slopes contradict each other. */
 bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best,
                       const struct fit_point *trial);
-/* The unit of relative changes of the objective at a point. */
-double stopping_misfit(const struct stopping *stopping, const struct fit_point *point);
 /* The absolute tolerance of the objective at a point. */
 double stopping_tolerance(const struct stopping *stopping, const struct fit_point *point);
 /* Changes of the objective below this may be integrator noise. */
 double stopping_noise_likely(const struct stopping *stopping, const struct fit_point *point);
-/* Whether residuals are zero to rounding. Never true for a likelihood. */
-bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *point);
 /* The gradient test: the residuals are orthogonal to the derivatives by each parameter, the
  * largest decrease for any of which is `single`, and all together promise little. For a sum of
  * squares, the cosine of the angle is then |g| / (|c| |r|), with the entry g of the gradient,
@@ -95,8 +91,6 @@ bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_po
  * better than values. */
 bool stopping_is_lower(const struct stopping *stopping, double f,
                        const struct fit_point *other);
-/* The largest remaining decrease that the gradient test accepts. */
-double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best);
 /* Whether a predicted decrease cannot be distinguished from the integrator's errors, as
  * estimated by stopping->noise. */
 bool stopping_is_noise(const struct stopping *stopping, double promise,

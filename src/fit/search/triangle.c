@@ -23,8 +23,10 @@ bool fit_triangle_init(struct fit_triangle *triangle, const struct fit_asker *as
            n_row / (n_part + 1) * n >= PART_NUMBERS)
         n_part++;
     *triangle = (struct fit_triangle){.asker = asker, .n = n, .n_row = n_row, .n_part = n_part};
+    if (n_part == 1)
+        return true;
     return ARENA_SPACE(arena, {&triangle->rows, n_row, n}, {&triangle->rhs, n_row, 1},
-                       {&triangle->parts, n_part > 1 ? n_part * n : 0, n + 1});
+                       {&triangle->parts, n_part * n, n + 1});
 }
 
 static void reduce(void *context)
@@ -62,15 +64,13 @@ void fit_triangle_take(struct fit_triangle *triangle, const struct fit_answer *a
         part[k] = (struct part){.objective = objective,
                                 .answer = answer, .first = first, .last = last,
                                 .rows = triangle->rows + n_row * n, .rhs = triangle->rhs + n_row,
-                                .r = n_part > 1 ? to : r, .q = n_part > 1 ? to + n * n : q};
+                                .r = to, .q = to + n * n};
         n_row += fit_objective_n_row_of(objective, first, last);
     }
-    bool is_shared =
-        n_part > 1 && host->share && host->share(host->context, reduce, part, sizeof *part, n_part);
+    bool is_shared = host->share
+                     && host->share(host->context, reduce, part, sizeof *part, n_part);
     for (size_t k = 0; k < n_part && !is_shared; k++)
         reduce(&part[k]);
-    if (n_part == 1)
-        return;
     stack(triangle, part);
     matrix_triangle(n_part * n, n, triangle->rows, triangle->rhs, r, q);
 }

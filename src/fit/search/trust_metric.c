@@ -55,26 +55,6 @@ double trust_model_promise_single(const struct trust_model *model, const struct 
     return most;
 }
 
-double trust_model_promise_steepest(struct trust_model *model, const struct fit_point *point)
-{
-    double *step = model->scratch, slope = 0, longest = 1, curvature = 0;
-    for (size_t j = 0; j < model->n; j++) {
-        double down = -point->gradient[j] / (model->scale[j] * model->scale[j]);
-        double limit = down < 0 ? model->low[j] : model->high[j];
-        step[j] = limit != 0 ? down : 0;
-        slope -= point->gradient[j] * step[j];
-        longest = step[j] != 0 ? fmin(longest, limit / down) : longest;
-    }
-    for (size_t i = 0; i < model->n; i++) {
-        double row = 0;
-        for (size_t j = i; j < model->n; j++)
-            row += model->triangle[i + j * model->n] * step[j];
-        curvature += row * row;
-    }
-    double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
-    return part * (slope - 0.5 * part * curvature);
-}
-
 /* The numbers are MINPACK's (More, Garbow, Hillstrom 1980, lmder), but the first one. */
 double trust_radius_part(double slope, double decrease)
 {

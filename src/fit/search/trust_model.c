@@ -28,7 +28,6 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
                                   .n = n,
                                   .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
     if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena) ||
-        !fit_triangle_init(&model->reduced, asker, arena) ||
         !ARENA_DOUBLES(arena, {&model->triangle, n, n}, {&model->u, 2 * n, n},
                        {&model->inverse, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
                        {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1},
@@ -133,14 +132,6 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
     model->low[j] = fmax(map->lower[j] - point->theta[j], -trust_model_reach(model, j));
     model->high[j] = fmin(map->upper[j] - point->theta[j], trust_model_reach(model, j));
     model->promised_free = NAN;
-}
-
-bool trust_model_update(struct trust_model *model, const struct fit_point *point)
-{
-    struct fit_answer answer = fit_point_answer(model->asker, point);
-    fit_triangle_take(&model->reduced, &answer, model->triangle, model->rhs);
-    trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
-    return trust_model_adopt(model, point);
 }
 
 void trust_model_forget_singular(struct trust_model *model)

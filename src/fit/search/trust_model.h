@@ -10,7 +10,6 @@
  * bent by what linear predictions miss (trust_probe.h). */
 #pragma once
 
-#include "fit/search/triangle.h"
 #include "fit/search/trust_curvature.h"
 
 /* Singular values and right vectors of the triangle's columns of some parameters: most steps
@@ -44,7 +43,6 @@ struct trust_model {
     /* n: the metric D. Negative: the column is zero, and D's entry is not remembered */
     double *scale;
     double *low, *high, *triangle, *rhs;
-    struct fit_triangle reduced;               /* of the rows at the point */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
     double *u, *coefficient, *r, *inverse, *scratch; /* of the loose columns; scratch: 6 n */
@@ -103,8 +101,6 @@ bool trust_model_is_limited(const struct trust_model *model);
  * model's point. */
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j,
                        double limit);
-/* Computes the model at `point`. False: it has entries that are not finite. */
-bool trust_model_update(struct trust_model *model, const struct fit_point *point);
 /* The same for a triangle and right-hand side that the caller has written; of the point, only
  * theta and gradient are used, and of the asker only the map. */
 bool trust_model_adopt(struct trust_model *model, const struct fit_point *point);
@@ -131,9 +127,6 @@ double trust_model_decrement(struct trust_model *model, const double *gradient);
 /* In trust_metric.c. The largest decrease predicted for any single parameter that no bound
  * holds. */
 double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
-/* The decrease within the bounds along the steepest descent in the metric: at most the promised
- * one, and found without the many factorisations that bounds cost. */
-double trust_model_promise_steepest(struct trust_model *model, const struct fit_point *point);
 /* The first radius: moves every parameter with an influence by its own size. */
 double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point);
 /* Any positive number serves as the metric of a column of zeros; this one does not depend on

@@ -51,17 +51,11 @@ void fit_portion_decompose(const struct fit_portion *part, double accuracy);
 bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whole,
                          const struct fit_portion *part, struct arena *arena);
 
-/* The same of a fit of one dataset, whose `point` has derivatives. */
-bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker,
-                            const struct fit_point *point, struct arena *arena);
-
 /* The criteria alone, which need no derivatives of predictions. Of values that were not fitted:
  * whole->n_fitted is 0, so that the degrees of freedom are the measurements, and AIC and BIC,
- * which are about a maximum, are missing. The second one is for a fit of one dataset. */
+ * which are about a maximum, are missing. */
 void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
                              const struct fit_findings *findings, size_t n_parameter);
-void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
-                           const struct fit_point *point);
 
 /* The rise of the objective from the best fit, of n_row measurements, to a confidence limit;
  * fit/refits/profile.h has the formulas. If one sigma is estimated too, n/2 log(1 + F/(n - p)) is

@@ -1,6 +1,6 @@
 /* Frames: the typed, checksummed pieces of which every append-only file of a run is made. What a
- * run leaves for a process to come (its plan, the records of its fits, the answers of a long fit,
- * the state of a search) is the payload of one. Everything is little-endian:
+ * run leaves for a process to come (its plan, the records of its fits, the state of a search) is
+ * the payload of one. Everything is little-endian:
  *
  *   frame  "STF" and the letter of its type, u32 number, u32 length, u32 crc, payload[length]
  *
@@ -18,8 +18,9 @@
 enum frame_type {
     FRAME_RUN = 'J',       /* whose file it is (io/journal/run_identity.h), and the run's plan */
     FRAME_RECORD = 'R',    /* of a fit: io/journal/record_frame.h */
-    FRAME_ANSWER = 'A',    /* to evaluation `number` of a fit: io/journal/answers.h */
-    FRAME_STATE = 'S',     /* of the searches over many datasets; the highest number counts */
+    /* of the searches over many datasets; the highest number counts. Of the fits of a task:
+     * io/journal/states.h */
+    FRAME_STATE = 'S',
     FRAME_POPULATION = 'P' /* io/result/mixed_result.h; the highest number counts */
 };
 

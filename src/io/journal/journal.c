@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "io/journal/answers.h"
 #include "io/journal/states.h"
 #include "io/file/durable.h"
 #include "io/journal/process.h"
@@ -389,10 +388,7 @@ enum status journal_remove(const char *directory, struct error *error)
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
-        if (!strcmp(name, ANSWERS_FOLDER)) {
-            if ((status = answers_remove(directory, error)))
-                goto done;
-        } else if (!strcmp(name, STATES_FOLDER)) {
+        if (!strcmp(name, STATES_FOLDER)) {
             if ((status = states_remove(directory, error)))
                 goto done;
         } else if (!is_ours(dirfd(list), name)) {

@@ -11,7 +11,6 @@
 #include "run/compute/block_ring.h"
 #include "run/compute/record_batch.h"
 #include "run/compute/keeper.h"
-#include "run/compute/replay.h"
 #include "run/compute/schedule.h"
 #include "run/compute/trace.h"
 #include "run/run.h"
@@ -93,8 +92,7 @@ struct compute {
     struct crashes crashes;
     FILE *output;                     /* standard output, hidden from the model; NULL: use stdout */
     struct trace *trace;              /* NULL: none is written */
-    struct replays replays;           /* what is known of fits that had not ended */
-    struct keepers keepers;           /* likewise */
+    struct keepers keepers;           /* what is known of fits that had not ended */
     struct rank_link ranks;           /* if joined: the processes of other ranks */
     struct shared_fits *shared_fits;  /* fits over many datasets, while they run */
     const struct run_hooks *hooks;

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sanitizer.h"
-#include "fit/joint/fit.h"
 #include "fit/objective/found.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
@@ -36,10 +35,7 @@ struct fit_job {
     double *record_arrays, *covariance; /* the record's; a refit's covariance is not kept */
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked;
-    int64_t replayed_ns;             /* computing in earlier processes, by their answers */
     bool cancelled, is_short;        /* is_short: it found no memory somewhere */
-    struct replays *replays;
-    struct replay replay;
     struct keepers *keepers;
     struct keeper keeper;
     struct trace *trace;
@@ -74,7 +70,7 @@ static bool host_share(void *context, void (*work)(void *part), void *parts, siz
 static int64_t host_elapsed(void *context)
 {
     const struct fit_job *job = context;
-    return job->keeper.before_ns + job->replayed_ns + job_elapsed_ns(&job->head);
+    return job->keeper.before_ns + job_elapsed_ns(&job->head);
 }
 
 static void host_judged(void *context, double objective, double gradient_norm)
@@ -100,13 +96,12 @@ static void job_main(void *argument)
 static struct fit_job *job_new(struct compute *compute)
 {
     const struct campaign *campaign = &compute->campaign;
-    bool is_shared = campaign_is_shared(campaign), is_kept = fit_is_kept();
+
     struct fit_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
     job->campaign = campaign;
-    job->replays = is_shared || is_kept ? NULL : &compute->replays;
-    job->keepers = is_shared || !is_kept ? NULL : &compute->keepers;
+    job->keepers = campaign_is_shared(campaign) ? NULL : &compute->keepers;
     job->trace = compute->trace;
     job->coroutine = coroutine_new(STACK_BYTES);
     job->record_arrays = malloc(fit_record_array_bytes(campaign->n_parameter));
@@ -127,7 +122,6 @@ static void job_free(struct fit_job *job)
         return;
     coroutine_free(job->coroutine);
     job_fini(&job->head);
-    replay_fini(&job->replay);
     keeper_fini(&job->keeper);
     arena_fini(&job->arena);
     arena_fini(&job->scratch);
@@ -162,19 +156,15 @@ static bool job_begin(struct fit_job *job, const struct problem_block *block, si
     job->record.dataset = block->dataset[row];
     job->record.start = number;
     job->asked = NULL;
-    job->replayed_ns = 0;
     job->cancelled = job->is_short = false;
     job->is_traced = trace_wants(job->trace, job->problem.dataset);
     job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
-    replay_begin(&job->replay, job->replays, job_number(job), campaign->model.abi.n_parameter,
-                 job->problem.task, job->problem.n_experiment);
     keeper_begin(&job->keeper, job->keepers, job_number(job), host_elapsed, job);
     coroutine_prepare(job->coroutine, job_main, job);
     return true;
 }
 
-/* Runs the fit's code until it has ended (false) or has asked for evaluations; those that are
- * known from an earlier process are answered already. */
+/* Runs the fit's code until it has ended (false) or has asked for evaluations. */
 static bool job_resume(struct fit_job *job)
 {
     uint64_t n_failed = memory_n_failed();
@@ -186,25 +176,14 @@ static bool job_resume(struct fit_job *job)
         keeper_stop(&job->keeper);
     if (!goes_on)
         return false;
-    for (size_t k = 0; k < job->n_asked; k++)
-        job->asked[k]->is_finished = false;
-    int64_t elapsed_ns;
-    size_t n_known = 0;
-    while (n_known < job->n_asked && !job->asked[0]->chore && replay_is_on(&job->replay)
-           && replay_answer(&job->replay, job->asked, job->n_asked, &elapsed_ns)) {
-        n_known++;
-        if (elapsed_ns > host_elapsed(job)) /* the time that it took counts as this fit's too */
-            job->replayed_ns += elapsed_ns - host_elapsed(job);
-    }
     job_ask(&job->head, job->asked, job->n_asked);
     return true;
 }
 
-/* Abandons an unfinished fit; its answers are kept for another process. */
+/* Abandons an unfinished fit; its latest state is kept for another process. */
 static void job_abandon(struct fit_job *job, struct engine_pool *pool)
 {
     job->cancelled = true;
-    replay_leave(&job->replay, host_elapsed(job));
     if (!job->asked)
         return;
     for (size_t i = 0; i < job->n_asked; i++)
@@ -386,10 +365,8 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
     job->record.seconds = 1e-9 * (double)host_elapsed(job);
     if (job->is_short && job->record.outcome != OUTCOME_out_of_memory)
         fit_fail(&job->record, OUTCOME_out_of_memory, "no memory for a part of this fit");
-    if (compute->pass.stage.tasks->finish(compute, &job->record, job->is_short)) {
-        replay_end(&job->replay);
+    if (compute->pass.stage.tasks->finish(compute, &job->record, job->is_short))
         keeper_end(&job->keeper);
-    }
     return_job(compute, &compute->workers.lanes[lane], job);
 }
 
@@ -411,11 +388,8 @@ static void client_end(void *context, size_t lane, struct job *scheduled,
 {
     struct fit_job *job = (struct fit_job *)scheduled;
     board_slot_leave(((struct compute *)context)->workers.lanes[lane].slot);
-    if (!finished)
-        return;
-    if (job->is_traced)
+    if (finished && job->is_traced)
         trace_answer(job->trace, evaluation);
-    replay_keep(&job->replay, evaluation, host_elapsed(job));
 }
 
 static void client_abandon(void *context, struct job *scheduled)
@@ -453,8 +427,7 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             counter_add(&compute->board->heartbeat, 1);
             compute->pass.stage.tasks->show(compute);
             struct error trouble;
-            if (replays_tell(&compute->replays, &trouble)
-                || keepers_tell(&compute->keepers, &trouble))
+            if (keepers_tell(&compute->keepers, &trouble))
                 compute_say(compute,
                             "warning: %s; the fits continue, but after an interruption a long one "
                             "would start from "
@@ -487,7 +460,6 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
                                            .resume = client_resume, .finish = client_finish,
                                            .begin = client_begin, .end = client_end};
     compute->pass.stage = *stage;
-    replays_look(&compute->replays, campaign->plan.paths.journal, &campaign->plan.identity);
     keepers_look(&compute->keepers, campaign->plan.paths.journal, &campaign->plan.identity);
     counter_set(&compute->pass.n_done, 0);
     counter_set(&compute->pass.n_put_off, 0);

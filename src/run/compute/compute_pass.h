@@ -10,8 +10,7 @@ struct pass_tasks {
     /* Workers. Item `number` of a dataset is this task; false: there is nothing to do for it. */
     bool (*find)(const struct compute *compute, uint64_t dataset, uint32_t number, uint32_t *task);
     /* The task has ended; is_short: some part of the fit found no memory. The record is valid until
-     * the call returns. True: it is in the journal, and the answers that were kept for the fit may
-     * go. */
+     * the call returns. True: it is in the journal, and what was kept of the task may go. */
     bool (*finish)(struct compute *compute, const struct fit_record *record, bool is_short);
     /* It cannot begin; or it is a suspect, which is tried later, alone. */
     void (*fail)(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,

@@ -200,8 +200,7 @@ static enum status open_journal(struct compute *compute, struct error *error)
     if (!status && options->trace)
         return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign,
                           compute->board, compute->output ? compute->output : stdout, error);
-    if (!status && (!replays_init(&compute->replays, paths->journal, &plan->identity) ||
-                    !keepers_init(&compute->keepers, paths->journal, &plan->identity)))
+    if (!status && !keepers_init(&compute->keepers, paths->journal, &plan->identity))
         status =
             error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
@@ -358,7 +357,6 @@ static void compute_fini(struct compute *compute)
     record_batch_fini(&compute->batch);
     journal_close(compute->journal);
     journal_reader_free(compute->earlier);
-    replays_fini(&compute->replays);
     keepers_fini(&compute->keepers);
     trace_close(compute->trace);
     campaign_fini(&compute->campaign);

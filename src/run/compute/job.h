@@ -55,21 +55,19 @@ static inline void job_unlock(struct job *job)
         monitor_leave(&job->lock);
 }
 
-/* The job's code, before it returns to the scheduler: what it waits for, as far as it is not
- * finished. */
+/* The job's code, before it returns to the scheduler: what it waits for. */
 static inline void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n)
 {
     job_lock(job);
     assert(job->n_left == 0 && !job->pending);
     struct evaluation **end = &job->pending;
     for (size_t k = 0; k < n; k++) {
-        if (evaluations[k]->is_finished)
-            continue;
+        evaluations[k]->is_finished = false;
         *end = evaluations[k];
         end = &evaluations[k]->next;
-        job->n_left++;
     }
     *end = NULL;
+    job->n_left = n;
     job_unlock(job);
 }
 
