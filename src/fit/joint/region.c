@@ -36,9 +36,10 @@ void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced,
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s;
     joint_region_set(own, reduced, reduced->theta, NULL, reach);
-    memcpy(reduced->scale, model->scale, n * sizeof(double));
-    if (n > 0)
+    if (n > 0) {
+        memcpy(reduced->scale, model->scale, n * sizeof(double));
         trust_model_step(model, &own->point);
+    }
     reduced->promise = n > 0 ? model->promise : 0;
     reduced->is_restricted = n > 0 && model->is_restricted;
     reduced->promise_free =
