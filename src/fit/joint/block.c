@@ -189,8 +189,9 @@ static void follow(struct joint_work *work)
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
     joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->reach);
-    if (work->n > 0)
-        trust_model_step(model, &work->region.point);
+    if (work->n == 0)
+        return;
+    trust_model_step(model, &work->region.point);
     trust_model_target(model, &work->region.point, work->region.rhs);
 }
 
@@ -215,7 +216,8 @@ static enum asked try_step(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     size_t n = work->n;
     double *own = work->region.rhs;
-    trust_model_target(&work->region.model, &work->region.point, own);
+    if (n > 0)
+        trust_model_target(&work->region.model, &work->region.point, own);
     block->has_moved = false;
     for (size_t k = 0; k < n + work->s; k++) {
         work->move[k] = k < n ? own[k] - block->best.theta[k]
