@@ -276,7 +276,7 @@ class Bench:
 
     def overhead(self):
         n = 10000 if not self.quick else 500
-        print(f"Journal, answers and supervision of {n} fits, an upper bound (target: 1 % or 50 ms of CPU time):")
+        print(f"Journal and supervision of {n} fits, an upper bound (target: 1 % or 50 ms of CPU time):")
         folder = self.tmp / "overhead"
         folder.mkdir()
         figures = self.report["overhead"] = overhead.overhead(scipy_loops.pinene_case(), folder, n)

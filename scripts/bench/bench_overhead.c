@@ -1,10 +1,8 @@
 /* What journal and supervision add to a run, carried out alone: the journal's records written, flushed and read back, what the
- * workers write on the board, and the answers kept of fits that might turn out long. Prints seconds of CPU time, user and
- * kernel.
+ * workers write on the board. Fits of less than a tenth of a second keep no state. Prints seconds of CPU time, user and kernel.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal/journal.h"
 #include "run/supervise/board.h"
-#include "run/compute/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,39 +84,6 @@ static double tell_board(const struct sizes *sizes)
     return seconds;
 }
 
-static double keep_answers(const struct sizes *sizes, const char *folder)
-{
-    const struct run_identity identity = {.n_dataset = sizes->n_fit, .n_start = 1, .n_parameter = (uint32_t)sizes->n_parameter};
-    struct replays replays;
-    struct replay replay = {.replays = NULL};
-    size_t n = sizes->n_parameter, n_number = n + sizes->n_row * (1 + n);
-    double *numbers = calloc(n_number + 1, sizeof *numbers);
-    uint32_t *sens = calloc(n + 1, sizeof *sens);
-    const struct ode_task task = {.n_row = sizes->n_row};
-    check(numbers && sens && replays_init(&replays, folder, &identity), "replays_init");
-    struct evaluation evaluation = {.task = &task, .p = numbers, .n_sens = n, .sens = sens, .prediction = numbers + n,
-                                    .d_prediction = numbers + n + sizes->n_row, .outcome = EVALUATION_OK};
-    struct evaluation *const asked = &evaluation;
-    double begun = cpu_s();
-    uint64_t n_each = sizes->n_evaluation / (sizes->n_fit ? sizes->n_fit : 1) + 1;
-    for (uint64_t i = 0; i < sizes->n_fit; i++) {
-        replay_begin(&replay, &replays, i, n, &task, 1);
-        for (uint64_t k = 0; k < n_each; k++) {
-            int64_t elapsed_ns = 0;
-            numbers[0] = (double)k;
-            replay_answer(&replay, &asked, 1, &elapsed_ns);
-            replay_keep(&replay, &evaluation, 1000 * (int64_t)k);
-        }
-        replay_end(&replay);
-    }
-    double seconds = cpu_s() - begun;
-    replay_fini(&replay);
-    replays_fini(&replays);
-    free(numbers);
-    free(sens);
-    return seconds;
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 7) {
@@ -129,8 +94,7 @@ int main(int argc, char **argv)
                                 strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)};
     double written_s, read_s;
     keep_journal(&sizes, argv[6], &written_s, &read_s);
-    double board_s = tell_board(&sizes), answers_s = keep_answers(&sizes, argv[6]);
-    printf("{\"journal_written_s\": %.6f, \"journal_read_s\": %.6f, \"board_s\": %.6f, \"answers_s\": %.6f}\n", written_s,
-           read_s, board_s, answers_s);
+    double board_s = tell_board(&sizes);
+    printf("{\"journal_written_s\": %.6f, \"journal_read_s\": %.6f, \"board_s\": %.6f}\n", written_s, read_s, board_s);
     return 0;
 }

@@ -13,8 +13,8 @@ import helpers as h
 from measure import measure
 
 INSIDE = "engine_work"
-# Answers are kept for fits that take longer than a tenth of a second: all of them do under valgrind, next to none otherwise.
-KEPT = "replay_keep"
+# States are kept of fits that take longer than a tenth of a second: all of them do under valgrind, next to none otherwise.
+KEPT = "keeper_write"
 
 
 def instructions(folder):
