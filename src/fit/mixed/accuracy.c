@@ -22,9 +22,10 @@ static const double RULE_ERROR = 0.025, SAMPLE_ERROR = 0.0125, PART = 0.25, REST
 static const double MOST_LEFT = 4;
 
 /* Of the datasets that a level was for: how many; what it changes, the squares and the sizes of
- * these; its points and those of the next level. */
+ * these; its points and those of the next level. Of all datasets, with the first level: what points
+ * that could not be evaluated may add to -log likelihood. */
 struct changes {
-    double n, change, squares, sizes, points, next;
+    double n, change, squares, sizes, points, next, lost;
 };
 
 /* The first ones are of the search's last level. */
@@ -34,7 +35,6 @@ static void changes_of(const void *context, const struct joint_block *block, dou
 {
     const struct mixed_block *own = mixed_block_of(block);
     double weight = mixed_weight(context, block);
-    number[N_LEVEL * N_CHANGES] = weight * own->lost;
     for (unsigned k = 0; k < N_LEVEL; k++) {
         bool is_there = k == 0 ? own->n_beyond > 0 && !isnan(own->below) : k <= own->n_beyond;
         double by = is_there ? weight : 0;
@@ -42,7 +42,7 @@ static void changes_of(const void *context, const struct joint_block *block, dou
         change = by > 0 ? change : 0;
         struct changes changes = {
             by, by * change, by * change * change, by * fabs(change), by * own->points[k],
-            k < MIXED_BEYOND ? by * own->points[k + 1] : 0};
+            k < MIXED_BEYOND ? by * own->points[k + 1] : 0, k == 0 ? weight * own->lost : 0};
         memcpy(number + k * N_CHANGES, &changes, sizeof changes);
     }
 }
@@ -110,11 +110,7 @@ static bool extend(struct mixed *mixed, const struct changes *level, size_t last
 
 enum asked mixed_run_last(struct mixed *mixed)
 {
-    struct {
-        struct changes level[N_LEVEL];
-        double lost;
-    } totals;
-    const struct changes *level = totals.level;
+    struct changes level[N_LEVEL];
     double n = mixed->n_dataset, error;
     size_t last;
     memset(mixed->sampled, 0, sizeof mixed->sampled);
@@ -123,8 +119,7 @@ enum asked mixed_run_last(struct mixed *mixed)
         enum asked asked = mixed_run_at_best(mixed, JOINT_TELL);
         if (asked != ASKED_OK || mixed->progress.phase != MIXED_EXACT)
             return asked;
-        if (!joint_totals(mixed->joint, N_LEVEL * N_CHANGES + 1, changes_of, mixed,
-                          &totals.level[0].n))
+        if (!joint_totals(mixed->joint, N_LEVEL * N_CHANGES, changes_of, mixed, &level[0].n))
             return joint_end_short(mixed->joint);
         for (last = 0; last < MIXED_BEYOND && level[last + 1].n > 0;)
             last++;
@@ -137,7 +132,7 @@ enum asked mixed_run_last(struct mixed *mixed)
         error += pow(sampling_error(&level[k], n), 2);
     }
     mixed->result.likelihood_error =
-        last > 0 ? 2 * (left_beyond(mixed, level, last, n) + sqrt(error) + totals.lost)
+        last > 0 ? 2 * (left_beyond(mixed, level, last, n) + sqrt(error) + level[0].lost)
                  : (double)NAN;
     return ASKED_OK;
 }

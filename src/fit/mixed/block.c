@@ -17,8 +17,6 @@
 
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
-/* Modes are different if a random effect is by so many deviations. */
-static const double OTHER_MODE = 1e-2;
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
  * the factor; and l_b'M l_f. */
 static double side_product(const struct effects *local, size_t a, size_t f)
@@ -420,25 +418,23 @@ static bool keep_hills(struct effects *local, double *numbers, size_t n, bool *a
 static enum asked seek(struct effects *local)
 {
     struct mixed_block *block = local->block;
-    double *numbers, apart = 0;
+    double *numbers;
     size_t r = local->r, n;
     bool are_new;
     memset(block->number, 0, mixed_n_number(local->mixed->m) * sizeof *block->number);
     memcpy(local->here.b, block->mode, r * sizeof *block->mode);
     if (!ARENA_DOUBLES(local->arena, {&numbers, hills_size(r, HILLS_MOST), 1}))
         return effects_end_short(local);
-    enum asked asked = hills_seek(local, numbers, &n);
+    enum asked asked = seek_hills(local, numbers, &n);
     if (asked != ASKED_OK)
         return asked;
     if (!keep_hills(local, numbers, n, &are_new))
         return effects_end_short(local);
     block = local->block;
-    for (size_t a = 0; a < r; a++)
-        apart = fmax(apart, fabs(local->here.b[a] - block->mode[a]));
-    if (apart >= OTHER_MODE)
+    bool is_other = effects_are_apart(r, local->here.b, block->mode);
+    if (is_other)
         memcpy(block->mode, local->here.b, r * sizeof *block->mode);
-    block->number[0] =
-        apart >= OTHER_MODE || (are_new && local->mixed->progress.phase == MIXED_EXACT);
+    block->number[0] = is_other || (are_new && local->mixed->progress.phase == MIXED_EXACT);
     return ASKED_OK;
 }
 

@@ -14,6 +14,8 @@ static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 
 enum { MAX_STEP = 60 };
 /* In standard deviations of the random effects: a mode so far away is doubtful. */
 static const double FAR = 5;
+/* Modes are different if a random effect is by so many deviations. */
+static const double OTHER_MODE = 1e-2;
 /* A mode is another one if -log density differs by this. */
 static const double DIFFERENT = 1e-4;
 
@@ -335,6 +337,14 @@ enum asked effects_find_mode(struct effects *local)
     memcpy(block->found_course, local->here.course, bytes);
     memcpy(block->found_course + n, local->work->asker->course, bytes);
     return ASKED_OK;
+}
+
+bool effects_are_apart(size_t r, const double *b, const double *other)
+{
+    double most = 0;
+    for (size_t a = 0; a < r; a++)
+        most = fmax(most, fabs(b[a] - other[a]));
+    return most >= OTHER_MODE;
 }
 
 double effects_half_log_det(size_t r, const double *factor)

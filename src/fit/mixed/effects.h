@@ -65,6 +65,8 @@ enum asked effects_find_mode(struct effects *local);
 /* Steps from local->here.b to the mode that they lead to, which is evaluated: local->here. They
  * begin at the mean if that place cannot be evaluated. */
 enum asked effects_climb(struct effects *local);
+/* Whether two places (r) are different modes. */
+bool effects_are_apart(size_t r, const double *b, const double *other);
 /* Half the logarithm of the determinant of the matrix (r x r) with this Cholesky factor. */
 double effects_half_log_det(size_t r, const double *factor);
 /* Ends the dataset for lack of memory. */

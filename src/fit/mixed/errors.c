@@ -264,10 +264,8 @@ static void set_derivatives(const struct mixed *mixed, const double *factor, dou
     for (size_t k = s + n; k < m; k++)
         by[place_of(mixed, k) + k * m] = 2 * mixed->point.theta[k];
     for (size_t e = 0; e < n; e++)
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < n && !is_at_border(mixed, factor, e); k++) {
             size_t i = mixed->row[e], j = mixed->column[e], a = mixed->row[k], c = mixed->column[k];
-            if (is_at_border(mixed, factor, e))
-                continue;
             by[place_of(mixed, s + e) + (s + k) * m] =
                 (i == a ? factor[j + c * r] : 0) + (j == a ? factor[i + c * r] : 0);
         }

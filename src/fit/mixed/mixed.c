@@ -244,55 +244,48 @@ static size_t most_shape(size_t n_effect)
     return shape_size(n_effect < SHAPE_MOST ? n_effect : SHAPE_MOST);
 }
 
+/* Sets the pointers of a block whose n_effect and n_experiment are set, hills last. Returns the
+ * bytes of all but these. */
+static size_t place(const struct mixed *mixed, struct mixed_block *block)
+{
+    size_t n = block->n_effect, r = mixed->progress.r;
+    double *next = (double *)(block + 1);
+    block->mode = next;
+    block->found = next += n;
+    block->shape = next += n;
+    block->mean = next += most_shape(n);
+    block->deviation = next += r;
+    block->number = next += r;
+    block->course = (struct evaluation_course *)(next + mixed_n_number(mixed->m));
+    block->found_course = block->course + 2 * block->n_experiment;
+    block->hill = (double *)(block->found_course + 2 * block->n_experiment);
+    return (size_t)((char *)block->hill - (char *)block);
+}
+
 struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect,
                                     size_t n_experiment, size_t n_hill)
 {
-    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m),
-           n_shape = most_shape(n_effect);
-    struct mixed_block *block =
-        memory_calloc(1, sizeof *block
-                      + (2 * n_effect + n_shape + 2 * r + n_number + hills_size(n_effect, n_hill))
-                            * sizeof(double)
-                      + 4 * n_experiment * sizeof(struct evaluation_course));
+    struct mixed_block sizes = {.n_effect = n_effect, .n_experiment = n_experiment};
+    size_t n_byte = place(mixed, &sizes) + hills_size(n_effect, n_hill) * sizeof(double);
+    struct mixed_block *block = memory_calloc(1, n_byte);
     if (!block)
         return NULL;
-    double *next = (double *)(block + 1);
     block->n_effect = n_effect;
-    block->n_hill = n_hill;
-    block->mode = next;
-    block->found = next += n_effect;
-    block->shape = next += n_effect;
-    block->mean = next += n_shape;
-    block->deviation = next += r;
-    block->number = next += r;
-    block->hill = next += n_number;
     block->n_experiment = n_experiment;
-    block->course = (struct evaluation_course *)(next + hills_size(n_effect, n_hill));
-    block->found_course = block->course + 2 * n_experiment;
+    block->n_hill = n_hill;
+    place(mixed, block);
     return block;
 }
 
 struct mixed_block *mixed_block_with(const struct mixed *mixed, struct mixed_block *block,
                                      size_t n_hill)
 {
-    size_t n = block->n_effect, r = mixed->progress.r, n_course = 2 * block->n_experiment;
-    struct mixed_block *more = mixed_block_new(mixed, n, block->n_experiment, n_hill);
+    struct mixed_block *more =
+        mixed_block_new(mixed, block->n_effect, block->n_experiment, n_hill);
     if (!more)
         return NULL;
-    struct mixed_block places = *more;
-    *more = *block;
-    more->mode = memcpy(places.mode, block->mode, n * sizeof *block->mode);
-    more->found = memcpy(places.found, block->found, n * sizeof *block->found);
-    more->course = memcpy(places.course, block->course, n_course * sizeof *block->course);
-    more->found_course =
-        memcpy(places.found_course, block->found_course, n_course * sizeof *block->course);
-    more->shape =
-        memcpy(places.shape, block->shape, most_shape(n) * sizeof *block->shape);
-    more->mean = memcpy(places.mean, block->mean, r * sizeof *block->mean);
-    more->deviation = memcpy(places.deviation, block->deviation, r * sizeof *block->deviation);
-    more->number = memcpy(places.number, block->number,
-                          mixed_n_number(mixed->m) * sizeof *block->number);
-    more->hill = places.hill;
+    memcpy(more, block, place(mixed, block));
+    place(mixed, more);
     more->n_hill = n_hill;
     free(block);
     return more;

@@ -14,7 +14,8 @@ enum { SHOWS_SHAPE = 1 };
  * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
  * as the next level has few points, the change must be below LITTLE, and in all datasets together
  * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The last
- * stage of the search has at most so many points, and more if there are FEW_DATASETS.
+ * stage of the search has at most so many points, and more if there are FEW_DATASETS. (Few points
+ * are FEW_POINTS around a mode, FEW_ON_HILLS on each of several hills.)
  * An integrand whose mean is SHIFTED from its mode, by so many deviations, has a long tail, and its
  * levels' errors fall slowly: then the next level must confirm the choice, within CONFIRMED. (Of
  * 350 datasets with two to ten measurements those that are not shifted had errors below 1e-3 in the

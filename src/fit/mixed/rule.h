@@ -5,7 +5,8 @@
  * a shifted rank-1 lattice, taken to a normal distribution that is wider than the standard one:
  * the summand then vanishes smoothly at the ends of the unit cube, which lattices need. Points with
  * heavier tails, or Sobol's, need 4 to 100 times as many for the same error (measured with skewed
- * densities in 1 to 6 variables).
+ * densities in 1 to 6 variables). Integrands with several hills (fit/mixed/hills.h), whose parts
+ * may be steep, take lattices with any number of variables: the nodes of products lie far apart.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -18,13 +18,13 @@ enum { FEW_EFFECTS = 4, N_FEW = 4, N_MANY = 2, N_PRIOR_AT = sizeof PRIOR_AT / si
  * the highest mode: MOST_CLIMBS of these are tried. */
 static const double RISE_PART = 0.3, LEAST_RISE = 1, UNEXPECTED = 1, DEEP = 7;
 enum { MOST_CLIMBS = 6 };
-/* Modes are different if a random effect is by so many deviations; a mode is higher than another
- * if -log density differs by HIGHER. */
-static const double OTHER_MODE = 1e-2, HIGHER = 1e-4;
+/* A mode is higher than another if -log density differs by this. */
+static const double HIGHER = 1e-4;
 /* A hill with less than this part of the highest one's mass is none. */
 static const double LEAST_MASS = 1e-4;
 /* The prior has this part of the highest one's. */
 static const double PRIOR_MASS = 0.03;
+
 /* -log of the hill's mass. */
 static double mass_of(size_t r, const struct hill *hill)
 {
@@ -83,7 +83,7 @@ static enum asked look_at(struct effects *local, struct look *look)
 }
 
 /* Looks at all points of the prior. looks: NULL where memory is out. */
-static enum asked look_around(struct effects *local, struct look **looks, size_t *n)
+static enum asked look_at_all(struct effects *local, struct look **looks, size_t *n)
 {
     size_t r = local->r, v = local->n_variable;
     bool is_exact = local->mixed->progress.phase == MIXED_EXACT;
@@ -136,13 +136,10 @@ static struct look *find_promising(const struct effects *local, double *numbers,
 /* Whether local->here is the mode of one of the hills. */
 static bool is_known(const struct effects *local, double *numbers, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        double apart = 0;
-        for (size_t a = 0; a < local->r; a++)
-            apart = fmax(apart, fabs(local->here.b[a] - hills_at(local->r, numbers, i).centre[a]));
-        if (apart < OTHER_MODE)
+    size_t r = local->r;
+    for (size_t i = 0; i < n; i++)
+        if (!effects_are_apart(r, local->here.b, hills_at(r, numbers, i).centre))
             return true;
-    }
     return false;
 }
 
@@ -169,7 +166,7 @@ static enum asked add_others(struct effects *local, double *numbers, size_t *n)
     struct look *looks, *look;
     size_t n_look;
     int n_climb = 0;
-    enum asked asked = look_around(local, &looks, &n_look);
+    enum asked asked = look_at_all(local, &looks, &n_look);
     while (asked == ASKED_OK && looks && *n + 1 < HILLS_MOST) {
         look = find_unexplained(local, numbers, *n, looks, n_look);
         bool is_unexplained = look != NULL;
@@ -211,7 +208,7 @@ static void add_prior(size_t r, double *numbers, size_t *n)
     (*n)++;
 }
 
-enum asked hills_seek(struct effects *local, double *numbers, size_t *n)
+enum asked seek_hills(struct effects *local, double *numbers, size_t *n)
 {
     size_t r = local->r;
     *n = 0;

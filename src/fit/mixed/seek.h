@@ -9,4 +9,4 @@
  * room for HILLS_MOST, the highest mode first, whose place becomes local->here.b, and behind
  * several of them the prior. *n: their number, 0 if the derivatives are too large. The latest
  * evaluation is not that of the highest mode. */
-enum asked hills_seek(struct effects *local, double *numbers, size_t *n);
+enum asked seek_hills(struct effects *local, double *numbers, size_t *n);
