@@ -173,8 +173,9 @@ static enum outcome judge_end(struct fit_search *search, enum outcome outcome)
         return outcome;
     double f = search->best->f;
     bool is_above = asker->start_tighter == asker->accuracy.tighter && f > asker->start_f;
-    if ((is_above || stopping_is_lower(&search->stopping, search->lowest, search->best)) &&
-        search->method->go_lowest)
+    if (!is_above && !stopping_is_lower(&search->stopping, search->lowest, search->best))
+        return outcome;
+    if (search->method->go_lowest)
         search->method->go_lowest(search);
     if (outcome != OUTCOME_converged ||
         !(f - search->lowest > stopping_noise_ceiling(&search->stopping, search->best)))
