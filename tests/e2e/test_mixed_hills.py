@@ -63,11 +63,11 @@ class Study:
             t = np.sort(rng.choice(times, size=rng.integers(few, many), replace=False))
             y, sigma = self.curve(self.truth, t, b), relative * np.abs(self.curve(self.truth, t, [0, 0])).mean()
             self.rows.append((t, y + sigma * rng.standard_normal(t.size), sigma))
-        self.start = {name: value * np.exp(0.3 * rng.standard_normal()) for name, value in self.truth.items()}
+        self.start = {name: float(value * np.exp(0.3 * rng.standard_normal())) for name, value in self.truth.items()}
 
     def write(self, tmp):
         """The words of a run."""
-        rows = [f"s{i},{t!r},{y!r},{sigma!r}" for i, (times, values, sigma) in enumerate(self.rows)
+        rows = [f"s{i},{t!r},{y!r},{float(sigma)!r}" for i, (times, values, sigma) in enumerate(self.rows)
                 for t, y in zip(times.tolist(), values.tolist())]
         (tmp / "d.csv").write_text("\n".join(["dataset,time,value,sigma", *rows, ""]))
         lines = [f"parameter {name} = {value!r} scale log" for name, value in self.start.items()]

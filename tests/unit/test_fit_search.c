@@ -85,6 +85,7 @@ struct task {
     double sign;              /* of the derivatives: -1 if they are wrong */
     int budget;               /* evaluations */
     bool is_unaware;          /* that it will end */
+    double said;              /* what the values of trials are said to be; 0: what they are */
     struct place places[2], *best, *trial;
     size_t n_row;
     int n_evaluation, n_loose, n_landing, n_failed;
@@ -191,6 +192,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
         trial->decrease = stopping_decrease(&search->stopping, &search->model, search->best, &task->trial->point);
     for (size_t j = 0; j < N; j++)
         trial->slope += search->best->gradient[j] * search->model.step[j];
+    trial->f = asked != ASKED_OK ? INFINITY : task->said > 0 ? task->said : task->trial->point.f;
     return ASKED_OK;
 }
 
@@ -458,9 +460,27 @@ static void test_wrong_derivatives(void **state)
     task_free(task);
 }
 
+/* An end above the lowest point that was seen: by less than the tolerance it is one as good as any; by more, derivatives are
+ * wrong, or the values are. */
+static void test_above_the_lowest_point(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct task *task = task_new(kowalik, true);
+        task->options.accuracy = 1e-11; /* values are far more accurate than the tolerance */
+        task->options.f_tolerance = 1e-3;
+        task->said = 0.5 * 3.07505e-4 * (1 - (k == 0 ? 1e-4 : 0.5));
+        enum outcome outcome = run(task);
+        assert_int_equal(outcome, k == 0 ? OUTCOME_converged : OUTCOME_stalled);
+        assert_true(k == 0 || strstr(task->asker.reason, "above the best point"));
+        task_free(task);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_above_the_lowest_point),
         cmocka_unit_test(test_curved_valley), cmocka_unit_test(test_singular_minimum),
         cmocka_unit_test(test_residuals_that_stay), cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_loose_stages), cmocka_unit_test(test_noise),
