@@ -201,5 +201,27 @@ def test_five_random(tmp):
     mixed.agree(found, reference, mixed.NEAR, errors=0.02)
 
 
+def test_small_variance_is_found(tmp):
+    """Datasets that differ by less than their errors. The variance is smaller than those that the search tries first: it is not
+    0 unless its estimate, which has a closed form (one-way analysis of variance), is."""
+    n, m, n_zero = 10, 4, 0
+    text = "parameter a = 10\nparameter s = 0.4 in [1e-4, 1e3] scale log\nobserve y = a sd s\n"
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = 10 + 0.15 * rng.standard_normal((n, 1)) + 0.4 * rng.standard_normal((n, m))
+        between = m * np.sum((y.mean(axis=1) - y.mean())**2)
+        within = np.sum((y - y.mean(axis=1)[:, None])**2)
+        total, error = between / n, within / (n * (m - 1))
+        if total < error:
+            total = error = (between + within) / (n * m)
+        n_zero += total == error
+        value = n * (np.log(total) + (m - 1) * np.log(error)) + n * m * np.log(2 * np.pi) + between / total + within / error
+        rows = [(d, i, 0, y[d, i], np.nan) for d in range(n) for i in range(m)]
+        found = mixed.run(mixed.write(tmp / f"{seed}.h5", text, rows), "--random", "a", "--share", "s")
+        assert abs(found["minus_2_log_likelihood"] - value) < 1e-4, (seed, found["minus_2_log_likelihood"], value)
+        np.testing.assert_allclose(found["estimate"][1], (total - error) / m, rtol=1e-2, atol=1e-9, err_msg=str(seed))
+    assert n_zero == 4, n_zero  # of both kinds
+
+
 if __name__ == "__main__":
     h.main()

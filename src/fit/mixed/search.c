@@ -22,9 +22,12 @@ enum { MAX_SOUGHT = 4 };
  * and the second derivatives there begins as near, and its steps are worth their price only
  * beyond 2e-3. */
 static const double LAST = 2e-7, NEWTON = 2e-6, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
-/* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
- * first one, by more than GAIN. */
+/* A variance of 0 is left if the likelihood rises with a small one, by more than GAIN. The first of
+ * MAX_PROBE tries is a standard deviation of this part of the first one. */
 static const double PROBE = 0.1, GAIN = 1e-3;
+enum { MAX_PROBE = 6 };
+/* Up to this rise in each dataset -log likelihood is next to a parabola in a small variance. */
+static const double ROUGH = 0.01;
 /* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
  * no more than SAME. */
 static const double NOTHING = 1e-2, SAME = 1e-6;
@@ -307,10 +310,22 @@ static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
     return begin_points(mixed, progress->level, zeros | progress->left_out, false);
 }
 
-/* Tries a small variance where it is 0, entry k. Both values are by the same points. */
+/* The next standard deviation to try after one with which -log likelihood rises by `rise` over that
+ * without it, with this slope there; 0: none promises enough. The parabola in the variance through
+ * both falls from 0 first if it has a minimum. */
+static double next_probe(const struct mixed *mixed, double deviation, double rise, double slope)
+{
+    double fall = 0.5 * slope * deviation - 2 * rise, curved = 2 * (rise + fall);
+    if (!(rise <= ROUGH * mixed->n_dataset))
+        return 0.5 * deviation;
+    return fall > 0 && fall * fall > 2 * GAIN * curved ? deviation * sqrt(fall / curved) : 0;
+}
+
+/* Tries small variances where it is 0, entry k. All values are by the same points. */
 static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
 {
     size_t a = mixed->row[k - mixed->progress.s], m = mixed->m;
+    double deviation = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
     double before = mixed->point.f;
     enum asked asked = ASKED_OK;
     mixed->probed = mixed->progress.left_out & mixed_bit(a);
@@ -319,11 +334,18 @@ static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
         asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
         before = mixed->sum[0];
     }
-    mixed->trial[k] = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
-    if (asked == ASKED_OK)
+    bool has_before = asked == ASKED_OK;
+    *gain = -INFINITY;
+    for (int i = 0; has_before && i < MAX_PROBE && deviation > 0 && !(*gain > GAIN); i++) {
+        mixed->trial[k] = deviation;
         asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+        if (asked == ASKED_END)
+            break;
+        *gain = asked == ASKED_OK ? before - mixed->sum[0] : -INFINITY;
+        deviation = next_probe(mixed, deviation, -*gain, mixed->sum[1 + k]);
+    }
     mixed->probed = 0;
-    *gain = asked == ASKED_OK ? before - mixed->sum[0] : -INFINITY;
+    *gain = asked == ASKED_OK ? *gain : -INFINITY;
     return asked;
 }
 
