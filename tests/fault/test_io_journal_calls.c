@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum call { NONE, WRITE, FSYNC, RENAME, ALLOCATE };
+enum call { NONE, WRITE, FSYNC, RENAME, OPEN_AT, ALLOCATE };
 enum way { FAIL, INTERRUPT, SHORTEN, INTRUDE };
 
 static struct plan {
@@ -71,6 +71,14 @@ int rename(const char *from, const char *to)
         return -1;
     }
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* Another process removes the file just before. */
+int openat(int directory, const char *name, int flags, ...)
+{
+    if (now(OPEN_AT))
+        syscall(SYS_unlinkat, directory, name, 0);
+    return (int)syscall(SYS_openat, directory, name, flags, 0);
 }
 
 #include "failing_allocation.h"
@@ -277,6 +285,23 @@ static void allocations_fail(void **state)
     remove_scratch(directory);
 }
 
+/* Both of two processes have the result, and remove the journal: no file of it is a stranger's because it is gone. */
+static void two_remove_it(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory(), journal[300];
+    struct error error;
+    struct stat found;
+    snprintf(journal, sizeof journal, "%s/j", directory);
+    assert_int_equal(append_two(journal, &error), STATUS_OK);
+    plan = (struct plan){.call = OPEN_AT};
+    assert_int_equal(journal_remove(journal, &error), STATUS_OK);
+    assert_true(plan.met);
+    plan.call = NONE;
+    assert_int_equal(stat(journal, &found), -1);
+    remove_scratch(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +310,7 @@ int main(void)
         cmocka_unit_test(writes_and_fsyncs_fail),
         cmocka_unit_test(result_is_not_there_if_it_could_not_be_kept),
         cmocka_unit_test(allocations_fail),
+        cmocka_unit_test(two_remove_it),
     };
     identity = example_identity(600, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,18 +356,19 @@ static bool is_old_name(const char *name)
 }
 
 /* Recognises a journal's file by name and content: a first frame that begins as ours do, or was
- * never written. */
+ * never written. One that another process has just removed was ours. */
 static bool is_ours(int directory, const char *name)
 {
     unsigned char begin[4];
     struct stat found;
     if (is_old_name(name))
-        return fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
+        return fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 ? S_ISREG(found.st_mode)
+                                                                          : errno == ENOENT;
     if (!journal_is_name(name))
         return false;
     int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
-        return false;
+        return errno == ENOENT;
     ssize_t n =
         fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
     close(file);
