@@ -11,7 +11,7 @@
 
 struct sizes {
     uint64_t n_fit, n_evaluation, n_step; /* of the whole run */
-    size_t n_parameter, n_row;
+    size_t n_parameter;
 };
 
 static double cpu_s(void)
@@ -86,14 +86,14 @@ static double tell_board(const struct sizes *sizes)
 
 int main(int argc, char **argv)
 {
-    if (argc != 7) {
-        fprintf(stderr, "usage: bench_overhead FITS EVALUATIONS STEPS PARAMETERS ROWS FOLDER\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: bench_overhead FITS EVALUATIONS STEPS PARAMETERS FOLDER\n");
         return 2;
     }
     const struct sizes sizes = {strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10),
-                                strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)};
+                                strtoull(argv[4], NULL, 10)};
     double written_s, read_s;
-    keep_journal(&sizes, argv[6], &written_s, &read_s);
+    keep_journal(&sizes, argv[5], &written_s, &read_s);
     double board_s = tell_board(&sizes);
     printf("{\"journal_written_s\": %.6f, \"journal_read_s\": %.6f, \"board_s\": %.6f}\n", written_s, read_s, board_s);
     return 0;

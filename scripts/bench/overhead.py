@@ -10,8 +10,6 @@ import json
 import statistics
 import subprocess
 
-import h5py
-
 import helpers as h
 from measure import measure
 
@@ -28,9 +26,7 @@ def overhead(case, tmp, n, repeats=5):
     case.write(single, 1)
     total = cpu_of("run", whole, tmp)
     fits = h.read_fits(h.result_path(whole))
-    with h5py.File(whole) as f:
-        n_row = -(-len(f["measurements/value"]) // n)
-    command = [h.BUILD / "bench" / "bench_overhead", n, sum(fits["evaluations"]), sum(fits["steps"]), len(fits["names"]), n_row,
+    command = [h.BUILD / "bench" / "bench_overhead", n, sum(fits["evaluations"]), sum(fits["steps"]), len(fits["names"]),
                tmp / "overhead.journal"]
     parts = [json.loads(subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout)
              for _ in range(repeats)]

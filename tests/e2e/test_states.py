@@ -70,18 +70,24 @@ def split(path):
         f.create_dataset("substitutes/by_names", data=names, dtype=h5py.string_dtype())
 
 
-def by_experiments(test):
-    """Marks a test whose fits have two experiments each."""
-    def wrapped(tmp):
-        global N_EXPERIMENT  # pylint: disable=global-statement
-        N_EXPERIMENT = 2
-        try:
-            test(tmp)
-        finally:
-            N_EXPERIMENT = 1
-    wrapped.__name__ = test.__name__
-    wrapped.line = test.__code__.co_firstlineno
-    return wrapped
+def by(name, value):
+    """Marks a test with another value of a number of this module."""
+    def mark(test):
+        def wrapped(tmp):
+            before = globals()[name]
+            globals()[name] = value
+            try:
+                test(tmp)
+            finally:
+                globals()[name] = before
+        wrapped.__name__ = test.__name__
+        wrapped.line = test.__code__.co_firstlineno
+        return wrapped
+    return mark
+
+
+by_experiments = by("N_EXPERIMENT", 2)  # fits have two experiments each
+by_quotients = by("EACH", 5)            # points take two evaluations for each of both parameters, too
 
 
 def command(problem, *args):
@@ -126,20 +132,6 @@ def undisturbed(tmp, *args):
     fits = helpers.read_fits(helpers.result_path(problem))
     assert n == N_EXPERIMENT * fits["evaluations"].sum(), (n, fits["evaluations"])
     return fits_bytes(problem), n
-
-
-def by_quotients(test):
-    """Marks a test whose points take two evaluations for each of both parameters, too."""
-    def wrapped(tmp):
-        global EACH  # pylint: disable=global-statement
-        EACH = 5
-        try:
-            test(tmp)
-        finally:
-            EACH = 1
-    wrapped.__name__ = test.__name__
-    wrapped.line = test.__code__.co_firstlineno
-    return wrapped
 
 
 def of_workers(n):

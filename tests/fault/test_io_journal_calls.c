@@ -20,26 +20,6 @@
 enum call { NONE, WRITE, FSYNC, RENAME, OPEN_AT, ALLOCATE };
 enum way { FAIL, INTERRUPT, SHORTEN, INTRUDE };
 
-static struct plan {
-    enum call call;
-    enum way way;
-    long countdown; /* fails when it comes to 0 ... */
-    bool lasting;   /* ... and ever after */
-    bool met;
-} plan;
-
-static bool now(enum call call)
-{
-    if (plan.call != call || plan.countdown > 0) {
-        plan.countdown -= plan.call == call;
-        return false;
-    }
-    if (plan.met && !plan.lasting)
-        return false;
-    plan.met = true;
-    return true;
-}
-
 ssize_t write(int file, const void *bytes, size_t n)
 {
     if (!now(WRITE))
@@ -82,6 +62,7 @@ int openat(int directory, const char *name, int flags, ...)
 }
 
 #include "failing_allocation.h"
+#include "plan.h"
 
 /* What is done while a call fails; STATUS_OK if it came through. */
 typedef enum status operation(const char *directory, struct error *error);

@@ -19,26 +19,6 @@
 enum call { NONE, WRITE, OPEN, CLOSE, RENAME, ALLOCATE };
 enum way { FAIL, INTERRUPT, SHORTEN };
 
-static struct plan {
-    enum call call;
-    enum way way;
-    long countdown; /* fails when it comes to 0 ... */
-    bool lasting;   /* ... and ever after */
-    bool met;
-} plan;
-
-static bool now(enum call call)
-{
-    if (plan.call != call || plan.countdown > 0) {
-        plan.countdown -= plan.call == call;
-        return false;
-    }
-    if (plan.met && !plan.lasting)
-        return false;
-    plan.met = true;
-    return true;
-}
-
 ssize_t write(int file, const void *bytes, size_t n)
 {
     if (!now(WRITE))
@@ -89,6 +69,7 @@ int rename(const char *from, const char *to)
 }
 
 #include "failing_allocation.h"
+#include "plan.h"
 
 enum { N = 12, FIT = 3, MOST = 3000 };
 

@@ -24,25 +24,6 @@
 
 enum call { NONE, ALLOCATE, OPENAT, WRITE, RENAMEAT, SPAWN, MKDTEMP, N_CALL };
 
-static struct plan {
-    enum call call;
-    long countdown; /* fails when it comes to 0 ... */
-    bool lasting;   /* ... and ever after */
-    bool met;
-} plan;
-
-static bool now(enum call call)
-{
-    if (plan.call != call || plan.countdown > 0) {
-        plan.countdown -= plan.call == call;
-        return false;
-    }
-    if (plan.met && !plan.lasting)
-        return false;
-    plan.met = true;
-    return true;
-}
-
 static int refuse(int number)
 {
     errno = number;
@@ -89,6 +70,7 @@ char *mkdtemp(char *template)
 }
 
 #include "failing_allocation.h"
+#include "plan.h"
 
 static const char text[] = "parameter k = 1\nobserve y = k*t\n";
 

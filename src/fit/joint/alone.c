@@ -12,7 +12,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/alone.h"
 
-#include "fit/single/pilot.h"
+#include "fit/joint/pilot.h"
 
 #include <math.h>
 #include <string.h>

@@ -70,7 +70,7 @@ enum asked joint_block_take(struct joint_work *work, struct joint_reduced *reduc
     reduced->misfit = weight * fit_point_misfit(work->asker, &work->at);
     reduced->size = weight * fit_point_scale(work->asker, &work->at);
     reduced->mean_square = fit_point_mean_square(work->asker, &work->at);
-    if (!work->joint->session) { /* which judges its points themselves */
+    if (!work->joint->session) { /* whose points the stopping tests see themselves */
         reduced->variance = fit_certificate_variance(work->asker, &work->at);
         reduced->noise =
             DBL_EPSILON * (double)work->block->n_row * (fabs(reduced->f) + reduced->misfit) +
@@ -113,8 +113,8 @@ static enum asked renew(struct joint_work *work, struct joint_reduced *best)
     return asked;
 }
 
-/* The same, and again with another method if that is needed. `best`: evaluate the best point
- * again, too, if the method changes; NULL: this is it. */
+/* Evaluates a block, once more with another method if that is needed. `best`: the best point, which
+ * is evaluated again if the method changes; NULL: this is it. */
 static enum asked try(struct joint_work *work, struct arena *arena, const double *own,
                       const double *shared, struct joint_reduced *reduced,
                       struct joint_reduced *best)

@@ -151,7 +151,7 @@ void joint_free(const struct joint *joint, void *memory);
  * them. */
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
-/* The same of a session that has been opened. False: these are not its bytes. */
+/* What joint_load left of a session, which has been opened. False: these are not its bytes. */
 bool joint_restore_session(struct joint *joint);
 
 static inline struct joint_reduced *joint_reduced_of(struct joint_block *block,
@@ -195,8 +195,8 @@ typedef struct joint_rows joint_get(void *context, size_t i);
  * (width x width) and right-hand side of them all. False: out of memory. */
 bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle,
                double *rhs);
-/* The same of the blocks of all processes that take part; `get` is asked for this process's,
- * from 0. */
+/* Sums the rows of the blocks of all processes that take part, as joint_sum does; `get` is asked
+ * for this process's, from 0. */
 bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context,
                    double *triangle, double *rhs);
 /* Adds rows of the least influence on the first n columns, so that what is below it has none.

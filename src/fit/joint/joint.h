@@ -166,8 +166,8 @@ struct joint {
     /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps
      * all */
     struct joint_ranks copies;
-    /* Likewise: what messages call a block, of all processes' ("dataset 'a7'"); false: it is not
-     * known. NULL: its number. */
+    /* Set after joint_init: what messages call a block, of all processes' ("dataset 'a7'");
+     * false: it is not known. NULL: its number. */
     bool (*name)(const void *context, size_t block, char *name, size_t n);
     const void *name_context;
     const struct joint_host *host;

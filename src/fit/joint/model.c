@@ -75,7 +75,7 @@ void joint_doubt(struct joint *joint, double before)
     joint->confirm.doubt += FIT_DOUBT * fabs(joint->above.f - before);
 }
 
-void joint_take_trials(struct joint *joint)
+static void take_trials(struct joint *joint)
 {
     for (size_t i = 0; i < joint->part.n_active; i++)
         joint_block_swap(joint_active(joint, i));
@@ -92,7 +92,7 @@ void joint_take(struct joint *joint)
         struct joint_vector_part part = joint_vector_part(joint, i);
         memcpy(part.best, part.trial, part.n * sizeof *part.best);
     }
-    joint_take_trials(joint);
+    take_trials(joint);
 }
 
 static void free_reach(struct trust_reach *reach, double least_radius)
@@ -151,7 +151,7 @@ void joint_take_first(struct joint *joint)
     if (joint->pass == JOINT_LAND)
         joint_take(joint);
     else
-        joint_take_trials(joint);
+        take_trials(joint);
     joint->end.has_best = true;
     joint_begin_stopping(joint);
 }

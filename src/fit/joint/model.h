@@ -9,14 +9,14 @@
 /* The model of all blocks, each at this point. ASKED_FAILED: numbers are not finite; ASKED_END:
  * memory is out. */
 enum asked joint_set_model(struct joint *joint, enum joint_which which);
-/* The same at the best point, with its step, what that promises and what the stopping tests
- * need. */
+/* The model of all blocks at the best point, with its step, what that promises and what the
+ * stopping tests need. */
 enum asked joint_set_step(struct joint *joint);
 /* The decrease predicted without trust regions for the model that is set, of the best points or
  * the trials. */
 double joint_promise_free(struct joint *joint, enum joint_which which);
-/* The trials become the best point: of all blocks; and of the parameters above, too. */
-void joint_take_trials(struct joint *joint), joint_take(struct joint *joint);
+/* The trials of all blocks, and of the parameters above, become the best point. */
+void joint_take(struct joint *joint);
 /* Evaluates all blocks in a pass that needs no step; and their trials become the best point; or
  * both. */
 enum asked joint_ask(struct joint *joint, enum joint_pass pass);

@@ -235,8 +235,8 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
     return true;
 }
 
-/* The same for all blocks: a block may lack the measurements or the priors that make the kinks
- * of the sum. */
+/* By the model alone, so that all blocks have one form: a block may lack the measurements or the
+ * priors that make the kinks of the sum. */
 static enum joint_form form_of(const struct fit_problem *problem)
 {
     bool is_far = false, has_kinks = false;

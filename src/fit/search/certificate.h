@@ -41,8 +41,8 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy,
                        const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate);
 
-/* The same without an evaluation, of a point that the search reached from one at looser
- * tolerances `ratio` times looser. These were tightened in between: what they changed is
+/* Certifies without an evaluation a point that the search reached from one at tolerances `ratio`
+ * times looser. These were tightened in between: what they changed is
  * the distance of the predictions from those that the derivatives at the looser point predict.
  * It holds the looser errors, several times the errors of `best`, and the curvature of the step.
  * If `best` is certified although its errors are taken to be as large, it is certified.

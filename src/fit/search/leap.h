@@ -46,8 +46,9 @@ void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, 
  * derivatives of its predictions. */
 bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker,
                    const struct fit_point *point);
-/* The same for the sums, values and chain that are there; of these parameters: n_free, scale,
- * size and bounds. `squares`: half of the squared residuals; scale: fit_point_scale. */
+/* What fit_leap_find does once leap->sums, natural and chain are there; of these parameters:
+ * n_free, scale, size and bounds. `squares`: half of the squared residuals; scale:
+ * fit_point_scale. */
 bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const double *theta,
                      double squares, double scale);
 /* Whether the leap was worth it, from the objectives: predictions are about linear that far.

@@ -101,8 +101,8 @@ bool trust_model_is_limited(const struct trust_model *model);
  * model's point. */
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j,
                        double limit);
-/* The same for a triangle and right-hand side that the caller has written; of the point, only
- * theta and gradient are used, and of the asker only the map. */
+/* Takes the triangle and right-hand side that the caller has written for this point, of which only
+ * theta and gradient are used; of the asker only the map. False: numbers are not finite. */
 bool trust_model_adopt(struct trust_model *model, const struct fit_point *point);
 /* The caller has changed the triangle without trust_model_adopt. */
 void trust_model_forget_singular(struct trust_model *model);

@@ -12,17 +12,12 @@ static uint32_t crc_of(const unsigned char *bytes, size_t length, uint32_t seed)
     return checksum(checksum(seed, bytes, AT_CRC), bytes + FRAME_HEAD, length);
 }
 
-void frame_mark(unsigned char *bytes, enum frame_type type, uint32_t number, size_t length)
+size_t frame_seal(unsigned char *bytes, enum frame_type type, uint32_t number, size_t length,
+                  uint32_t seed)
 {
     memcpy(bytes, magic, sizeof magic);
     bytes[AT_TYPE] = (unsigned char)type;
     bytes_put_32(bytes_put_32(bytes + AT_NUMBER, number), (uint32_t)length);
-}
-
-size_t frame_seal(unsigned char *bytes, enum frame_type type, uint32_t number, size_t length,
-                  uint32_t seed)
-{
-    frame_mark(bytes, type, number, length);
     bytes_put_32(bytes + AT_CRC, crc_of(bytes, length, seed));
     return FRAME_HEAD + length;
 }

@@ -32,8 +32,6 @@ struct frame {
     size_t length; /* of the payload, which is at FRAME_HEAD */
 };
 
-/* Writes the head, all but the crc. */
-void frame_mark(unsigned char *bytes, enum frame_type type, uint32_t number, size_t length);
 /* Completes the frame whose payload is there already; seed: the first frame's crc, 0 for itself.
  * Returns its size. */
 size_t frame_seal(unsigned char *bytes, enum frame_type type, uint32_t number, size_t length,

@@ -93,8 +93,6 @@ void states_folder_free(struct states_folder *folder)
     free(folder);
 }
 
-size_t states_n(const struct states_folder *folder) { return folder->n; }
-
 bool states_has(const struct states_folder *folder, uint64_t fit)
 {
     return folder->n && bsearch(&fit, folder->fit, folder->n, sizeof fit, compare_numbers);

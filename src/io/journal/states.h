@@ -26,9 +26,8 @@ struct states_folder; /* constant after creation; may be shared by threads */
  * out of memory. */
 struct states_folder *states_folder_new(const char *journal, const struct run_identity *identity);
 void states_folder_free(struct states_folder *folder);
-/* Whether the fit had a file then; and how many had one. */
+/* Whether the fit had a file then. */
 bool states_has(const struct states_folder *folder, uint64_t fit);
-size_t states_n(const struct states_folder *folder);
 /* The payload of the fit's state, *n bytes to be freed. NULL: there is none, or it is damaged,
  * another run's, or there is no memory for it. */
 unsigned char *states_read(const struct states_folder *folder, uint64_t fit, size_t *n);

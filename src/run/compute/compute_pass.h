@@ -28,7 +28,7 @@ struct pass_tasks {
 enum status compute_run_pass(struct compute *compute, const struct stage *stage,
                              block_prepare *prepare, void *context,
                              bool *journal_gone, struct error *error);
-/* The same, followed by a pass of what was set aside in it. */
+/* A pass as compute_run_pass makes it, followed by one of what was set aside in it. */
 enum status compute_stage(struct compute *compute, const struct stage *stage,
                           block_prepare *prepare, void *context, bool *journal_gone,
                           struct error *error);

@@ -223,7 +223,7 @@ bool shared_is_written(const struct compute *compute, size_t component, uint32_t
     return d == n;
 }
 
-/* The same, which rank 0 knows. */
+/* Whether a task's records are written, which rank 0 knows. */
 static bool is_written(struct shared_fit *shared, uint32_t task)
 {
     struct compute *compute = shared->compute;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "fit/joint/fit.h"
-#include "fit/single/pilot.h"
+#include "fit/joint/pilot.h"
 #include "io/journal/journal.h"
 
 enum { PILOT_MAX = FIT_PILOT_MOST };

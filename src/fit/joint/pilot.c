@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/single/pilot.h"
+#include "fit/joint/pilot.h"
 
 #include <math.h>
 #include <stdlib.h>
