@@ -11,6 +11,7 @@
 #include "io/table/csv.h"
 #include "io/result/result.h"
 #include "../journal_helpers.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,6 @@ int openat(int directory, const char *name, int flags, ...)
 }
 
 #include "failing_allocation.h"
-#include "plan.h"
 
 /* What is done while a call fails; STATUS_OK if it came through. */
 typedef enum status operation(const char *directory, struct error *error);

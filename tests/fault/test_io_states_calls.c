@@ -10,6 +10,7 @@
 
 #include "io/journal/states.h"
 #include "../journal_helpers.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,6 @@ int rename(const char *from, const char *to)
 }
 
 #include "failing_allocation.h"
-#include "plan.h"
 
 enum { N = 12, FIT = 3, MOST = 3000 };
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "model/build/build.h"
+#include "plan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -70,7 +71,6 @@ char *mkdtemp(char *template)
 }
 
 #include "failing_allocation.h"
-#include "plan.h"
 
 static const char text[] = "parameter k = 1\nobserve y = k*t\n";
 
