@@ -37,6 +37,13 @@ static void add_head(struct view *view, const struct result_population *populati
     population_facts(view, head);
 }
 
+static const char *remark(double deviation, bool is_fixed)
+{
+    if (!(deviation > 0))
+        return is_fixed ? "its mean is fixed; no variance was found" : "no variance was found";
+    return is_fixed ? "its mean is fixed" : "";
+}
+
 static void add_random(struct view *view, const struct result_population *population)
 {
     view_table(view, "random", "Random parameters", VIEW_PLAIN);
@@ -45,8 +52,10 @@ static void add_random(struct view *view, const struct result_population *popula
         double deviation = population->standard_deviation[i],
                error = result_population_deviation_error(population, name, "", deviation),
                variation = result_population_variation(scale, deviation);
+        bool is_fixed = result_population_is_fixed(population, name);
         VIEW_ROW(view, fact_word("name", "random", NAME, name), fact_word("scale", NULL, 0, scale),
                  fact_number("mean", NULL, 0, 0, population->mean[i]),
+                 fact_truth("mean_is_fixed", is_fixed),
                  fact_number("natural_mean", "typical", 12, 5, population->natural_mean[i]),
                  fact_number("natural_standard_error", "std. error", 12, 3,
                              population->natural_error[i]),
@@ -55,8 +64,7 @@ static void add_random(struct view *view, const struct result_population *popula
                  fact_number("coefficient_of_variation", NULL, 0, 0, variation),
                  fact_number(NULL, "CV %", 8, 4, 100 * variation),
                  fact_number("shrinkage", "shrinkage", 10, 3, population->shrinkage[i]),
-                 fact_how(FACT_NOT_IN_PAGE, fact_word(NULL, "", -1, deviation > 0
-                                                      ? "" : "no variance was found")));
+                 fact_how(FACT_NOT_IN_PAGE, fact_word(NULL, "", -1, remark(deviation, is_fixed))));
     }
     view_end(view);
     view_say(view, "  (typical: the mean, of a logarithmic scale the median; deviation: standard "

@@ -65,12 +65,6 @@ def test_problems_refused(tmp):
                 del f[group][name]
                 f[group].create_dataset(name, shape=(0,), dtype=kind)
     refused(one, WORDS, "no datasets", code=2)
-    data = linear.Data(6, 5, seed=31)
-    fixed = data.write(tmp / "fixed.h5", linear.FORMULA)
-    with h5py.File(fixed[0], "a") as f:
-        f.create_dataset("parameters/name", data=["k", "A", "sigma"], dtype=h5py.string_dtype())
-        f["parameters/fixed"] = [1, 0, 0]
-    refused(fixed, WORDS, "k", "fixed", code=(2, 3))
 
 
 def test_no_sigma(tmp):

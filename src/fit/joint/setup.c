@@ -54,9 +54,11 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         return false;
     for (size_t k = 0; k < s_block; k++) {
         uint32_t j = above[k];
-        joint->above.list[k] = (struct joint_above){map->file_index[j], map->scale[j],
-                                                    map->start[j], map->size[j],
-                                                    map->lower[j], map->upper[j]};
+        /* A mean that is fixed: the blocks' own values are free (fit/mixed). */
+        bool is_fixed = joint->agreement.fixed[map->file_index[j]];
+        joint->above.list[k] = (struct joint_above){
+            map->file_index[j], map->scale[j], map->start[j], map->size[j],
+            is_fixed ? map->start[j] : map->lower[j], is_fixed ? map->start[j] : map->upper[j]};
     }
     size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->above.n_group + s,
            k = n_shared;
@@ -84,6 +86,10 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         !trust_model_init(&joint->search.model, &joint->asker, arena) ||
         !joint_groups_init(joint, map, above))
         return false;
+    for (k = 0; k < n_shared; k++) {
+        joint->asker.map.lower[k] = joint->above.list[joint->above.n_group + k].lower;
+        joint->asker.map.upper[k] = joint->above.list[joint->above.n_group + k].upper;
+    }
     memcpy(joint->above.theta, joint->asker.map.start, s * sizeof(double));
     joint->point.theta = joint->above.theta;
     if (joint->saved.bytes)
@@ -227,7 +233,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         return false;
     fit_start_theta(&start, map, problem->prior, theta);
     for (size_t j = 0; j < map->n_free; j++) {
-        if (joint->levels.level[map->file_index[j]] != 1)
+        if (joint->levels.level[map->file_index[j]] != 1 || problem->fixed[map->file_index[j]])
             continue;
         map->start[j] = theta[j];
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);

@@ -95,7 +95,7 @@ struct joint_ranks {
 struct joint_above {
     uint32_t file_index;
     enum parameter_scale scale;
-    double start, size, lower, upper;
+    double start, size, lower, upper; /* bounds that are equal: it stays at its start */
 };
 
 /* What an objective is: near squares; far from them, so that steps are inner ones

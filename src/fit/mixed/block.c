@@ -485,25 +485,29 @@ static void keep(struct effects *local)
     block->best.f = local->block->number[0];
 }
 
-/* The values of datasets have a distribution in place of bounds, which are the mean's; and the
- * points of a stage are no evaluations of a search. */
+/* The values of datasets have a distribution in place of bounds, which are the mean's; and where
+ * the mean is fixed, they are not. */
 static bool free_random(const struct mixed *mixed, struct fit_problem *problem,
-                        struct fit_options *options, struct arena *arena)
+                        struct arena *arena)
 {
     size_t n = mixed->joint->n_parameter;
+    bool is_upper = joint_is_upper(mixed->joint->pass);
+    uint8_t *fixed = arena_calloc(arena, n + 1, 1);
     double *lower, *upper;
-    if (!ARENA_DOUBLES(arena, {&lower, n, 1}, {&upper, n, 1}))
+    if (!fixed || !ARENA_DOUBLES(arena, {&lower, n, 1}, {&upper, n, 1}))
         return false;
     for (size_t k = 0; k < n; k++) {
         bool is_random = mixed->levels.random[k]
                          || (mixed->levels.occasion && mixed->levels.occasion[k]);
+        bool is_free = is_random && (is_upper || problem->fixed[k]);
         double least = problem->scale[k] == SCALE_LIN ? -INFINITY : 0;
-        lower[k] = is_random ? least : problem->lower[k];
-        upper[k] = is_random ? INFINITY : problem->upper[k];
+        lower[k] = is_free ? least : problem->lower[k];
+        upper[k] = is_free ? INFINITY : problem->upper[k];
+        fixed[k] = is_random ? 0 : problem->fixed[k];
     }
     problem->lower = lower;
     problem->upper = upper;
-    options->max_evaluations = options->max_total_steps = INT64_MAX / 2;
+    problem->fixed = fixed;
     return true;
 }
 
@@ -512,10 +516,12 @@ bool mixed_block_adapt(const struct joint *joint, struct fit_problem *problem,
 {
     const struct mixed *mixed = mixed_of_joint(joint);
     problem->varies = mixed->levels.occasion != NULL;
-    if (!joint_is_upper(joint->pass))
-        return true;
-    problem->prior = NULL; /* those of means count once for all datasets: mixed/pass.c */
-    return free_random(mixed, problem, options, arena);
+    if (joint_is_upper(joint->pass)) {
+        problem->prior = NULL; /* those of means count once for all datasets: mixed/pass.c */
+        /* the points of a stage are no evaluations of a search */
+        options->max_evaluations = options->max_total_steps = INT64_MAX / 2;
+    }
+    return free_random(mixed, problem, arena);
 }
 
 bool mixed_block_accept(struct joint_work *work)

@@ -217,17 +217,19 @@ bool mixed_observe(struct mixed *mixed)
     return true;
 }
 
-/* The place of covariance entry k in the result's estimates; means and shared values are in the
- * file's order there. */
+/* The place of estimate k, which is not fixed, in the result's; means and shared values are in
+ * the file's order there. */
 static size_t place_of(const struct mixed *mixed, size_t k)
 {
     const struct mixed_result *result = &mixed->result;
-    size_t s = mixed->progress.s;
-    if (k >= s)
-        return result->r + (k - s);
-    for (size_t a = 0; a < result->r; a++)
+    size_t s = mixed->progress.s, n_mean = 0;
+    for (size_t a = 0; a < result->r; a++) {
         if (mixed->random[a] == k)
-            return a;
+            return n_mean;
+        n_mean += !result->is_fixed[a];
+    }
+    if (k >= s)
+        return n_mean + (k - s);
     size_t at = result->m - result->s;
     while (result->shared[at - (result->m - result->s)] != mixed->joint->above.list[k].file_index)
         at++;
@@ -260,7 +262,8 @@ static void set_derivatives(const struct mixed *mixed, const double *factor, dou
     size_t m = mixed->m, s = mixed->progress.s, r = mixed->progress.r, n = mixed->progress.n_factor;
     memset(by, 0, m * m * sizeof *by);
     for (size_t k = 0; k < s; k++)
-        by[place_of(mixed, k) + k * m] = 1;
+        if (!mixed_is_fixed(mixed, k))
+            by[place_of(mixed, k) + k * m] = 1;
     for (size_t k = s + n; k < m; k++)
         by[place_of(mixed, k) + k * m] = 2 * mixed->point.theta[k];
     for (size_t e = 0; e < n; e++)
@@ -275,8 +278,8 @@ static void set_derivatives(const struct mixed *mixed, const double *factor, dou
 static void put_errors(const struct mixed *mixed, const struct errors *errors,
                        const double *covariance, double *error, double *matrix)
 {
-    size_t m = mixed->m, n = errors->n;
-    for (size_t i = 0; i < m; i++)
+    size_t m = mixed->m, n_estimate = mixed->result.m, n = errors->n;
+    for (size_t i = 0; i < n_estimate; i++)
         for (size_t j = 0; j <= i; j++) {
             double sum = 0, own = 0;
             for (size_t c = 0; c < n; c++) {
@@ -290,7 +293,7 @@ static void put_errors(const struct mixed *mixed, const struct errors *errors,
             if (i == j)
                 error[i] = sqrt(sum);
             if (matrix)
-                matrix[i + j * m] = matrix[j + i * m] = sum;
+                matrix[i + j * n_estimate] = matrix[j + i * n_estimate] = sum;
         }
 }
 
@@ -322,10 +325,10 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
     size_t m = mixed->m, n = errors->n;
     double *left = errors->work, *robust = left + m * m, *inverse = errors->inverse;
     bool is_definite = invert(m, mixed->second, n, errors->loose, errors->factor, inverse);
-    set_missing(result->standard_error, m);
-    set_missing(result->error_covariance, m * m);
-    set_missing(result->by_scores, m);
-    set_missing(result->sandwich, m);
+    set_missing(result->standard_error, result->m);
+    set_missing(result->error_covariance, result->m * result->m);
+    set_missing(result->by_scores, result->m);
+    set_missing(result->sandwich, result->m);
     result->condition = is_definite ? condition_of(n, inverse, arena) : (double)NAN;
     if (is_definite) {
         put_errors(mixed, errors, inverse, result->standard_error, result->error_covariance);
@@ -386,7 +389,8 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
             result->is_estimated[mixed->column[k] + mixed->row[k] * r] = 1;
     for (uint32_t j = 0; j < joint->n_parameter; j++)
         for (size_t k = 0; k < s; k++)
-            if (joint->above.list[k].file_index == j && !mixed->levels.random[j]) {
+            if (joint->above.list[k].file_index == j && !mixed->levels.random[j]
+                && !mixed_is_fixed(mixed, k)) {
                 result->shared[n_shared] = j;
                 result->value[n_shared++] = mixed->point.theta[k];
             }
@@ -412,18 +416,30 @@ static bool has_last_stage(struct mixed *mixed)
     return true;
 }
 
+static bool begin_result(struct mixed *mixed)
+{
+    struct mixed_result *result = &mixed->result;
+    size_t r = mixed->progress.r, n_fixed = mixed->m - mixed_n_estimate(mixed), n_fixed_mean = 0;
+    for (size_t a = 0; a < r; a++)
+        n_fixed_mean += mixed_is_fixed(mixed, mixed->random[a]);
+    *result = (struct mixed_result){.r = r, .q = mixed->progress.q, .m = mixed->m - n_fixed,
+                                    .s = mixed->progress.s - r - (n_fixed - n_fixed_mean)};
+    if (!mixed_result_init(result, mixed->joint->arena))
+        return false;
+    for (size_t a = 0; a < r; a++)
+        result->is_fixed[a] = mixed_is_fixed(mixed, mixed->random[a]);
+    return true;
+}
+
 enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
 {
     struct joint *joint = mixed->joint;
     struct mixed_result *result = &mixed->result;
     struct arena *arena = joint->arena;
     struct errors errors = {.n = 0};
-    size_t r = mixed->progress.r, m = mixed->m;
     double *factor;
-    *result = (struct mixed_result){.r = r, .q = mixed->progress.q,
-                                    .s = mixed->progress.s - r, .m = m};
-    if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors)
-        || !ARENA_DOUBLES(arena, {&factor, r, r}))
+    if (!begin_result(mixed) || !make_errors(mixed, &errors)
+        || !ARENA_DOUBLES(arena, {&factor, result->r, result->r}))
         return joint_end_short(joint);
     enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
     if (asked == ASKED_OK && (!joint->options->statistics || joint->options->evaluates))
@@ -448,7 +464,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (has_errors)
         find_errors(mixed, &errors, arena);
     else
-        set_missing(result->standard_error, m);
+        set_missing(result->standard_error, result->m);
     result->condition = has_errors ? result->condition : (double)NAN;
     result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
     result->log_prior = mixed->log_prior;

@@ -76,6 +76,19 @@ static bool find_random(struct mixed *mixed)
     return true;
 }
 
+bool mixed_is_fixed(const struct mixed *mixed, size_t k)
+{
+    return mixed->joint->above.list[k].lower == mixed->joint->above.list[k].upper;
+}
+
+size_t mixed_n_estimate(const struct mixed *mixed)
+{
+    size_t n = mixed->m;
+    for (size_t k = 0; k < mixed->progress.s; k++)
+        n -= mixed_is_fixed(mixed, k);
+    return n;
+}
+
 double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a)
 {
     const struct joint_above *above = &mixed->joint->above.list[mixed->random[a]];

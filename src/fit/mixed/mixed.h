@@ -95,7 +95,8 @@ struct mixed {
     struct joint *joint;
     struct mixed_levels levels;
     struct mixed_progress progress;
-    size_t m;                 /* estimates: s, n_factor, and q standard deviations of experiments */
+    /* estimates, and means that are fixed: s, n_factor, and q standard deviations of experiments */
+    size_t m;
     /* R, then q: indices of these parameters among those above the blocks. */
     uint32_t *random;
     /* n_factor: of the factor's entries, column after column; then q of the standard deviations,
@@ -186,6 +187,11 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
 /* After the pooled fit has begun: finds the estimates' layout, and makes room for the search.
  * False: out of memory. */
 bool mixed_make(struct mixed *mixed);
+/* Whether the file fixes the mean, or value over which experiments vary, k of those above the
+ * blocks: it is no estimate. */
+bool mixed_is_fixed(const struct mixed *mixed, size_t k);
+/* How many estimates are not fixed: the result's. */
+size_t mixed_n_estimate(const struct mixed *mixed);
 /* A standard deviation of random parameter a to begin with, at these means. */
 double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
 /* Sets the factor's entries of estimates (m) to the given covariance or, where none is given, to

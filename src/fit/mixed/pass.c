@@ -75,7 +75,7 @@ static void add_priors(struct mixed *mixed, const double *estimates)
         double ends[2] = {above->lower, above->upper};
         for (int e = 0; e < 2 && !prior->on_optimizer; e++)
             ends[e] = fit_scale_to_natural(above->scale, ends[e]);
-        if (prior->kind == PRIOR_NONE)
+        if (prior->kind == PRIOR_NONE || mixed_is_fixed(mixed, k))
             continue;
         struct prior_terms terms = terms_at(prior, above->scale, estimates[k]);
         mixed->prior_slope[k] = terms.row * terms.rhs;

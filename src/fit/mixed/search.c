@@ -812,11 +812,12 @@ static enum outcome search_all(struct mixed *mixed, enum stop_test *stop)
     mixed->search.reach_growth = TRUST_REACH_GROWTH_SHARED;
     if (asked == ASKED_OK && joint->options->evaluates)
         return evaluate(mixed);
-    if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {
+    size_t n_row = joint->asker.objective.n_row;
+    if (asked == ASKED_OK && n_row < mixed_n_estimate(mixed)) {
         fit_asker_end(&joint->asker, OUTCOME_bad_data,
                       "%zu measurements do not determine %zu estimates: "
                       "fewer random parameters, or fewer correlations (--random-covariance)",
-                      joint->asker.objective.n_row, mixed->m);
+                      n_row, mixed_n_estimate(mixed));
         asked = joint_end(joint, OUTCOME_bad_data);
     }
     if (asked == ASKED_OK)

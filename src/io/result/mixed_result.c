@@ -21,7 +21,9 @@ bool mixed_result_init(struct mixed_result *result, struct arena *arena)
     result->shared = arena_calloc(arena, s + 1, sizeof *result->shared);
     result->occasion = arena_calloc(arena, result->q + 1, sizeof *result->occasion);
     result->is_estimated = arena_calloc(arena, r * r + 1, 1);
+    result->is_fixed = arena_calloc(arena, r + 1, 1);
     return result->random && result->shared && result->is_estimated && result->occasion
+           && result->is_fixed
            && ARENA_DOUBLES(arena, {&result->mean, r, 1}, {&result->covariance, r, r},
                             {&result->value, s, 1}, {&result->variance, result->q, 1},
                             {&result->standard_error, m, 1},
@@ -43,6 +45,7 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     ARRAY(result->random, r);
     ARRAY(result->shared, s);
     ARRAY(result->is_estimated, r * r);
+    ARRAY(result->is_fixed, r);
     ARRAY(result->mean, r);
     ARRAY(result->covariance, r * r);
     ARRAY(result->value, s);
@@ -120,8 +123,9 @@ enum status mixed_result_read(struct mixed_result *result, bool *is_there, uint3
 void mixed_result_estimates(const struct mixed_result *result, double *estimate)
 {
     size_t r = result->r;
-    memcpy(estimate, result->mean, r * sizeof *estimate);
-    estimate += r;
+    for (size_t i = 0; i < r; i++)
+        if (!result->is_fixed[i])
+            *estimate++ = result->mean[i];
     for (size_t j = 0; j < r; j++)
         for (size_t i = j; i < r; i++)
             if (result->is_estimated[i * r + j])

@@ -17,7 +17,8 @@ enum likelihood { LIKELIHOOD_EXACT, LIKELIHOOD_LAPLACE };
 const char *likelihood_name(int number); /* NULL beyond the last */
 
 /* Numbers are on the optimiser's scale (log, log10 or lin, by parameter). Matrices are symmetric.
- * Estimates are, in this order: the means of the random parameters, in their order; the entries
+ * Estimates are, in this order: the means of the random parameters, in their order, but for those
+ * that are fixed; the entries
  * (row i >= column j) of the covariance that are estimated, column after column; the variances over
  * the experiments of a dataset; the values of the shared parameters. */
 struct mixed_result {
@@ -26,6 +27,7 @@ struct mixed_result {
     uint32_t *random;       /* r: the file's indices, increasing */
     uint32_t *shared;       /* s: the file's indices, increasing */
     uint8_t *is_estimated;  /* r x r: the entries of the covariance; the others are 0 */
+    uint8_t *is_fixed;      /* r: this mean is no estimate */
     double *mean;           /* r */
     double *covariance;     /* r x r; a variance that went to zero is 0 with its row and column */
     double *value;          /* s */

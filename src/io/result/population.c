@@ -25,17 +25,33 @@ double result_population_variation(const char *scale, double standard_deviation)
     return strncmp(scale, "log", 3) ? NAN : sqrt(expm1(s * s));
 }
 
+/* The estimate "WHAT(NAME BY)"; m: there is none. */
+static size_t find_estimate(const struct result_population *population, const char *what,
+                            const char *name, const char *by)
+{
+    size_t n_what = strlen(what), n = strlen(name), n_by = strlen(by), k = 0;
+    for (; k < population->m; k++) {
+        const char *text = population->estimate_name[k];
+        if (strncmp(text, what, n_what) != 0 || text[n_what] != '(')
+            continue;
+        text += n_what + 1;
+        if (!strncmp(text, name, n) && !strncmp(text + n, by, n_by)
+            && !strcmp(text + n + n_by, ")"))
+            break;
+    }
+    return k;
+}
+
 double result_population_deviation_error(const struct result_population *population,
                                          const char *name, const char *by, double deviation)
 {
-    size_t n = strlen(name), n_by = strlen(by);
-    for (size_t k = 0; k < population->m; k++) {
-        const char *estimate = population->estimate_name[k];
-        if (!strncmp(estimate, "var(", 4) && !strncmp(estimate + 4, name, n)
-            && !strncmp(estimate + 4 + n, by, n_by) && !strcmp(estimate + 4 + n + n_by, ")"))
-            return population->error[k] / (2 * deviation);
-    }
-    return NAN;
+    size_t k = find_estimate(population, "var", name, by);
+    return k < population->m ? population->error[k] / (2 * deviation) : (double)NAN;
+}
+
+bool result_population_is_fixed(const struct result_population *population, const char *name)
+{
+    return find_estimate(population, "mean", name, "") == population->m;
 }
 
 bool result_population_next_pair(const struct result_population *population, size_t *i, size_t *j)
@@ -167,6 +183,8 @@ static bool set_estimates(struct result_population *made, const struct mixed_res
     size_t r = made->r, k = 0;
     bool is_good = true;
     for (size_t i = 0; i < r && k < made->m; i++) {
+        if (from->is_fixed[i])
+            continue;
         made->estimate[k] = from->mean[i];
         name[k++] = name_entry("mean", made->name[i], NULL, arena);
     }
@@ -233,10 +251,11 @@ struct result_population *result_population_make(const struct mixed_result *from
                  .likelihood = likelihood_name(from->likelihood)}};
     if (!made->head.likelihood || !make_arrays(made, arena))
         return NULL;
-    for (size_t i = 0; i < r; i++) {
+    for (size_t i = 0, n_mean = 0; i < r; i++) {
         words[i] = name[from->random[i]];
         words[r + i] = scale[from->random[i]];
-        double slope, error = i < m ? from->standard_error[i] : (double)NAN;
+        bool has_error = !from->is_fixed[i] && n_mean < m;
+        double slope, error = has_error ? from->standard_error[n_mean++] : (double)NAN;
         made->mean[i] = from->mean[i];
         made->natural_mean[i] = result_population_natural(words[r + i], from->mean[i], &slope);
         made->natural_error[i] = slope * error;

@@ -61,6 +61,8 @@ double result_population_variation(const char *scale, double standard_deviation)
  * experiments; NaN: unknown. */
 double result_population_deviation_error(const struct result_population *population,
                                          const char *name, const char *by, double deviation);
+/* Whether the mean of that random parameter was fixed: it is no estimate. */
+bool result_population_is_fixed(const struct result_population *population, const char *name);
 /* The next pair of random parameters, j < i, that are known to be correlated: begin with i = j = 0.
  * False: there is none. */
 bool result_population_next_pair(const struct result_population *population, size_t *i, size_t *j);

@@ -94,10 +94,10 @@ static enum status read_population(const struct compute *compute, double *best, 
                                   "%s: what is known of the population is not in it",
                                   campaign->plan.paths.journal);
     }
-    for (size_t a = 0; a < found.r; a++) {
+    for (size_t a = 0, n_mean = 0; a < found.r; a++) {
         size_t i = found.random[a];
         population[i] = sqrt(found.covariance[a + a * found.r]);
-        error_of[i] = found.standard_error[a];
+        error_of[i] = found.is_fixed[a] ? (double)NAN : found.standard_error[n_mean++];
         for (size_t d = 0; d < n_dataset; d++)
             best[d * (n + 1) + i] = fit_scale_to_natural(campaign->scale[i], found.mean[a]);
         for (size_t b = 0; b < a; b++) {

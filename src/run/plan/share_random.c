@@ -221,10 +221,14 @@ enum status share_random_check_problem(const struct share_random *random, const 
         uint64_t n_fixed = problem_n_fixed(problem, i);
         const char *name = names[i];
         bool varies = random->occasion && random->occasion[i];
-        if ((random->block[i] || varies) && n_fixed > 0)
-            return error_set(error, STATUS_USAGE, "--random: '%.60s' is fixed%s (/parameters/fixed)"
-                             "; a random parameter is free in every dataset", name,
-                             n_fixed == n_dataset ? "" : " in some datasets");
+        if ((random->block[i] || varies) && n_fixed > 0 && n_fixed < n_dataset)
+            return error_set(error, STATUS_USAGE, "--random: '%.60s' is fixed in some datasets "
+                             "(/parameters/fixed); the mean of a random parameter is fixed in all "
+                             "or in none", name);
+        if (varies && n_fixed > 0 && level[i] == 0)
+            return error_set(error, STATUS_USAGE, "--random: '%.60s' is fixed; to vary between "
+                             "experiments around that value, share it, too (--share %.60s)", name,
+                             name);
         if (level[i] > 1)
             return error_set(error, STATUS_USAGE, "'%.60s' is shared by groups of datasets, which "
                              "is not possible with random parameters yet", name);

@@ -27,8 +27,8 @@ void share_random_fini(struct share_random *random);
  * those of random ones alone. */
 enum status share_random_check_options(const struct share_random *random,
                                        const struct run_options *options, struct error *error);
-/* STATUS_USAGE for a random parameter that is fixed, and for a free one that is
- * neither random nor shared by all datasets (`level` as in struct share). After
+/* STATUS_USAGE for a random parameter that is fixed in some datasets and free in others, and for a
+ * free one that is neither random nor shared by all datasets (`level` as in struct share). After
  * problem_validate. */
 enum status share_random_check_problem(const struct share_random *random, const uint8_t *level,
                                        const struct problem *problem, struct error *error);
