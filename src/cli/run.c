@@ -376,6 +376,8 @@ static void add_population(struct view *view, const struct run_summary *summary)
                  "them, or the data do not determine them\n",
                  population->n_no_error, population->n_estimate, population->no_error,
                  population->n_no_error > 1 ? ", ..." : "");
+    if (*population->flat && !is_evaluation)
+        view_say(view, "  population: %s\n", population->flat);
     if (population->head.n_left_out > 0)
         view_say(view, "  population: %llu of %llu datasets were left out\n",
                  (unsigned long long)population->head.n_left_out,

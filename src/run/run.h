@@ -70,6 +70,7 @@ struct run_population {
     char zero[RUN_ID_LENGTH];
     size_t n_no_error;        /* other estimates without a standard error; and the first one: */
     char no_error[RUN_ID_LENGTH];
+    char flat[300];           /* result_population_flat */
 };
 
 struct run_summary {

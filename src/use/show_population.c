@@ -16,6 +16,7 @@ static const double HIGH_CONDITION = 1e6;
 static void add_head(struct view *view, const struct result_population *population)
 {
     const struct population_head *head = &population->head;
+    char flat[POPULATION_FLAT];
     view_say(view, "  -2 log L %.10g", head->minus_2_log_likelihood);
     if (head->likelihood_error > 0)
         view_say(view, " +- %.2g", head->likelihood_error);
@@ -34,6 +35,8 @@ static void add_head(struct view *view, const struct result_population *populati
                  head->condition > HIGH_CONDITION
                      ? ", which is high: some of them cannot be told apart" : "");
     view_say(view, "\n");
+    if (*result_population_flat(population, flat, sizeof flat))
+        view_say(view, "  %s\n", flat);
     population_facts(view, head);
 }
 
@@ -133,7 +136,8 @@ static void add_estimates(struct view *view, const struct result_population *pop
                    fact_number("standard_error", NULL, 0, 0, population->error[k]),
                    fact_number("standard_error_scores", NULL, 0, 0, population->error_scores[k]),
                    fact_number("standard_error_sandwich", NULL, 0, 0,
-                               population->error_sandwich[k]));
+                               population->error_sandwich[k]),
+                   fact_truth("flat", population->flat[k] != 0));
         if (has_bootstrap)
             VIEW_FACTS(view,
                        fact_number("bootstrap_standard_error", "std. error", 12, 3,

@@ -58,6 +58,20 @@ def test_closed_form(tmp):
     assert next(line for line in text.splitlines() if line.startswith("  e ")).endswith("its mean is fixed"), text
 
 
+def test_not_fixed(tmp):
+    """Free, the mean of the deviation and the shared value are one number: both likelihoods say so, and no other estimate is
+    named."""
+    data = linear.Data(30, 6, seed=8)
+    problem = data.write(tmp / "p.h5", DEVIATION)
+    for how in ("laplace", "exact"):
+        found = mixed.run(problem, *WORDS, "--likelihood", how, "--overwrite")
+        assert [name for name, flat in zip(found["estimate_name"], found["flat"]) if flat] == ["mean(e)", "A"], found["flat"]
+        for shown in (found["stderr"], h.stiffit("show", h.result_path(problem[0])).stdout):
+            assert "mean(e) and A cannot be told apart" in shown, shown
+    found = mixed.run(fix(problem, ["k", "A", "e", "sigma"], [0, 0, 1, 0]), *WORDS, "--overwrite")
+    assert not np.any(found["flat"]) and "apart" not in found["stderr"]
+
+
 def test_refits_and_replicates(tmp):
     """Profiles, bootstrap and simulation leave the mean where it is; the datasets' values differ."""
     data = linear.Data(12, 6, seed=9)

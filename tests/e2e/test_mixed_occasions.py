@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 import helpers as h
 import mixed
+import test_mixed_linear as linear
 
 EQUATIONS = """parameter k = 0.4
 parameter A = 3 scale log
@@ -157,6 +158,18 @@ def test_none(tmp):
     found = mixed.run(problem, *WORDS, "--overwrite")
     assert found["minus_2_log_likelihood"] < without["minus_2_log_likelihood"] + mixed.LIKELY
     assert found["occasion_deviation"][0] < 0.1
+
+
+def test_one_experiment_each(tmp):
+    """Then the variance over datasets and that over experiments are one number, which is said; their sum is that of the fit
+    without experiments."""
+    data = linear.Data(30, 6, seed=8)
+    problem = data.write(tmp / "p.h5", linear.EQUATIONS)
+    alone = mixed.run(problem, "--random", "k,A", "--share", "sigma", "--random-covariance", "diagonal")
+    found = mixed.run(problem, *WORDS, "--overwrite")
+    assert "var(k) and var(k@experiment) cannot be told apart" in found["stderr"], found["stderr"]
+    both = found["estimate"][2] + found["estimate"][4]
+    assert abs(both - alone["estimate"][2]) < mixed.NEAR * alone["standard_error"][2], (both, alone["estimate"])
 
 
 def test_refused(tmp):

@@ -12,6 +12,13 @@
  * half the cost, where datasets are ENOUGH for third derivatives to matter little and a pass
  * costs much, because more than FEW_RANDOM parameters are random. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
+/* An estimate that others can make up for has a standard error far beyond what it has alone, and
+ * the likelihood is no parabola over such a step. */
+static const double MOST = 900;
+/* A direction is flat if its curvature is less than this part of the largest one, in units of the
+ * estimates' own; differences of gradients may make it negative, and are less accurate by then. An
+ * estimate belongs to it if it moves by more than PART of the one that moves most. */
+static const double FLAT = 1e-6, NOT_DEFINITE = 1e-2, PART = 0.1;
 enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
 
 /* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of
@@ -160,8 +167,8 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
     }
     for (size_t c = 0; c < errors->n && asked == ASKED_OK; c++) {
         uint32_t k = errors->loose[c];
-        double variance = is_good ? errors->inverse[c + c * errors->n]
-                                  : 1 / fmax(mixed->curvature[k + k * m], DBL_MIN);
+        double alone = 1 / fmax(mixed->curvature[k + k * m], DBL_MIN);
+        double variance = is_good ? fmin(errors->inverse[c + c * errors->n], MOST * alone) : alone;
         if (!errors->is_observed[k])
             asked = differ_by(mixed, k, part * sqrt(variance), is_one_sided);
     }
@@ -318,8 +325,36 @@ static double condition_of(size_t n, const double *covariance, struct arena *are
     return values[0] / values[n - 1];
 }
 
-/* Standard errors from the second derivatives, from the outer products, and robust ones. */
-static void find_errors(struct mixed *mixed, struct errors *errors, struct arena *arena)
+/* Marks the estimates that the flattest direction moves if the likelihood is flat along it, as the
+ * second derivatives tell, with one unit of curvature for each estimate. False: out of memory. */
+static bool mark_flat(struct mixed *mixed, const struct errors *errors, bool is_definite,
+                      struct arena *arena)
+{
+    size_t m = mixed->m, n = errors->n;
+    double *matrix, *values, *vectors, most = 0;
+    if (!ARENA_DOUBLES(arena, {&matrix, n, n}, {&values, n, 1}, {&vectors, n, n}))
+        return false;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d < n; d++) {
+            size_t i = errors->loose[c], j = errors->loose[d];
+            double size = mixed->second[i + i * m] * mixed->second[j + j * m];
+            matrix[d + c * n] = size > 0 ? mixed->second[j + i * m] / sqrt(size) : 0;
+        }
+    matrix_singular(n, n, matrix, NULL, values, vectors);
+    if (n == 0 || values[n - 1] > (is_definite ? FLAT : NOT_DEFINITE) * values[0])
+        return true;
+    const double *direction = vectors + (n - 1) * n;
+    for (size_t c = 0; c < n; c++)
+        most = fmax(most, fabs(direction[c]));
+    for (size_t c = 0; c < n; c++)
+        mixed->result.is_flat[place_of(mixed, errors->loose[c])] =
+            fabs(direction[c]) > PART * most;
+    return true;
+}
+
+/* Standard errors from the second derivatives, from the outer products, and robust ones. False:
+ * out of memory. */
+static bool find_errors(struct mixed *mixed, struct errors *errors, struct arena *arena)
 {
     struct mixed_result *result = &mixed->result;
     size_t m = mixed->m, n = errors->n;
@@ -348,6 +383,7 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
     if (mixed->joint->part.n_all > n
         && invert(m, errors->products, n, errors->loose, errors->factor, inverse))
         put_errors(mixed, errors, inverse, result->by_scores, NULL);
+    return mark_flat(mixed, errors, is_definite, arena);
 }
 
 /* The variances of the random parameters, given the data. */
@@ -461,9 +497,9 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (!mixed_products(mixed, errors.products))
         return joint_end_short(joint);
     set_derivatives(mixed, factor, errors.estimate_by);
-    if (has_errors)
-        find_errors(mixed, &errors, arena);
-    else
+    if (has_errors && !find_errors(mixed, &errors, arena))
+        return joint_end_short(joint);
+    if (!has_errors)
         set_missing(result->standard_error, result->m);
     result->condition = has_errors ? result->condition : (double)NAN;
     result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);

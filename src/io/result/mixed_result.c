@@ -22,8 +22,9 @@ bool mixed_result_init(struct mixed_result *result, struct arena *arena)
     result->occasion = arena_calloc(arena, result->q + 1, sizeof *result->occasion);
     result->is_estimated = arena_calloc(arena, r * r + 1, 1);
     result->is_fixed = arena_calloc(arena, r + 1, 1);
+    result->is_flat = arena_calloc(arena, m + 1, 1);
     return result->random && result->shared && result->is_estimated && result->occasion
-           && result->is_fixed
+           && result->is_fixed && result->is_flat
            && ARENA_DOUBLES(arena, {&result->mean, r, 1}, {&result->covariance, r, r},
                             {&result->value, s, 1}, {&result->variance, result->q, 1},
                             {&result->standard_error, m, 1},
@@ -46,6 +47,7 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     ARRAY(result->shared, s);
     ARRAY(result->is_estimated, r * r);
     ARRAY(result->is_fixed, r);
+    ARRAY(result->is_flat, m);
     ARRAY(result->mean, r);
     ARRAY(result->covariance, r * r);
     ARRAY(result->value, s);

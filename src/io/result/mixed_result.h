@@ -28,6 +28,7 @@ struct mixed_result {
     uint32_t *shared;       /* s: the file's indices, increasing */
     uint8_t *is_estimated;  /* r x r: the entries of the covariance; the others are 0 */
     uint8_t *is_fixed;      /* r: this mean is no estimate */
+    uint8_t *is_flat;       /* m: estimates that cannot be told apart: the flattest direction's */
     double *mean;           /* r */
     double *covariance;     /* r x r; a variance that went to zero is 0 with its row and column */
     double *value;          /* s */

@@ -25,6 +25,27 @@ double result_population_variation(const char *scale, double standard_deviation)
     return strncmp(scale, "log", 3) ? NAN : sqrt(expm1(s * s));
 }
 
+const char *result_population_flat(const struct result_population *population, char *text,
+                                   size_t n)
+{
+    size_t n_flat = 0, k = 0, used = 0;
+    for (size_t i = 0; i < population->m; i++)
+        n_flat += population->flat[i] != 0;
+    text[0] = 0;
+    for (size_t i = 0; i < population->m && used < n; i++) {
+        const char *before = k == 0 ? "" : k + 1 < n_flat ? ", " : " and ";
+        if (population->flat[i] == 0)
+            continue;
+        used += (size_t)snprintf(text + used, n - used, "%s%s", before,
+                                 population->estimate_name[i]);
+        k++;
+    }
+    if (n_flat > 0 && used < n)
+        snprintf(text + used, n - used, "%s",
+                 n_flat > 1 ? " cannot be told apart" : " is not determined by the data");
+    return text;
+}
+
 /* The estimate "WHAT(NAME BY)"; m: there is none. */
 static size_t find_estimate(const struct result_population *population, const char *what,
                             const char *name, const char *by)
@@ -100,14 +121,18 @@ static const struct {
     NUMBERS("standard_error_sandwich", error_sandwich, M, NONE, "the same, robust, from both")
     NUMBERS("estimate_covariance", error_covariance, M, M,
             "covariance of the estimates; its diagonal is the square of standard_error")
+    NUMBERS("flat", flat, M, NONE,
+            "1: it is part of a direction along which the likelihood does not change, or 0")
     NUMBERS("bootstrap_standard_error", bootstrap_error, M, NONE,
             "standard deviations of the estimates over the replicates")
     NUMBERS("bootstrap_lower", bootstrap_lower, M, NONE,
             "lower ends of 95 % intervals: percentiles of the replicates")
     NUMBERS("bootstrap_upper", bootstrap_upper, M, NONE, "upper ends of these intervals")
 };
-/* The last ones are there if there are replicates. */
-enum { N_NUMBERS = sizeof numbers / sizeof *numbers, N_ALWAYS = N_NUMBERS - 3 };
+/* The last ones are there if there are replicates; and of those before, older results lack the
+ * last one. */
+enum { N_NUMBERS = sizeof numbers / sizeof *numbers, N_ALWAYS = N_NUMBERS - 3,
+       N_OLDEST = N_ALWAYS - 1 };
 
 static const struct {
     const char *path;
@@ -272,6 +297,8 @@ struct result_population *result_population_make(const struct mixed_result *from
         words[2 * r + s + m + i] = name[from->occasion[i]];
         made->occasion_deviation[i] = sqrt(from->variance[i]);
     }
+    for (size_t k = 0; k < m; k++)
+        made->flat[k] = from->is_flat[k];
     memcpy(made->error, from->standard_error, m * sizeof *made->error);
     memcpy(made->error_scores, from->by_scores, m * sizeof *made->error_scores);
     memcpy(made->error_sandwich, from->sandwich, m * sizeof *made->error_sandwich);
@@ -359,7 +386,7 @@ static enum status read_numbers(const struct hdf5_file *file, size_t i,
 {
     struct result_column column = {.cells = NULL};
     size_t n = size_of(made, numbers[i].n), width = size_of(made, numbers[i].width);
-    if (n == 0 || (i >= N_ALWAYS && hdf5_kind(file, numbers[i].path) == HDF5_ABSENT))
+    if (n == 0 || (i >= N_OLDEST && hdf5_kind(file, numbers[i].path) == HDF5_ABSENT))
         return STATUS_OK;
     enum status status = result_column_open(&column, file, numbers[i].path, FIT_DOUBLE, width, n,
                                             error);

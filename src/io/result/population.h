@@ -7,6 +7,8 @@
 #include "io/result/mixed_result.h"
 #include "io/result/result.h"
 
+enum { POPULATION_FLAT = 300 }; /* bytes of result_population_flat */
+
 /* What a population says as a whole. */
 struct population_head {
     double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
@@ -32,6 +34,7 @@ struct result_population {
     /* m, and m x m: means, entries of the covariance, variances over experiments, shared ones;
      * optimiser's scale */
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
+    double *flat; /* m: 1 for estimates of a direction that the data do not determine, or 0 */
     struct population_head head;
     /* M: of bootstrap replicates, if n_bootstrap of them succeeded: standard deviations, and the
      * ends of 95 % intervals; as `estimate`. */
@@ -39,6 +42,9 @@ struct result_population {
     double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
 };
 
+/* "mean(e), AF and AP cannot be told apart", or that the data do not determine one; "": neither. */
+const char *result_population_flat(const struct result_population *population, char *text,
+                                   size_t n);
 /* Adds the facts of a population to the open group. */
 void population_facts(struct view *view, const struct population_head *head);
 

@@ -82,6 +82,7 @@ void summary_add_population(struct run_summary *summary, const struct result_pop
     for (size_t k = 0; k < population->m; k++)
         if (isnan(population->error[k]) && population->estimate[k] != 0 && to->n_no_error++ == 0)
             snprintf(to->no_error, sizeof to->no_error, "%.60s", population->estimate_name[k]);
+    result_population_flat(population, to->flat, sizeof to->flat);
 }
 
 static enum status count_population(struct result *result, struct run_summary *summary,
