@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import h5py
 import numpy as np
+from scipy.integrate import quad
 
 import helpers as h
 import mixed
@@ -66,6 +67,43 @@ def test_at_the_estimates(tmp):
         f.require_group("options").attrs["random-deviation"] = "V=0.2,k=0.3"
     again = mixed.run(problem, *words, "--evaluate", "-j2", "--overwrite")
     assert again["minus_2_log_likelihood"] == other["minus_2_log_likelihood"]
+
+
+def test_kinks(tmp):
+    """Laplace's errors: the likelihood of every dataset, integrated by SciPy between the kinks, is without their rounding,
+    which would add 0.2 to -2 log L. What the quadrature says of its own error covers the rest; without a variance, by both
+    likelihoods, there is no integral."""
+    rng = np.random.default_rng(4)
+    n, t, a, s, deviation = 20, np.linspace(0.2, 4, 12), 5.0, 0.2, 0.3
+    k = 0.5 * np.exp(deviation * rng.normal(size=n))
+    y = a * np.exp(-k[:, None] * t) + rng.laplace(scale=s, size=(n, len(t)))
+    rows = [(d, t[i], 0, y[d, i], np.nan) for d in range(n) for i in range(len(t))]
+    problem = mixed.write(tmp / "p.h5", "parameter k = 0.5 scale log\nparameter A = 5\nparameter s = 0.2\n"
+                          "observe y = A*exp(-k*t) laplace sd s\n", rows)
+
+    def loglik(b, of):
+        return -np.sum(np.abs(of - a * np.exp(-0.5 * np.exp(deviation * b) * t))) / s - len(t) * np.log(2 * s)
+
+    expected = np.empty(n)
+    for d in range(n):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            kinks = np.log(-np.log(y[d] / a) / t / 0.5) / deviation
+        grid = np.linspace(-6, 6, 1201)
+        top = max(loglik(b, y[d]) - b * b / 2 for b in grid)
+        ends = np.concatenate([[-6], np.sort(kinks[np.abs(kinks) < 6]), [6]])
+        total = sum(quad(lambda b, of=y[d]: np.exp(loglik(b, of) - b * b / 2 - top), low, high, limit=200)[0]
+                    for low, high in zip(ends[:-1], ends[1:]))
+        expected[d] = -2 * (top + np.log(total / np.sqrt(2 * np.pi)))
+    words = ("--random", "k", "--share", "A,s", "--evaluate", "--overwrite")
+    found = mixed.run(problem, *words, "--random-deviation", f"k={deviation}")
+    off, said = found["minus_2_log_likelihood"] - np.sum(expected), found["minus_2_log_likelihood_error"]
+    assert abs(off) < said + 0.01 < 0.1, (off, said)
+    np.testing.assert_allclose(found["fits"]["minus_2_log_likelihood"], expected, atol=0.02)
+    alone = -2 * sum(loglik(0, of) for of in y)
+    for how in ("laplace", "exact"):
+        found = mixed.run(problem, *words, "--random-deviation", "k=0", "--likelihood", how)
+        assert abs(found["minus_2_log_likelihood"] - alone) < 1e-6, (how, found["minus_2_log_likelihood"], alone)
+        assert abs(np.sum(found["fits"]["minus_2_log_likelihood"]) - alone) < 1e-6
 
 
 def test_variance_of_zero(tmp):

@@ -270,6 +270,7 @@ static void put_laplace(struct effects *local, const struct around *around)
     block->number[0] = local->here.with_density + effects_half_log_det(r, local->cholesky);
     block->effective = NAN;
     block->lost = 0;
+    block->rounding = local->here.rounding;
     for (size_t j = 0; j < local->m; j++) {
         const uint32_t *random = moved_by(local, j, &by);
         local->gradient[j] = by * local->here.slope[random ? *random : j]
@@ -355,6 +356,7 @@ static enum asked put_sample(struct effects *local, const struct around *around)
     points_put_changes(block);
     block->effective = weight * weight / *sums.squares;
     block->lost = *sums.lost / weight;
+    block->rounding = log(*sums.sharp / weight);
     put_gradient(local, around, &sums);
     points_moments(local, &sums, mean, second, scratch);
     describe(local, mean, second);

@@ -158,6 +158,8 @@ static bool take_rows(struct effects *local, struct effects_place *place)
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, &work->at);
     size_t s = local->s, n_experiment = asker->problem->n_experiment;
+    place->rounding =
+        fit_objective_has_kinks(objective) ? fit_objective_rounding(objective, &answer) : 0;
     memset(place->information, 0, s * s * sizeof *place->information);
     memset(place->slope, 0, s * sizeof *place->slope);
     for (size_t k = 0; k < local->mixed->progress.s; k++)

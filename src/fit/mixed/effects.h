@@ -10,7 +10,7 @@
 /* The objective at some random effects: without and with their density. */
 struct effects_place {
     double *b;                   /* r */
-    double f, with_density;
+    double f, with_density, rounding; /* rounding: fit_objective_rounding */
     double *slope, *information; /* s, s x s: by the parameters above the block */
     struct evaluation_course *course; /* of each experiment's evaluation before the one there */
 };

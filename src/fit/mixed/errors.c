@@ -398,6 +398,11 @@ static void variances_of(const void *context, const struct joint_block *block, d
     }
 }
 
+static void rounding_of(const void *context, const struct joint_block *block, double *number)
+{
+    *number = mixed_weight(context, block) * mixed_block_of(block)->rounding;
+}
+
 /* Mean, covariance, shared values, and shrinkage. */
 static enum asked put_estimates(struct mixed *mixed, const double *factor, struct arena *arena)
 {
@@ -473,7 +478,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     struct mixed_result *result = &mixed->result;
     struct arena *arena = joint->arena;
     struct errors errors = {.n = 0};
-    double *factor;
+    double *factor, rounding;
     if (!begin_result(mixed) || !make_errors(mixed, &errors)
         || !ARENA_DOUBLES(arena, {&factor, result->r, result->r}))
         return joint_end_short(joint);
@@ -494,7 +499,8 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
         asked = put_estimates(mixed, factor, arena);
     if (asked != ASKED_OK)
         return asked;
-    if (!mixed_products(mixed, errors.products))
+    if (!mixed_products(mixed, errors.products)
+        || !joint_totals(joint, 1, rounding_of, mixed, &rounding))
         return joint_end_short(joint);
     set_derivatives(mixed, factor, errors.estimate_by);
     if (has_errors && !find_errors(mixed, &errors, arena))
@@ -502,7 +508,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (!has_errors)
         set_missing(result->standard_error, result->m);
     result->condition = has_errors ? result->condition : (double)NAN;
-    result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
+    result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f - rounding);
     result->log_prior = mixed->log_prior;
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;

@@ -337,7 +337,7 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
     const struct mixed_block *own = mixed_block_of(block);
     if (!own || !mixed->has_result || block->is_out)
         return;
-    record->minus_2_log_likelihood = 2 * own->number[0];
+    record->minus_2_log_likelihood = 2 * (own->number[0] - own->rounding);
     record->effective_points = own->effective;
     for (size_t k = 0; k < result->s; k++)
         for (size_t j = 0; j < mixed->progress.s; j++)

@@ -159,6 +159,7 @@ struct mixed_block {
      * them changes the value by; what that stage's level does, or NaN; and the points of all. */
     unsigned n_beyond;
     double beyond[MIXED_BEYOND], below, points[1 + MIXED_BEYOND];
+    double rounding;          /* of kinks, in the value: a likelihood is reported without it */
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
     /* What points that could not be evaluated may have added to the sum, relative to it: where the
      * prior alone says how likely they are. */

@@ -20,12 +20,13 @@ bool sums_make(struct sums *sums, const struct effects *local, size_t n_hill)
         louis_init(&sums->louis, local->factor);
     size_t n_moment = 1 + v + v * v + (v <= SHAPE_MOST ? v * v * v : 0);
     sums->n_hill = n_hill;
-    sums->n = 2 + m + s * s + r + r * r + n_hill * n_moment + n + n * n;
+    sums->n = 3 + m + s * s + r + r * r + n_hill * n_moment + n + n * n;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
         return false;
     next = sums->number;
     sums->squares = next;
     sums->lost = next += 1;
+    sums->sharp = next += 1;
     sums->gradient = next += 1;
     sums->information = next += m;
     sums->pull = next += s * s;
@@ -106,6 +107,7 @@ void sums_add(struct sums *sums, const struct effects *local, size_t hill, const
     add_moments(&sums->deviates[hill], local->n_variable, deviate, weight);
     add_scores(sums, there->b, weight);
     *sums->squares += weight * weight;
+    *sums->sharp += weight * exp(there->rounding);
     for (size_t k = 0; k < s; k++)
         sums->gradient[k] += weight * there->slope[k];
     for (size_t k = 0; k < local->m - s; k++)

@@ -14,6 +14,7 @@ struct sums {
     size_t n;
     double *squares;                /* 1: of the points' weights */
     double *lost;                   /* 1: weights of points that could not be evaluated */
+    double *sharp;                  /* 1: weights where kinks are not rounded */
     double *gradient, *information; /* m, s x s: with the random effects held */
     /* Of points around the only mode, which move with it: */
     double *pull;                   /* r: derivatives by the random effects; */

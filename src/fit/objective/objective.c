@@ -126,6 +126,18 @@ bool fit_objective_plain(const struct fit_objective *objective, const struct fit
     return !(objective->measured.censored && objective->measured.censored[i]);
 }
 
+double fit_objective_rounding(const struct fit_objective *objective,
+                              const struct fit_answer *answer)
+{
+    double r, weight, value, sum = 0;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        const struct fit_loss *loss = fit_objective_loss(objective, i);
+        if (loss->has_kink && fit_objective_plain(objective, answer, i, &r, &weight, &value))
+            sum += fit_loss_rounding(loss, r);
+    }
+    return sum;
+}
+
 const char *fit_objective_kind(enum error_kind error, bool likelihood)
 {
     return likelihood ? "negative_log_likelihood" : error_row[error].objective;

@@ -119,6 +119,11 @@ double fit_objective_sigma(const struct fit_objective *objective, const struct f
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer,
                          size_t i, double *r, double *weight, double *value);
 
+/* What the rounding of kinks adds to the objective's likelihood, but for the priors'. After
+ * fit_objective_value. */
+double fit_objective_rounding(const struct fit_objective *objective,
+                              const struct fit_answer *answer);
+
 /* The loss of censored row i at its plain residual r. */
 struct censored_terms fit_objective_censored(const struct fit_objective *objective,
                                              const struct fit_answer *answer, size_t i, double r);
