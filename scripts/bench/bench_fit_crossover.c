@@ -1,11 +1,11 @@
 /* What a whole fit costs by trust region with forward sensitivities and by L-BFGS with adjoint gradients, side by side, for
- * sizes and numbers of measurement times: fit/joint/fit.c chooses by what this table shows. Two made-up families, a linear
+ * sizes and numbers of times: fit/objective/prepare.c chooses by what this table shows. Two made-up families, a linear
  * network and one with catalysed reactions (bench_ode_network.h), all states measured; and any model from a plugin. Usage:
  * OPENBLAS_NUM_THREADS=1 bench_fit_crossover [--json] [--fits N] [--prior WIDTH|0] FAMILY STATES PARAMETERS TIMES ... with
  * FAMILY linear, network, or MODEL.so END 0 TIMES
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 #include "model/build/shared_object.h"
 #include "ode/engine.h"
 

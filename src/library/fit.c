@@ -4,8 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "fit/joint/fit.h"
-#include "fit/objective/found.h"
+#include "fit/joint/one.h"
 #include "fit/objective/start.h"
 
 #include <math.h>
@@ -77,14 +76,13 @@ static enum status fit_start(struct stiffit_problem *problem, size_t dataset, ui
     record->dataset = dataset;
     record->start = start;
     if (fault) {
-        fit_record_clear(record, problem->ready.setting.n_parameter);
-        fit_record_zero_work(record);
-        fit_fail(record, OUTCOME_bad_data, fault);
+        fit_record_begin(record, problem->ready.setting.n_parameter, 0);
+        fit_record_fail(record, OUTCOME_bad_data, fault);
     } else {
         uint64_t n_failed = memory_n_failed();
         fit_run(&of, &problem->ready.fit, &host, &problem->arena, record);
         if (context.is_short || memory_n_failed() != n_failed)
-            fit_fail(record, OUTCOME_out_of_memory, "no memory for a part of this fit");
+            fit_record_fail(record, OUTCOME_out_of_memory, "no memory for a part of this fit");
         record->seconds = 1e-9 * (double)host_elapsed(&context);
     }
     if (record->outcome == OUTCOME_out_of_memory)

@@ -4,7 +4,7 @@
 #ifndef TESTS_FIT_CASE_H
 #define TESTS_FIT_CASE_H
 
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 
 #include <math.h>
 #include <setjmp.h>

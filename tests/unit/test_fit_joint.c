@@ -173,39 +173,6 @@ static void dense(const struct many *many, double inverse[MOST][MOST], double so
     }
 }
 
-/* A line's second derivatives by at most two own parameters that no bound holds, inverted by Cramer's rule: rounding and the
- * condition of 2 x 2, below 1e3, leave 1e-10. */
-static void check_mode(struct many *many, size_t i)
-{
-    uint32_t index[P], own[P];
-    double theta[P], covariance[P * P], h[2][2] = {{0}};
-    struct joint_mode mode = {.index = index, .theta = theta, .covariance = covariance};
-    const struct fit_case *block = many->block[i];
-    size_t n = 0;
-    for (uint32_t k = 0; k < P; k++)
-        if (many->levels->level[k] == 0 && block->result.at_bound[k] == 0)
-            own[n++] = k;
-    assert_true(joint_find_mode(&many->joint, i, &mode));
-    assert_int_equal(mode.n, n);
-    for (size_t r = 0; r < N_ROW; r++) {
-        double d[P];
-        line_slopes(block->time[r], block->result.parameter, d);
-        for (size_t k = 0; k < n; k++)
-            for (size_t l = 0; l < n; l++)
-                h[k][l] += d[own[k]] * d[own[l]] / (0.1 * 0.1);
-    }
-    double det = n == 2 ? h[0][0] * h[1][1] - h[0][1] * h[1][0] : n == 1 ? h[0][0] : 1;
-    assert_true(fabs(mode.log_det - log(det)) < 1e-10);
-    for (size_t k = 0; k < n; k++) {
-        assert_int_equal(index[k], own[k]);
-        assert_true(theta[k] == block->result.parameter[own[k]]);
-        for (size_t l = 0; l < n; l++) {
-            double inverse = n == 1 ? 1 / det : (k == l ? h[1 - k][1 - l] : -h[k][l]) / det;
-            assert_true(fabs(covariance[k + l * n] - inverse) < 1e-10 * fabs(inverse));
-        }
-    }
-}
-
 /* One Gauss-Newton step solves a linear problem; parameters and standard errors are those of the dense one. */
 static void test_linear(void **state)
 {
@@ -237,8 +204,6 @@ static void test_linear(void **state)
         }
         for (size_t i = 0; i < N_BLOCK; i++)
             assert_int_equal(many->block[i]->result.n_freedom, N_BLOCK * N_ROW - n_value);
-        for (size_t i = 0; i < N_BLOCK; i++)
-            check_mode(many, i);
         drop(many);
     }
 }
@@ -287,8 +252,6 @@ static void test_bounds(void **state)
                 assert_true(bound != 0 || fabs(g) < 1e-5);
             }
         assert_true(n_held > 0);
-        for (size_t i = 0; i < N_BLOCK; i++)
-            check_mode(&many, i);
         drop(&many);
     }
 }
@@ -313,12 +276,6 @@ static void test_flat_blocks(void **state)
     assert_true(fabs(flat->parameter[1] - mean) < 1e-10);
     assert_true(fabs(flat->standard_error[1] - 0.1 / 3) < 1e-10);
     assert_true(flat->parameter[3] == 1); /* its start */
-    uint32_t index[P];
-    double theta[P], covariance[P * P];
-    struct joint_mode mode = {.index = index, .theta = theta, .covariance = covariance};
-    assert_true(joint_find_mode(&many.joint, 4, &mode));
-    assert_int_equal(mode.n, 2);
-    assert_true(mode.log_det == -INFINITY);
     assert_int_equal(many.block[0]->result.lack[0], LACK_none);
     for (size_t i = 0; i < N_BLOCK; i++)
         for (size_t k = 0; k < P; k++)

@@ -2,7 +2,7 @@
  * makes its own steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/alone.h"
-#include "fit/joint/errors.h"
+#include "fit/joint/internal.h"
 #include "fit/joint/kinks.h"
 
 #include "fit/search/leap.h"

@@ -3,10 +3,10 @@
  * tolerances, and by CVODES in place of lanes, until the optimum is confirmed or tolerances are as
  * tight as they can be.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/confirm.h"
+#include "fit/joint/model.h"
 
 #include "base/random.h"
-#include "fit/joint/errors.h"
+#include "fit/joint/internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,11 +3,10 @@
  * and L-BFGS, which has one long vector of all parameters. Each gives what it has found of its
  * blocks, a kilobyte or more for each.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/copies.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "fit/joint/errors.h"
+#include "fit/joint/internal.h"
 #include "fit/joint/ranks.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * summed, and nothing is known of the arrowhead but what it promises. For comparison, and for
  * many shared parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/descent.h"
 
 #include "fit/search/descent.h"
 #include "fit/joint/model.h"

@@ -3,11 +3,11 @@
  * the elimination of its own parameters leaves, and the rows of the parameters above it once all
  * blocks have been eliminated. From these a record is filled as that of a single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/errors.h"
+#include "fit/joint/internal.h"
 #include "base/memory.h"
+#include "base/words.h"
 #include "fit/joint/vector.h"
 
-#include "fit/objective/found.h"
 #include "fit/objective/matrix.h"
 #include "fit/statistics/observed.h"
 #include "fit/statistics/statistics.h"
@@ -523,39 +523,6 @@ static double invert(size_t n, const double *triangle, double *scale, double *in
     return n > 0 ? matrix_invert(n, triangle, scale, inverse) : 1;
 }
 
-bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
-{
-    struct joint_errors *errors = joint->errors;
-    const struct joint_block *block = &joint->block[i];
-    size_t s = joint->above.s_block;
-    double *zeros, *triangle, *inverse;
-    if (!errors || errors->lacks_rows || !block->findings.memory)
-        return false;
-    empty(errors);
-    size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
-    if (!ARENA_DOUBLES(errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n},
-                       {&inverse, n, n}))
-        return false;
-    joint_eliminate(block->n, s, joint_findings_arrays(block).information, zeros, errors->loose, n,
-                    NULL, 0, NULL, 0, errors->scratch, NULL, NULL, triangle);
-    mode->log_det = 0;
-    for (size_t c = 0; c < n; c++) {
-        mode->index[c] = block->file_index[errors->loose[c]];
-        mode->theta[c] = block->best.theta[errors->loose[c]];
-        mode->log_det += 2 * log(fabs(triangle[c + c * n]));
-    }
-    if (!(invert(n, triangle, errors->scale, inverse) > 0))
-        mode->log_det = -INFINITY;
-    for (size_t c = 0; c < n && isfinite(mode->log_det); c++)
-        for (size_t d = 0; d < n; d++) {
-            double *to = &mode->covariance[d + c * n];
-            *to = 0;
-            for (size_t k = c > d ? c : d; k < n; k++)
-                *to += inverse[c + k * n] * inverse[d + k * n];
-        }
-    return true;
-}
-
 /* Of the parameters above block i from the covariance's root: with further columns of groups
  * most shared parameters are others'. R d + F e = noise for those of its group, so that d = R^-1
  * (noise - F e) for errors e of the shared ones. */
@@ -771,8 +738,8 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit
- * has as a whole. reason: 160 characters. */
-static enum outcome explain(const struct joint *joint, size_t i, char *reason, size_t size)
+ * has as a whole. */
+static void explain(const struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
     const struct joint_end *end = &joint->end;
@@ -780,56 +747,72 @@ static enum outcome explain(const struct joint *joint, size_t i, char *reason, s
          is_me = is_one && end->culprit == joint->ranks.first + i;
     bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget ||
                      end->outcome == OUTCOME_timeout;
+    record->stop = joint->end.stop;
     if (block->is_out || block->outcome == OUTCOME_out_of_memory) {
-        snprintf(reason, size, "%s", block->reason);
-        return block->outcome;
+        record->outcome = block->outcome;
+        snprintf(record->reason, sizeof record->reason, "%s", block->reason);
+        return;
     }
-    bool is_blamed = is_one && !joint->session;
-    snprintf(reason, size, "%s", is_blamed ? end->blame.reason : joint->asker.reason);
-    if (outcome_is_success(end->outcome) || !is_one || is_me)
-        return end->outcome;
+    record->outcome = end->outcome;
+    if (outcome_is_success(end->outcome))
+        return;
+    if (!is_one || is_me) {
+        bool is_blamed = is_one && !joint->session;
+        snprintf(record->reason, sizeof record->reason, "%s",
+                 is_blamed ? end->blame.reason : joint->asker.reason);
+        return;
+    }
     char name[JOINT_NAME];
     joint_name(joint, end->culprit, name);
-    snprintf(reason, size, "%s: %.*s", name, (int)(size - sizeof name), end->blame.reason);
-    return is_common && !end->blame.has_crashed ? end->outcome : OUTCOME_other_failed;
+    snprintf(record->reason, sizeof record->reason, "%s: %.*s", name,
+             (int)(sizeof record->reason - sizeof name), end->blame.reason);
+    if (!is_common || end->blame.has_crashed)
+        record->outcome = OUTCOME_other_failed;
+}
+
+/* The best point. */
+static void put_best(const struct joint *joint, const struct joint_block *block,
+                     struct fit_record *record)
+{
+    const struct fit_certificate *certificate = &joint->confirm.certificate;
+    double rtol = joint->options->accuracy, tighter = joint->asker.accuracy.tighter;
+    record->rtol = tighter == 1 ? rtol : number_decimal(rtol / tighter);
+    record->objective = block->best.f;
+    record->gradient_norm = joint->errors ? joint->errors->gradient_norm : (double)NAN;
+    memcpy(record->parameter, block->kept.p, joint->n_parameter * sizeof *block->kept.p);
+    memcpy(record->at_bound, block->kept.at_bound, joint->n_parameter);
+    if (!joint->errors || joint->options->evaluates || !joint->options->certify ||
+        isnan(certificate->decrease))
+        return;
+    record->tight_change = joint->session ? certificate->change : block->trial.f - block->best.f;
+    record->tight_decrease = certificate->decrease;
 }
 
 void joint_record(struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
     const struct joint_errors *errors = joint->errors;
-    char reason[sizeof record->reason];
     bool is_kept = block->kept.is_there && !block->is_out,
          is_evaluation = joint->options->evaluates;
-    struct fit_found found = {.stop = joint->end.stop,
-                              .optimizer = !block->is_made    ? OPTIMIZER_none
-                                           : joint->descends ? OPTIMIZER_lbfgs
-                                                             : OPTIMIZER_trf,
-                              .gradient = block->is_made ? block->gradient : GRADIENT_none,
-                              .n_iteration = joint->search.n_iteration, .used = block->used,
-                              .reason = reason,
-                              .notes = block->notes | (block->is_out ? 0 : joint->asker.notes),
-                              .p = is_kept ? block->kept.p : NULL, .at_bound = block->kept.at_bound,
-                              .objective = block->best.f,
-                              .gradient_norm = errors ? errors->gradient_norm : (double)NAN,
-                              .tighter = joint->asker.accuracy.tighter, .tight_change = NAN,
-                              .tight_decrease = NAN};
-    found.outcome = explain(joint, i, reason, sizeof reason);
-    if (errors && !is_evaluation && joint->options->certify &&
-        !isnan(joint->confirm.certificate.decrease)) {
-        found.tight_change =
-            joint->session ? joint->confirm.certificate.change : block->trial.f - block->best.f;
-        found.tight_decrease = joint->confirm.certificate.decrease;
-    }
-    fit_clear(record, joint->n_parameter, 0);
+    fit_record_begin(record, joint->n_parameter,
+                     block->notes | (block->is_out ? 0 : joint->asker.notes));
     record->dataset = joint->ranks.first + i;
     record->start = joint->task;
     record->n_no_sigma = block->n_no_sigma;
-    fit_found_put(&found, joint->options, joint->n_parameter, record);
+    record->n_iteration = joint->search.n_iteration;
+    fit_work_put(&block->used, record);
+    if (block->is_made)
+        record->gradient = block->gradient;
+    if (block->is_made && !is_evaluation)
+        record->optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+    explain(joint, i, record);
+    if (is_kept)
+        put_best(joint, block, record);
     if (is_kept && errors && is_evaluation)
         put_evaluation(joint, i, record);
     else if (is_kept && errors && joint->options->statistics && !put_statistics(joint, i, record))
-        fit_fail(record, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
+        fit_record_fail(record, OUTCOME_out_of_memory,
+                        "no memory for the statistics of this dataset");
     if (joint->upper.method)
         joint->upper.method->record(joint, i, record);
 }

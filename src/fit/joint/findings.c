@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/errors.h"
+#include "fit/joint/internal.h"
 
 #include "fit/objective/matrix.h"
 

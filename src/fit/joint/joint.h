@@ -226,20 +226,5 @@ void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool 
  * is nothing to record. */
 bool joint_search(struct joint *joint, const struct joint_host *host);
 
-/* What a level above the shared parameters needs of a block: its mode, the best values of its own
- * parameters given those above it, and how sharp that is. On the optimiser's scale. The caller
- * gives the arrays, with room for n_parameter numbers (covariance: n_parameter^2). */
-struct joint_mode {
-    size_t n;           /* own parameters that no bound holds */
-    uint32_t *index;    /* n: in the problem's order */
-    double *theta;      /* n: the mode */
-    double *covariance; /* n x n: the inverse of the objective's second derivatives by these
-                         * alone */
-    double log_det;     /* of these derivatives; -infinity: they are singular, and covariance is
-                         * not set */
-};
-/* After the end, with statistics. False: out of memory, or the best point has not been
- * described. */
-bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode);
 /* After the end: the record of block i, with all its arrays, cleared first. */
 void joint_record(struct joint *joint, size_t i, struct fit_record *record);

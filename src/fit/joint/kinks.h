@@ -1,4 +1,4 @@
-/* What blocks and groups do in the search for inner steps (joint/line.h).
+/* What blocks and groups do in the search for inner steps (joint/line.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

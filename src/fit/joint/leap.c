@@ -1,7 +1,6 @@
 /* Blocks leave the starts of their own parameters by themselves (joint/block.c); here those of
  * shared ones leap, one after the other, by sums over blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/leap.h"
 
 #include "fit/joint/model.h"
 #include "fit/joint/vector.h"

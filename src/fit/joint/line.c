@@ -7,7 +7,6 @@
  * their values. A single block without parameters of its own needs no damping: it finds the step
  * within the trust region of the parameters above, in one pass.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint/line.h"
 
 #include "fit/joint/kinks.h"
 #include "fit/joint/model.h"

@@ -1,5 +1,5 @@
 /* The model of the shared parameters at the best point of a fit over many datasets, and what it
- * promises.
+ * promises; and the parts of a search that work with it, in files of their own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -36,3 +36,28 @@ void joint_free_reaches(struct joint *joint, double least_radius);
 /* The best point is a new one, or has another accuracy: begins the stopping tests anew, and values
  * before are not compared with later ones. */
 void joint_begin_stopping(struct joint *joint);
+
+/* Leaps of shared parameters (fit/search/leap.h) from the start, which has been evaluated; each try
+ * is a pass. *any: there was a leap. Other than JOINT_COUNTS: what has ended them. */
+enum joint_went joint_leap(struct joint *joint, bool *any);
+
+/* L-BFGS from the best point to where a stopping test is met, or nothing better is found: *outcome,
+ * and stopping.met. Other than JOINT_COUNTS: the pass that has ended it. */
+enum joint_went joint_descend(struct joint *joint, enum outcome *outcome);
+
+/* Where the objective is far from a sum of squares: the best inner step, and what it promises, take
+ * the place of the model's. ASKED_END with joint->line.has_fewer: blocks have left, and the best
+ * point is not that of the others. */
+enum asked joint_line_look(struct joint *joint);
+/* The best inner step becomes the trial of the parameters above the blocks. */
+void joint_line_target(struct joint *joint);
+/* After a trial that decreased the objective by this ratio of what was promised. */
+void joint_line_adapt(struct joint *joint, double ratio);
+
+/* A search has ended, at a stopping test or because it is cut short. ASKED_OK: another one goes on
+ * from the best point, or from the start, which is lower; ASKED_FAILED: the fit ends like this, and
+ * its statistics are known; ASKED_END: it is cut short. */
+enum asked joint_confirm(struct joint *joint, enum outcome *outcome, enum stop_test *stop);
+/* The best point of a fit that is cut short, for its record; and its statistics, if it was a
+ * budget that ended it, or where the best point's derivatives are kept. */
+void joint_keep_best(struct joint *joint, enum outcome outcome);

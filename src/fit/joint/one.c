@@ -2,8 +2,8 @@
 #include "fit/joint/one.h"
 
 #include "fit/joint/internal.h"
-#include "fit/objective/found.h"
 #include "fit/objective/prepare.h"
+#include "fit/objective/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,42 +24,20 @@ struct one {
         const unsigned char *bytes; /* n, of an earlier process; NULL: none */
         size_t n;
     } state;
-    struct fit_host watched;  /* `host`, with a note of whether it has cancelled */
-    bool is_cancelled;
     struct arena *arena;
 };
 
-static bool ask(void *context, struct evaluation *const *evaluations, size_t n)
+static bool is_cancelled(const struct one *one)
 {
-    struct one *one = context;
-    one->is_cancelled = !one->host->ask(one->host->context, evaluations, n);
-    return !one->is_cancelled;
-}
-
-static bool share(void *context, void (*work)(void *part), void *parts, size_t size, size_t n)
-{
-    struct one *one = context;
-    one->is_cancelled = !one->host->share(one->host->context, work, parts, size, n);
-    return !one->is_cancelled;
-}
-
-static int64_t elapsed(void *context)
-{
-    struct one *one = context;
-    return one->host->elapsed_ns(one->host->context);
-}
-
-static void judged(void *context, double objective, double gradient_norm)
-{
-    struct one *one = context;
-    one->host->judged(one->host->context, objective, gradient_norm);
+    const struct fit_asker *asker = one->session.work.asker;
+    return asker && asker->is_cancelled;
 }
 
 static bool run_pass(void *context)
 {
     struct one *one = context;
-    joint_block_run(&one->joint, 0, one->problem, &one->watched, one->arena);
-    return !one->is_cancelled && !one->session.turns;
+    joint_block_run(&one->joint, 0, one->problem, one->host, one->arena);
+    return !is_cancelled(one) && !one->session.turns;
 }
 
 /* Between two steps. */
@@ -154,20 +132,16 @@ static void begin_again(struct one *one)
 }
 
 /* False: it was cancelled. */
-static bool run(struct one *one, const struct fit_host *host, struct fit_record *record)
+static bool run(struct one *one, struct fit_record *record)
 {
     const struct fit_problem *problem = one->problem;
     const uint64_t dataset = record->dataset;
     const uint32_t number = record->start;
     struct fit_start start = {.number = problem->start_number, .n_start = problem->n_start};
     bool is_over = true, goes_on = true;
-    one->host = host;
-    one->watched = (struct fit_host){.ask = ask, .share = host->share ? share : NULL,
-                                     .elapsed_ns = elapsed,
-                                     .judged = host->judged ? judged : NULL, .context = one};
     while (goes_on) {
         is_over = search(one, &start.n_redrawn);
-        goes_on = (one->session.turns && !one->is_cancelled) ||
+        goes_on = (one->session.turns && !is_cancelled(one)) ||
                   (is_over && !one->joint.end.has_best &&
                    fit_start_redraw(&start, one->joint.end.outcome));
         if (goes_on)
@@ -176,28 +150,30 @@ static bool run(struct one *one, const struct fit_host *host, struct fit_record 
     if (is_over && one->joint.block)
         joint_record(&one->joint, 0, record);
     else if (is_over)
-        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        fit_record_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
     joint_fini(&one->joint);
     record->dataset = dataset;
     record->start = number;
     return is_over;
 }
 
-void joint_one_run(const struct fit_problem *problem, const struct fit_options *options,
-                   const struct fit_host *host, struct arena *arena, struct fit_record *record)
+/* As fit_run, with the sigmas that are known. */
+static void run_known(const struct fit_problem *problem, const struct fit_options *options,
+                      const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
     const struct fit_keeper *keeper = host->keeper;
     size_t n = problem->n_parameter;
     struct fit_options chosen = *options;
     struct one *one = arena_alloc(arena, sizeof *one);
     uint8_t *level = arena_alloc(arena, n + 1);
-    fit_clear(record, n, problem->notes);
+    fit_record_begin(record, n, problem->notes);
     if (!one || !level) {
-        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        fit_record_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
     memset(level, 1, n);
     one->problem = problem;
+    one->host = host;
     one->options = &chosen;
     one->may_turn = options->optimizer == OPTIMIZER_none;
     one->used = (struct fit_work){.n_step = 0};
@@ -205,10 +181,20 @@ void joint_one_run(const struct fit_problem *problem, const struct fit_options *
     one->levels = (struct joint_levels){.level = level};
     one->state.bytes = NULL;
     one->state.n = 0;
-    one->is_cancelled = false;
     one->arena = arena;
     if (keeper && keeper->begin(keeper->context, n, record, &one->state.bytes, &one->state.n))
         return;
-    if (choose(problem, host, arena, &chosen, record) && run(one, host, record) && keeper)
+    if (choose(problem, host, arena, &chosen, record) && run(one, record) && keeper)
         keeper->end(keeper->context, n, record);
+}
+
+void fit_run(const struct fit_problem *problem, const struct fit_options *options,
+             const struct fit_host *host, struct arena *arena, struct fit_record *record)
+{
+    if (!fit_unit_is_open(problem)) {
+        run_known(problem, options, host, arena, record);
+    } else if (!fit_unit_find(problem, options, host, arena, record, run_known)) {
+        fit_record_begin(record, problem->n_parameter, problem->notes);
+        fit_record_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+    }
 }

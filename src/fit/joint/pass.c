@@ -4,7 +4,7 @@
 #include "fit/joint/pass.h"
 
 #include "fit/joint/members.h"
-#include "fit/joint/copies.h"
+#include "fit/joint/ranks.h"
 
 #include <stdio.h>
 #include <string.h>

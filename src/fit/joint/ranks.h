@@ -60,3 +60,7 @@ void joint_accuse(struct joint *joint, size_t i);
 /* A process none of whose blocks was set up takes the shared parameters' starts and bounds from
  * another process. */
 void joint_make_common(struct joint *joint);
+
+/* After a pass, where processes keep copies of all blocks: tells the others of its own ones. False:
+ * out of memory (then agreement.is_short is set), or other processes are lost. */
+bool joint_exchange(struct joint *joint);

@@ -3,11 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/alone.h"
 #include "base/memory.h"
-#include "fit/joint/confirm.h"
-#include "fit/joint/descent.h"
-#include "fit/joint/errors.h"
-#include "fit/joint/leap.h"
-#include "fit/joint/line.h"
+#include "fit/joint/internal.h"
 #include "fit/joint/model.h"
 
 #include <math.h>

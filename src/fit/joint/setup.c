@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint/alone.h"
 #include "base/memory.h"
-#include "fit/joint/errors.h"
+#include "fit/joint/internal.h"
 #include "fit/joint/kinks.h"
 #include "fit/objective/prepare.h"
 #include "fit/objective/start.h"

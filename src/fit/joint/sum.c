@@ -33,7 +33,7 @@ void joint_eliminate(size_t n, size_t s, const double *triangle, const double *r
         size_t j = c < n_loose ? loose[c] : n + kept[c - n_loose];
         memcpy(a + c * m, triangle + j * all, all * sizeof *a);
         if (c < n_loose)
-            a[all + c + c * m] = sqrt(damping) * (scale ? scale[j] : 1);
+            a[all + c + c * m] = sqrt(damping) * scale[j];
     }
     matrix_triangle(m, width, a, b, r, q);
     for (size_t c = 0; c < n_kept; c++) {

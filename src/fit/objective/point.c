@@ -227,7 +227,9 @@ static enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accur
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
     asker->again = evaluations + n;
-    if (!fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker))
+    asker->is_cancelled =
+        !fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker);
+    if (asker->is_cancelled)
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
     asker->used.n_evaluation += (int64_t)(n / n_experiment);
     bool is_lost = false;

@@ -103,8 +103,8 @@ struct fit_asker {
     bool is_exact;          /* nothing is integrated: only rounding is in the predictions */
     uint32_t notes;
     struct fit_work used;
-    int64_t n_iteration;    /* of all searches */
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
+    bool is_cancelled;      /* it has done so */
     enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
     char reason[160];       /* of the latest failure */
 };

@@ -124,10 +124,12 @@ static bool ask_others(const struct preequilibration *from,
     return n_asked == 0 || ask(context, from->asked, n_asked);
 }
 
-bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *map,
-                      struct evaluation *const *evaluations, size_t n,
-                      bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
+                        struct evaluation *const *evaluations, size_t n,
+                        bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
+    if (!problem->preequilibration)
+        return ask(context, evaluations, n);
     struct preequilibration from = {.problem = problem, .map = map, .all = evaluations, .n = n};
     size_t n_column = 0, n_index = 0;
     for (size_t k = 0; k < n; k++) {

@@ -8,19 +8,9 @@
 /* Asks for evaluations, of all experiments at one or more places, place after place, with `ask`,
  * which waits for those of a list. Experiments whose steady state is another's start are asked
  * first; then the others' n_sens, sens, column and begin are filled in, and they are asked. If a
- * steady state is not reached, the evaluations that would begin there fail like it. map: NULL if
- * there are no derivatives. False: `ask` returned false, or no memory. */
-bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *map,
-                      struct evaluation *const *evaluations, size_t n,
-                      bool (*ask)(void *, struct evaluation *const *, size_t), void *context);
-
-/* fit_ask_in_order for any problem: if no experiment begins at another's steady state, all are
- * asked at once. */
-static inline bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
-                                      struct evaluation *const *evaluations, size_t n,
-                                      bool (*ask)(void *, struct evaluation *const *, size_t),
-                                      void *context)
-{
-    return problem->preequilibration ? fit_ask_in_order(problem, map, evaluations, n, ask, context)
-                                     : ask(context, evaluations, n);
-}
+ * steady state is not reached, the evaluations that would begin there fail like it. If no
+ * experiment begins at another's steady state, all are asked at once. map: NULL if there are no
+ * derivatives. False: `ask` returned false, or no memory. */
+bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
+                        struct evaluation *const *evaluations, size_t n,
+                        bool (*ask)(void *, struct evaluation *const *, size_t), void *context);

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective/prepare.h"
 
-#include "fit/objective/found.h"
 #include "fit/objective/point.h"
 #include "ode/adjoint.h"
 #include "ode/pulses.h"
@@ -153,10 +152,10 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
                               const struct fit_host *host, struct arena *arena,
                               struct fit_record *record)
 {
-    fit_clear(record, problem->n_parameter, problem->notes);
+    fit_record_begin(record, problem->n_parameter, problem->notes);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
     if (!asker) {
-        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        fit_record_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return NULL;
     }
     asker->problem = problem;
@@ -179,14 +178,14 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     record->notes = asker->notes;
     record->n_no_sigma = (int64_t)n_no_sigma;
     if (mapped != OUTCOME_converged) {
-        fit_fail(record, mapped, asker->reason);
+        fit_record_fail(record, mapped, asker->reason);
         return NULL;
     }
     bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena);
     if (has_room)
         choose(asker);
     if (!has_room || !fit_prepare_gradient(asker, arena)) {
-        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        fit_record_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return NULL;
     }
     return asker;

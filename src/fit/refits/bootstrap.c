@@ -4,7 +4,6 @@
 #include "fit/refits/bootstrap.h"
 
 #include "base/random.h"
-#include "fit/objective/found.h"
 #include "fit/objective/loss.h"
 #include "fit/objective/point.h"
 #include "fit/objective/preequilibration.h"
@@ -250,7 +249,7 @@ void fit_bootstrap_run(const struct fit_subject *subject, const struct fit_optio
 {
     struct fit_options drawn = *options;
     drawn.certify = false;
-    fit_clear(record, subject->n_parameter, 0);
+    fit_record_begin(record, subject->n_parameter, 0);
     if (!subject->draw(subject->context, &drawn, replicate, record))
         return;
     int64_t n_evaluation = record->n_evaluation, n_step = record->n_step;

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/refits/profile.h"
 
-#include "fit/objective/found.h"
 #include "fit/objective/map.h"
 #include "fit/objective/prior.h"
 #include "fit/statistics/statistics.h"
@@ -588,7 +587,7 @@ static void follow(const struct fit_subject *subject, const struct fit_options *
 {
     struct walk walk = {.subject = subject,
                         .options = options, .request = request, .result = record};
-    fit_clear(record, subject->n_parameter, 0);
+    fit_record_begin(record, subject->n_parameter, 0);
     record->outcome = OUTCOME_converged;
     walk_side(&walk, arena);
     record->parameter[request->parameter] = walk.value;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/refits/single.h"
 
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 #include "fit/objective/unit.h"
 
 #include <stdio.h>

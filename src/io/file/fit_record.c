@@ -3,6 +3,7 @@
 #include "io/file/fit_record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The other arguments: the description, and designated initialisers. */
@@ -101,6 +102,21 @@ void fit_record_clear(struct fit_record *record, size_t n_parameter)
 void fit_record_zero_work(struct fit_record *record)
 {
     FIT_FIELD_COLUMN_LIST(ZERO_ROW)
+}
+
+void fit_record_begin(struct fit_record *record, size_t n_parameter, uint32_t notes)
+{
+    fit_record_clear(record, n_parameter);
+    record->outcome = OUTCOME_not_run;
+    record->notes = notes;
+    fit_record_zero_work(record);
+}
+
+void fit_record_fail(struct fit_record *record, enum outcome outcome, const char *reason)
+{
+    record->outcome = outcome;
+    record->stop = STOP_none;
+    snprintf(record->reason, sizeof record->reason, "%s", reason);
 }
 
 void fit_record_add_work(struct fit_record *record, const struct fit_record *other)

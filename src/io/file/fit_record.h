@@ -137,6 +137,10 @@ void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const 
 /* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps
  * dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
+/* Clears the record of a fit that begins: no outcome, no best point, no work; and of one that has
+ * no result. */
+void fit_record_begin(struct fit_record *record, size_t n_parameter, uint32_t notes);
+void fit_record_fail(struct fit_record *record, enum outcome outcome, const char *reason);
 /* Sets the columns of work to 0, or adds those of another record. */
 void fit_record_zero_work(struct fit_record *record);
 void fit_record_add_work(struct fit_record *record, const struct fit_record *other);

@@ -54,10 +54,8 @@ enum status compute_journal_failure(struct compute *compute, uint64_t dataset, u
     if (!arrays)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the record of a fit");
     fit_record_set_arrays(&record, n, arrays);
-    fit_record_clear(&record, n);
-    record.outcome = (uint8_t)outcome;
-    fit_record_zero_work(&record);
-    snprintf(record.reason, sizeof record.reason, "%s", reason);
+    fit_record_begin(&record, n, 0);
+    fit_record_fail(&record, outcome, reason);
     enum status status = journal_append(compute->journal, &record, error);
     if (!status && trace_wants(compute->trace, dataset))
         trace_end(compute->trace, &record);

@@ -72,9 +72,13 @@ struct trouble {
     struct error first;               /* under the lock */
 };
 
-/* Datasets of fits over many that crashed in an earlier process or hung; compute_ranks.h. */
+/* Datasets of fits over many that crashed in an earlier process or hung; compute_ranks.c. */
 struct crashes {
-    struct compute_crash *of;
+    struct crash {
+        uint64_t dataset;
+        uint32_t task, outcome;
+        char reason[160];
+    } *of;
     size_t n;
 };
 
@@ -119,3 +123,33 @@ enum status compute_journal_failure(struct compute *compute, uint64_t dataset, u
 /* A line for the user. */
 void compute_say(struct compute *compute, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Journals the fits that the death of the compute process before this one was due to. An error if
+ * there are too many. Before the workers begin. */
+enum status compute_judge(struct compute *compute, struct error *error);
+
+/* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call
+ * before there are other threads. */
+enum status compute_spot_check(struct compute *compute, struct error *error);
+
+/* Fits of one dataset each: all passes, each after those whose results it needs. *journal_gone,
+ * with an error: another process has removed the journal. */
+enum status compute_single(struct compute *compute, bool *journal_gone, struct error *error);
+
+/* Fits over many datasets, as compute_single. The records of each fit are journalled at its end. */
+enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
+/* Main thread, for the display: n fits of which so many had ended before. */
+uint64_t compute_n_shared(const struct compute *compute),
+    compute_n_shared_before(const struct compute *compute);
+
+/* Shares fits over many datasets with the other ranks that were launched, if any. After
+ * campaign_open. */
+enum status compute_join(struct compute *compute, struct error *error);
+
+/* Sets compute->crashes.of from the journals of all ranks. */
+enum status compute_find_crashes(struct compute *compute, struct error *error);
+/* The n bytes of the first rank that has some, until the next call; others have none. NULL:
+ * lost. */
+const unsigned char *compute_first_bytes(struct compute *compute, const void *bytes, size_t n);
+/* The error of a process that the others have left, or that was asked to stop. */
+enum status compute_lost(struct error *error);

@@ -2,14 +2,13 @@
  * resumes each when its blocks have been evaluated. Every dataset is an item of the scheduler, so
  * that evaluations of all fits are spread over workers and lanes like those of independent fits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute_joint.h"
+#include "run/compute/compute.h"
 
 #include "fit/joint/ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_pass.h"
-#include "run/compute/compute_ranks.h"
 #include "run/compute/joint_refits.h"
-#include "run/compute/shared_tasks.h"
+#include "run/compute/shared_fit.h"
 #include "run/supervise/child.h"
 
 #include <math.h>

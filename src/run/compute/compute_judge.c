@@ -1,7 +1,7 @@
 /* Handles the death of an earlier compute process: journals its guilty fits and informs the user
  * before the others continue.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute_judge.h"
+#include "run/compute/compute.h"
 
 #include "base/arena.h"
 #include "run/supervise/suspects.h"

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sanitizer.h"
-#include "fit/objective/found.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 #include "run/plan/review.h"
@@ -364,7 +363,7 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
     struct fit_job *job = (struct fit_job *)scheduled;
     job->record.seconds = 1e-9 * (double)host_elapsed(job);
     if (job->is_short && job->record.outcome != OUTCOME_out_of_memory)
-        fit_fail(&job->record, OUTCOME_out_of_memory, "no memory for a part of this fit");
+        fit_record_fail(&job->record, OUTCOME_out_of_memory, "no memory for a part of this fit");
     if (compute->pass.stage.tasks->finish(compute, &job->record, job->is_short))
         keeper_end(&job->keeper);
     return_job(compute, &compute->workers.lanes[lane], job);

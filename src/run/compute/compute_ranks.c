@@ -2,7 +2,7 @@
  * (mpirun, srun): each has its own datasets, and rank 0 keeps the journal. The others' journals
  * are their own and end with them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute_ranks.h"
+#include "run/compute/compute.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static enum status list_crashes(struct compute *compute, struct error *error)
             continue;
         if (record.outcome == OUTCOME_crashed ||
             (record.outcome == OUTCOME_timeout && record.n_evaluation == 0)) {
-            struct compute_crash *crash = &compute->crashes.of[compute->crashes.n++];
+            struct crash *crash = &compute->crashes.of[compute->crashes.n++];
             crash->dataset = fit / compute->campaign.n_task;
             crash->task = (uint32_t)(fit % compute->campaign.n_task);
             crash->outcome = record.outcome;
@@ -99,7 +99,7 @@ enum status compute_find_crashes(struct compute *compute, struct error *error)
         return status;
     const unsigned char *all =
         rank_link_gather(&compute->ranks, compute->crashes.of, compute->crashes.n * each, &n_byte);
-    struct compute_crash *crash = all ? calloc(n_byte / each + 1, each) : NULL;
+    struct crash *crash = all ? calloc(n_byte / each + 1, each) : NULL;
     if (!crash)
         return all ? error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes")
                    : compute_lost(error);

@@ -1,7 +1,7 @@
 /* Fits of one dataset each: every task of a dataset is an item of a pass over the datasets, and
  * a pass needs the results of the earlier ones: pilots, starts, refits, reviews.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute_single.h"
+#include "run/compute/compute.h"
 
 #include "run/compute/compute_pass.h"
 #include "run/plan/review.h"

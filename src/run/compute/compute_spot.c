@@ -3,7 +3,7 @@
  * process, because the model may crash or hang at a start; such a failure is left to the fit
  * from that start.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute_spot.h"
+#include "run/compute/compute.h"
 
 #include "base/clock.h"
 #include "fit/objective/map.h"

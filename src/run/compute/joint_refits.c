@@ -4,12 +4,11 @@
 
 #include "base/memory.h"
 #include "fit/refits/bootstrap.h"
-#include "fit/objective/found.h"
 #include "fit/objective/map.h"
 #include "fit/mixed/mixed.h"
 #include "fit/joint/ranks.h"
 #include "fit/refits/subject.h"
-#include "run/compute/compute_ranks.h"
+#include "run/compute/compute.h"
 #include "run/compute/task.h"
 #include "run/plan/best.h"
 #include "run/plan/review.h"
@@ -441,7 +440,7 @@ static void fit(void *context, const double *start, const uint8_t *fixed, double
                                        refitting->error);
     if (end)
         memcpy(end, start, refits->subject.n_copy * refits->subject.n_parameter * sizeof *end);
-    fit_clear(record, refits->subject.n_parameter, 0);
+    fit_record_begin(record, refits->subject.n_parameter, 0);
     if (has_ended && !make_record(refitting, end, record))
         refitting->status = compute_lost(refitting->error);
     refitting->has_stopped = !has_ended;

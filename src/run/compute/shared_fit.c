@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 #include "fit/joint/ranks.h"
 #include "fit/objective/start.h"
 #include "io/result/mixed_result.h"
 #include "par/coroutine.h"
-#include "run/compute/compute_ranks.h"
+#include "run/compute/compute.h"
 #include "run/supervise/stop.h"
 
 #include <math.h>
@@ -222,7 +222,7 @@ static void take_crashes(struct shared_fit *shared)
     const struct compute *compute = shared->compute;
     struct joint *joint = &shared->fit.joint;
     for (size_t k = 0; k < compute->crashes.n; k++) {
-        const struct compute_crash *crash = &compute->crashes.of[k];
+        const struct crash *crash = &compute->crashes.of[k];
         size_t i;
         if (campaign_fit_of(&compute->campaign, crash->dataset, &i) == &shared->fit
             && crash->task == joint->task

@@ -84,3 +84,10 @@ void shared_forget(struct shared_fit *shared);
  * ranks; and those of this one are journalled, if that is due. */
 enum status shared_read_states(struct compute *compute, struct error *error);
 void shared_write_states(struct compute *compute);
+
+/* On its coroutine: all tasks of the component, its starts and refits, one after another. Also OK
+ * if it was stopped. */
+enum status shared_run_tasks(struct shared_fit *shared, struct error *error);
+/* Whether an earlier process has written all records of that task of a component, by this process's
+ * journal. */
+bool shared_is_written(const struct compute *compute, size_t component, uint32_t task);

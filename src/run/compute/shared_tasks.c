@@ -1,10 +1,10 @@
 /* Starts and their records.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/shared_tasks.h"
+#include "run/compute/shared_fit.h"
 
 #include "fit/joint/ranks.h"
 #include "fit/mixed/mixed.h"
-#include "run/compute/compute_ranks.h"
+#include "run/compute/compute.h"
 #include "run/compute/joint_refits.h"
 
 #include <stdlib.h>

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/task.h"
 
-#include "fit/joint/fit.h"
-#include "fit/objective/found.h"
+#include "fit/joint/one.h"
 #include "fit/refits/profile.h"
 #include "fit/refits/single.h"
 #include "run/plan/pilot.h"
@@ -15,8 +14,8 @@
 
 static void fail(const struct task *task, enum outcome outcome, const char *reason)
 {
-    fit_clear(task->record, task->problem->n_parameter, 0);
-    fit_fail(task->record, outcome, reason);
+    fit_record_begin(task->record, task->problem->n_parameter, 0);
+    fit_record_fail(task->record, outcome, reason);
 }
 
 void task_refit(const struct campaign *campaign, const struct fit_subject *subject,

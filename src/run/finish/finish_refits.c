@@ -3,7 +3,6 @@
 #include "run/finish/finish_refits.h"
 
 #include "fit/objective/distribution.h"
-#include "fit/objective/found.h"
 #include "fit/objective/map.h"
 #include "fit/objective/objective.h"
 
@@ -411,7 +410,7 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset,
     if (!status && plan->n_bootstrap)
         status = bootstrap_row(refits, dataset, best, other, work, error);
     if (fit->is_short) /* the others alone would give other limits and intervals */
-        fit_fail(best, OUTCOME_out_of_memory, "no memory for a refit of this dataset");
+        fit_record_fail(best, OUTCOME_out_of_memory, "no memory for a refit of this dataset");
     fit_record_zero_work(best);
     fit_record_add_work(best, &tally->work);
     return status;

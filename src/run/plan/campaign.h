@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "fit/objective/dataset.h"
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 #include "fit/joint/joint.h"
 #include "io/journal/journal.h"
 #include "io/problem/problem.h"

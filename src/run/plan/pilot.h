@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 #include "fit/joint/pilot.h"
 #include "io/journal/journal.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error_kind.h"
-#include "fit/joint/fit.h"
+#include "fit/joint/one.h"
 #include "ode/evaluation.h"
 
 #include <stdbool.h>
