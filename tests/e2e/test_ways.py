@@ -14,6 +14,7 @@ import test_experiments
 import test_happenings
 import test_large_fit
 import test_mixed_hills
+import test_mixed_left_out
 import test_mixed_linear
 import test_periods
 import test_profile
@@ -386,6 +387,13 @@ def mixed_zero_variance(tmp):
     path, *model = mixed.write(tmp / "p.h5", "parameter k = 0.5 scale log\nparameter A = 2 scale log\n"
                                "parameter s = 0.1 in [1e-4, 10] scale log\ny = A*exp(-k*t)\nobserve c = y sd s*y\n", rows)
     return ways.Case(path, *model, "--random", "k,A", "--share", "s", "--random-covariance", "diagonal", kind="mixed")
+
+
+@problem("killed", "3 ranks")
+def mixed_left_out(tmp):
+    """Half of the datasets cannot be evaluated at the start, and come back."""
+    path, *model = test_mixed_left_out.lagged(8).write(tmp / "p.h5")
+    return ways.Case(path, *model, "--random", "k", "--share", "lag,cv,A", kind="mixed")
 
 
 def row(make, quick):

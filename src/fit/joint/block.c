@@ -512,6 +512,9 @@ static void resume(struct joint_work *work)
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     block->is_curved = is_curved;
     asker->used = used;
+    /* Where the level above has its own best point, blocks may have come back after the sum's. */
+    if (asked == ASKED_FAILED && work->joint->upper.method)
+        return;
     if (asked != ASKED_OK) {
         joint_block_end(block, asked == ASKED_END ? asker->outcome : asker->failure, asker->reason);
         return;

@@ -11,7 +11,6 @@ static double f_of(const struct joint_block *block) { return block->best.f; }
 static double promise_of(const struct joint_block *block) { return block->best.promise; }
 static double best_free_of(const struct joint_block *block) { return block->best.promise_free; }
 static double trial_free_of(const struct joint_block *block) { return block->trial.promise_free; }
-static double rows_of(const struct joint_block *block) { return (double)block->n_row; }
 static double misfit_of(const struct joint_block *block) { return block->best.misfit; }
 static double size_of(const struct joint_block *block) { return block->best.size; }
 static double squares_of(const struct joint_block *block)
@@ -113,7 +112,6 @@ void joint_free_reaches(struct joint *joint, double least_radius)
 void joint_begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->search.stopping;
-    double n_row = joint_total(joint, rows_of);
     enum { OFFSET = 1, UNKNOWN = 2, KINKS = 4, INNER = 8 };
     struct joint_facts facts = {.any = 0};
     joint->search.has_lowest = false;
@@ -121,7 +119,7 @@ void joint_begin_stopping(struct joint *joint)
         joint_session_drop(joint->session);
     joint->asker.objective = (struct fit_objective){.n_row = 0};
     stopping_init(stopping, &joint->asker);
-    joint->asker.objective.n_row = (size_t)n_row;
+    joint_count_rows(joint);
     for (size_t i = 0; i < joint->part.n_active; i++)
         facts.any |= (joint_active(joint, i)->has_offset ? OFFSET : 0)
                      | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN)

@@ -171,6 +171,48 @@ enum joint_went joint_account(struct joint *joint)
     return counts ? JOINT_COUNTS : JOINT_FEWER;
 }
 
+static double rows_of(const struct joint_block *block) { return (double)block->n_row; }
+
+void joint_count_rows(struct joint *joint)
+{
+    joint->asker.objective.n_row = (size_t)joint_total(joint, rows_of);
+}
+
+static void gather_active(struct joint *joint)
+{
+    joint_activate(joint);
+    joint_count(joint);
+    joint_count_rows(joint);
+}
+
+bool joint_try_left_out(struct joint *joint)
+{
+    size_t n_before = joint->part.n_all;
+    for (size_t i = 0; i < joint->n_block; i++) {
+        struct joint_block *block = &joint->block[i];
+        bool is_failure = block->outcome == OUTCOME_ode_failed
+                          || block->outcome == OUTCOME_model_failed;
+        if (!block->is_out || !is_failure || block->has_crashed)
+            continue;
+        block->is_out = false;
+        block->outcome = OUTCOME_not_run;
+    }
+    gather_active(joint);
+    return joint->part.n_all > n_before;
+}
+
+void joint_leave_again(struct joint *joint)
+{
+    for (size_t i = 0; i < joint->part.n_active; i++) {
+        struct joint_block *block = joint_active(joint, i);
+        block->is_out = block->has_failed;
+        block->outcome = block->has_failed ? block->failure : block->outcome;
+    }
+    gather_active(joint);
+    if (joint->part.n_all == joint->ranks.n_block)
+        joint->asker.notes &= ~(uint32_t)NOTE_left_out;
+}
+
 enum joint_went joint_run_pass(struct joint *joint, enum joint_pass pass)
 {
     joint->pass = pass;

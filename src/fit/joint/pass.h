@@ -13,6 +13,12 @@ enum joint_went { JOINT_COUNTS, JOINT_FEWER, JOINT_FAILED, JOINT_RENEWED, JOINT_
 enum joint_went joint_run_pass(struct joint *joint, enum joint_pass pass);
 /* Of joint->pass, without running it: for blocks that have crashed in an earlier process. */
 enum joint_went joint_account(struct joint *joint);
+/* Blocks that were left out because they could not be evaluated take part in the next pass. False:
+ * there are none. After that pass those that could not be evaluated leave again. */
+bool joint_try_left_out(struct joint *joint);
+void joint_leave_again(struct joint *joint);
+/* Counts the measurements of the blocks that take part. */
+void joint_count_rows(struct joint *joint);
 /* The fit ends before a stopping test is met. ASKED_END. */
 enum asked joint_end(struct joint *joint, enum outcome outcome);
 /* The same because there is no memory for the shared parameters. */

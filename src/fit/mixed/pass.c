@@ -152,6 +152,22 @@ void mixed_keep_found(struct mixed *mixed)
     }
 }
 
+enum asked mixed_take_back(struct mixed *mixed, bool *has_run)
+{
+    struct joint *joint = mixed->joint;
+    *has_run = joint_try_left_out(joint);
+    if (!*has_run)
+        return ASKED_OK;
+    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->point.theta);
+    if (asked == ASKED_END)
+        return asked;
+    joint_leave_again(joint);
+    asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    if (asked == ASKED_OK)
+        mixed_keep_found(mixed);
+    return asked;
+}
+
 bool mixed_products(const struct mixed *mixed, double *matrix)
 {
     size_t m = mixed->m;

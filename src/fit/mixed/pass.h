@@ -14,6 +14,9 @@ enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
 enum asked mixed_end_failed(struct mixed *mixed);
 /* What datasets found in the latest pass belongs to the best estimates. */
 void mixed_keep_found(struct mixed *mixed);
+/* Datasets that could not be evaluated before take part from now on if they can be at the best
+ * estimates. *has_run: there are such, and sums and value are those of a new pass there. */
+enum asked mixed_take_back(struct mixed *mixed, bool *has_run);
 /* The outer products of the datasets' gradients, less that of their mean: m x m. False: out of
  * memory. */
 bool mixed_products(const struct mixed *mixed, double *matrix);

@@ -688,6 +688,36 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
+/* If datasets come back, the search begins again at the best estimates. */
+static enum asked take_back(struct mixed *mixed, bool *has_changed)
+{
+    size_t n_before = mixed->joint->part.n_all;
+    bool has_run;
+    enum asked asked = mixed_take_back(mixed, &has_run);
+    *has_changed = mixed->joint->part.n_all > n_before;
+    if (*has_changed) {
+        mixed->progress.start = START_FIRST;
+        mixed->progress.n_end = 0;
+    }
+    return asked == ASKED_OK && has_run ? begin_curvature(mixed) : asked;
+}
+
+/* Laplace's likelihood, until no more datasets come back. */
+static enum outcome search_all_laplace(struct mixed *mixed, bool is_under_way)
+{
+    bool has_changed = false;
+    enum outcome outcome;
+    enum asked asked = is_under_way ? ASKED_OK : take_back(mixed, &has_changed);
+    do {
+        outcome = asked == ASKED_OK ? search_laplace(mixed, is_under_way)
+                                    : mixed->joint->asker.outcome;
+        is_under_way = has_changed = false;
+        if (!mixed->joint->end.is_cut && is_usable(outcome))
+            asked = take_back(mixed, &has_changed);
+    } while (has_changed);
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
+}
+
 /* A stage of the exact likelihood, without the random effects whose variances are 0. */
 static enum asked begin_stage(struct mixed *mixed, enum mixed_level level)
 {
@@ -824,7 +854,7 @@ static enum outcome search_all(struct mixed *mixed, enum stop_test *stop)
         asked = is_resumed ? resume(mixed) : begin_laplace(mixed);
     enum outcome outcome = joint->asker.outcome;
     if (asked == ASKED_OK && !is_exact)
-        outcome = search_laplace(mixed, is_resumed);
+        outcome = search_all_laplace(mixed, is_resumed);
     if (asked == ASKED_OK && !joint->end.is_cut && joint->options->likelihood == LIKELIHOOD_EXACT
         && (is_exact || is_usable(outcome)))
         outcome = search_exact(mixed, is_exact);

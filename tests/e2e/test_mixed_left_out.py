@@ -1,0 +1,62 @@
+"""Mixed effects of datasets that cannot be evaluated at the start, and can be where the search goes.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import numpy as np
+
+import h5py
+
+import helpers as h
+import mixed
+import mixed_oracle as mo
+import test_mixed_quadrature as quadrature
+
+LAG = """parameter k = 0.4 scale log
+parameter lag = 0.4 in [0.01, 5] scale log
+parameter cv = 0.05 in [1e-3, 1] scale log
+parameter A = 8 scale log
+y = (if t > lag then A*(t - lag)*exp(-k*t) else 0)
+observe c = y sd cv*y
+"""
+
+
+def lagged(n=12):
+    """A shared lag of 0.2. Half of the datasets have a measurement at 0.3, which is 0 at the start, and so is its error."""
+    def predict(phi, shared, t, c):
+        lag, cv, a = (np.exp(x) for x in shared)
+        f = np.where(t > np.real(lag), a * (t - lag) * np.exp(-np.exp(phi[0]) * t), 1e-300)
+        return f, cv * f
+
+    case = quadrature.Case(LAG, ["k"], ["lag", "cv", "A"], predict, start=([-0.7], [0.1], [-1.6, -2.5, 2.2]))
+    times = [[0.3, 1, 2, 4, 7] if d % 2 else [0.8, 1.5, 3, 6] for d in range(n)]
+    return case.simulate([-0.7], [[0.09]], [np.log(0.2), np.log(0.08), np.log(10)], times, 5)
+
+
+def test_taken_back(tmp):
+    """The maximum is that of all datasets, the run succeeds, and no dataset is left out."""
+    found, _ = lagged().check(tmp / "p.h5")
+    assert found["n_dataset"] == 12 and found["n_left_out"] == 0 and found["n_measurement"] == 54
+    assert "left out" not in found["stderr"], found["stderr"]
+    assert set(found["fits"]["status"]) == {"converged"} and np.all(np.isfinite(found["fits"]["parameters"]))
+
+
+def test_still_left_out(tmp):
+    """One that can nowhere be evaluated stays out, with its reason."""
+    case = lagged(6)
+    path, *model = case.write(tmp / "p.h5")
+    with h5py.File(path, "a") as f:
+        f["measurements/time"][0] = 1e-3  # before any lag that its bounds allow
+    done = h.stiffit("run", path, *model, "--random", "k", "--share", "lag,cv,A", code=1)
+    found = mixed.read(h.result_path(path))
+    assert found["n_left_out"] == 1 and found["n_dataset"] == 5, done.stderr
+    assert list(found["fits"]["status"]) == ["model_failed"] + 5 * ["converged"], found["fits"]["status"]
+    assert "1 of 6 datasets were left out" in done.stderr
+    rest = lagged(6)
+    for name in ("t", "y", "mask"):
+        setattr(rest, name, getattr(rest, name)[1:])
+    reference = mo.climb(rest.model(), found["estimate"])
+    mixed.agree(found, reference, mixed.NEAR, errors=False)
+
+
+if __name__ == "__main__":
+    h.main()
