@@ -25,8 +25,8 @@ enum { FACT_NOT_IN_TEXT = 1, FACT_NOT_IN_PAGE = 2, FACT_BELOW = 4 };
 
 struct fact {
     const char *key;     /* its member in JSON; NULL: not in JSON */
-    /* behind its value, "integrator steps", with a unit "s of computing"; in a row the head of its
-     * column; NULL: for JSON alone */
+    /* behind its value, "integrator steps", with a unit "s of workers' time"; in a row the head of
+     * its column; NULL: for JSON alone */
     const char *text;
     const char *unit;    /* or NULL */
     const char *meaning; /* a clause for people; or NULL */

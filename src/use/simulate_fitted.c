@@ -445,6 +445,11 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
 {
     struct drawing drawing = {.options = options, .made = made};
     enum status status = fitted_open(&drawing.fitted, &options->files, error);
+    if (!status && options->source == SOURCE_COVARIANCE && drawing.fitted.population)
+        status = error_set(error, STATUS_USAGE, "--draw covariance: %s has random parameters, and "
+                           "no covariance of each dataset's parameters; --population N draws "
+                           "datasets from the population, and export has each dataset's mean and "
+                           "deviation (random_mean, random_deviation)", options->files.result);
     if (!status)
         status = simulate_all(&drawing, output, error);
     drawing_fini(&drawing);

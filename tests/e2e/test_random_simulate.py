@@ -100,6 +100,15 @@ def test_new_data_are_fitted_as_the_old(tmp):
     assert "population: -2 log L" in done.stderr, done.stderr
 
 
+def test_no_covariance_of_a_dataset(tmp):
+    """Each dataset's fit is part of one of all: it says so and names what there is."""
+    result = fitted(tmp)
+    done = h.stiffit("simulate", "--times", "1,2", result, "--draw", "covariance", "--replicates", "2", "--model",
+                     str(result).replace(".result.h5", ".ode"), code=2)
+    assert "--draw covariance" in done.stderr and "random parameters" in done.stderr and "--population" in done.stderr
+    assert not done.stdout, done.stdout
+
+
 def test_refused(tmp):
     result = fitted(tmp)
     for words, text in ((("--times", "1,2"), "--population takes no --times"),

@@ -85,7 +85,7 @@ static void test_facts_in_three_forms(void **state)
     assert_non_null(strstr(text, "\"failed\": 1"));
     assert_non_null(strstr(text, "\"evaluations_median\": 5"));
     assert_non_null(strstr(text, "  48 evaluations, 5 evaluations in the median fit, "
-                                 "6 integrator steps, 0.75 s of computing\n"));
+                                 "6 integrator steps, 0.75 s of workers' time\n"));
     assert_non_null(strstr(text, "<td>evaluations in the median fit</td><td class=n>5</td>"));
     assert_non_null(strstr(text, "<td class=n>0.75 s</td>"));
     for (size_t i = 1; i < view.n - 1; i++) {

@@ -449,6 +449,7 @@ static enum asked contribute(struct effects *local)
     if (asked != ASKED_OK)
         return asked;
     block = local->block;
+    block->misses = false;
     memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
     if (!make_around(&around, local))
         return effects_end_short(local);

@@ -339,6 +339,9 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
         return;
     record->minus_2_log_likelihood = 2 * (own->number[0] - own->rounding);
     record->effective_points = own->effective;
+    /* Trials that failed did no harm where all points of the likelihood can be evaluated. */
+    if (!own->misses && outcome_is_success((enum outcome)record->outcome))
+        record->notes &= ~(uint32_t)NOTE_failed_evaluations;
     for (size_t k = 0; k < result->s; k++)
         for (size_t j = 0; j < mixed->progress.s; j++)
             if (block->file_index[j] == result->shared[k])

@@ -160,6 +160,7 @@ struct mixed_block {
     unsigned n_beyond;
     double beyond[MIXED_BEYOND], below, points[1 + MIXED_BEYOND];
     double rounding;          /* of kinks, in the value: a likelihood is reported without it */
+    bool misses;              /* some points of the latest integral could not be evaluated */
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
     /* What points that could not be evaluated may have added to the sum, relative to it: where the
      * prior alone says how likely they are. */

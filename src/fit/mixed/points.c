@@ -107,6 +107,7 @@ static enum asked add_hill(struct effects *local, unsigned level, size_t hill, s
             b[a] += axes.centre[a];
         logarithm += hills_part(r, local->block->hill, sums->n_hill, hill, b);
         asked = effects_evaluate(local, &local->there);
+        local->block->misses = local->block->misses || asked != ASKED_OK;
         if (asked == ASKED_OK)
             sums_add(sums, local, hill, u, logarithm - local->there.with_density);
         else if (sums->n_hill > 1) /* the likelihood may be that at the hill's centre */

@@ -31,7 +31,8 @@ void digest_facts(struct view *view, const struct digest *digest)
                                digest_median(&digest->evaluations))),
         fact_meant("steps of the integrator, of all fits",
                    fact_count("steps", "integrator steps", 0, digest->n_step)),
-        {"seconds", "computing", "s", "computing time of all fits", .value = digest->seconds});
+        {"seconds", "workers' time", "s", "time that workers spent on all fits",
+         .value = digest->seconds});
 }
 
 uint64_t digest_n_failed(const struct digest *digest)

@@ -42,7 +42,7 @@ struct digest {
                                                    * (fit/objective/goodness.h) */
     struct digest_counts evaluations;             /* of each fit */
     uint64_t n_evaluation, n_step;
-    double seconds;                               /* of computing, summed */
+    double seconds;                               /* of the workers, summed */
 };
 
 void digest_add(struct digest *digest, const char *id, const struct fit_record *record,
