@@ -90,8 +90,8 @@ def journal_frames(journal):
 
 
 def has_state(journal):
-    """Whether the state of a search over many datasets is in it."""
-    return any(kind == b"S" for kind, _, _ in journal_frames(journal))
+    """Whether the state of a search is in it."""
+    return any(journal.glob("states/*.state"))
 
 
 def records(journal):

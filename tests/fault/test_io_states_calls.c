@@ -96,7 +96,7 @@ static uint64_t process(const char *journal, const struct run_identity *identity
     for (uint64_t i = found; i < N && goes_on; i++) {
         for (size_t k = 0; k < size_of(i); k++)
             room[STATES_HEAD + k] = (unsigned char)((i + k) % 251);
-        enum status status = states_write(folder, FIT, &is_there, room, size_of(i), &error);
+        enum status status = states_write(folder, FIT, &is_there, room, size_of(i), true, &error);
         assert_true(!status || (status == STATUS_SYSTEM && *error.message));
         *n_error += status != STATUS_OK;
         goes_on = !status && is_there;

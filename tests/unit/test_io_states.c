@@ -49,7 +49,7 @@ static enum status keep(const struct states_folder *folder, uint64_t i, bool *is
     unsigned char bytes[STATES_HEAD + MOST];
     struct error error;
     size_t n = payload(i, bytes + STATES_HEAD);
-    enum status status = states_write(folder, FIT, is_there, bytes, n, &error);
+    enum status status = states_write(folder, FIT, is_there, bytes, n, true, &error);
     assert_true(!status || strstr(error.message, "states/2-1."));
     return status;
 }

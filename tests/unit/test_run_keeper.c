@@ -237,10 +237,10 @@ static void odd_sizes_are_passed_over(void **state)
         bool is_there = false;
         const uint64_t numbers[] = {1, 0, sizes[what][0], sizes[what][1], 0, sizes[what][2], 0, UINT64_C(17) << 56};
         memcpy(bytes + STATES_HEAD, numbers, sizeof numbers);
-        assert_int_equal(states_write(run.keepers.folder, TASK, &is_there, bytes, 64, &error), STATUS_OK);
+        assert_int_equal(states_write(run.keepers.folder, TASK, &is_there, bytes, 64, false, &error), STATUS_OK);
         again(&run);
         assert_int_equal(begin_fit(&run, 0), sizes[what][1] == 17 ? 17 : 0);
-        assert_int_equal(states_write(run.keepers.folder, TASK, &is_there, bytes, what, &error), STATUS_OK);
+        assert_int_equal(states_write(run.keepers.folder, TASK, &is_there, bytes, what, false, &error), STATUS_OK);
         again(&run);
         assert_int_equal(begin_fit(&run, 0), 0);
     }

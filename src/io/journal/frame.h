@@ -18,9 +18,7 @@
 enum frame_type {
     FRAME_RUN = 'J',       /* whose file it is (io/journal/run_identity.h), and the run's plan */
     FRAME_RECORD = 'R',    /* of a fit: io/journal/record_frame.h */
-    /* of the searches over many datasets; the highest number counts. Of the fits of a task:
-     * io/journal/states.h */
-    FRAME_STATE = 'S',
+    FRAME_STATE = 'S',     /* of the fits of a task: io/journal/states.h */
     FRAME_POPULATION = 'P' /* io/result/mixed_result.h; the highest number counts */
 };
 

@@ -249,7 +249,7 @@ static int create(const struct states_folder *folder, const char *path, int *fil
 }
 
 enum status states_write(const struct states_folder *folder, uint64_t fit, bool *is_there,
-                         unsigned char *bytes, size_t n, struct error *error)
+                         unsigned char *bytes, size_t n, bool syncs, struct error *error)
 {
     char path[PATH], other[PATH];
     struct stat found;
@@ -267,6 +267,8 @@ enum status states_write(const struct states_folder *folder, uint64_t fit, bool 
     bool is_created = !failure;
     if (is_created)
         failure = write_all(file, bytes, STATES_HEAD + n);
+    if (is_created && !failure && syncs && fsync(file) != 0 && errno != EINVAL)
+        failure = errno;
     if (is_created && close(file) != 0 && !failure)
         failure = errno;
     if (!failure && rename(other, path) != 0)

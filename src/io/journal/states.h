@@ -1,6 +1,6 @@
-/* The states of long fits of one dataset, each in a file until the fit's record is in the journal,
- * so that a fit whose process died can go on where it was. Payloads belong to the caller; this
- * file handles only frames and files.
+/* The states of long fits, of one dataset or many, each in a file until the fit's record is in the
+ * journal, so that a fit whose process died can go on where it was. Payloads belong to the caller;
+ * this file handles only frames and files.
  *
  * RESULT.journal/states/DATASET-TASK.state, of two frames (io/journal/frame.h). The first one's
  * payload is the run's identity_digest, u64 dataset, u32 task; the second one's is the state.
@@ -17,7 +17,7 @@
 
 #define STATES_FOLDER "states"
 /* The most bytes of a state; a fit that needs more continues without one. */
-#define STATES_LIMIT ((size_t)64 << 20)
+#define STATES_LIMIT ((size_t)1 << 30)
 /* Where a state's payload begins in its file. */
 enum { STATES_OWNER = 32 + 8 + 4, STATES_HEAD = 2 * FRAME_HEAD + STATES_OWNER };
 
@@ -32,11 +32,12 @@ bool states_has(const struct states_folder *folder, uint64_t fit);
  * another run's, or there is no memory for it. */
 unsigned char *states_read(const struct states_folder *folder, uint64_t fit, size_t *n);
 /* Writes STATES_HEAD bytes, which this sets, and n of payload behind them, in place of an earlier
- * state. *is_there: the fit has a file; if it has disappeared, because the fit has ended in
- * another process, or if the journal has, nothing is written, *is_there is false, and the fit
- * needs no further states. An error: the earlier state is still there, if there is one. */
+ * state. *is_there: the fit has a file; if it has disappeared, because the fit has ended in another
+ * process, or if the journal has, nothing is written, *is_there is false, and the fit needs no
+ * further states. syncs: it outlives a failure of the machine. An error: the earlier state is still
+ * there, if there is one. */
 enum status states_write(const struct states_folder *folder, uint64_t fit, bool *is_there,
-                         unsigned char *bytes, size_t n, struct error *error);
+                         unsigned char *bytes, size_t n, bool syncs, struct error *error);
 /* Deletes the fit's file. */
 void states_drop(const struct states_folder *folder, uint64_t fit);
 /* Deletes the files and the folder of a journal. Other files are kept, and are an error. */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
+#include "base/clock.h"
 #include "fit/joint/ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_pass.h"
@@ -49,6 +50,7 @@ static bool finish_block(struct compute *compute, const struct fit_record *recor
     size_t i;
     struct shared_fit *shared = shared_of(compute, record->dataset, &i);
     shared->fit.joint.block[i].seconds += record->seconds;
+    counter_add(&shared->used_ns, (uint64_t)(1e9 * record->seconds));
     if (is_short)
         counter_set(&shared->is_short, 1);
     count(compute, shared);
@@ -129,7 +131,8 @@ static void free_shared(struct compute *compute, struct shared_fit *shared)
         coroutine_free(shared->coroutine);
     campaign_fit_fini(&shared->fit);
     joint_refits_free(shared->refits);
-    free(shared->kept);
+    keeper_fini(&shared->keeper);
+    free(shared->loaded);
     free(shared);
 }
 
@@ -157,7 +160,10 @@ static enum status resume(struct compute *compute, size_t i, struct error *error
     struct shared_fits *fits = compute->shared_fits;
     struct shared_fit *shared = fits->live[i];
     enum status status = STATUS_OK;
-    if (coroutine_resume(shared->coroutine))
+    int64_t began_ns = clock_now_ns();
+    bool goes_on = coroutine_resume(shared->coroutine);
+    counter_add(&shared->used_ns, (uint64_t)(clock_now_ns() - began_ns));
+    if (goes_on)
         return STATUS_OK;
     if (shared->status) {
         status = shared->status;
@@ -237,8 +243,6 @@ static enum status serve(struct compute *compute, bool *goes_on, struct error *e
     }
     if (!status)
         status = begin_pass(compute, &has_begun, error);
-    if (!status)
-        shared_write_states(compute);
     *goes_on = status || has_begun || is_under_way;
     return status;
 }
@@ -296,8 +300,6 @@ static void stop_shared(struct compute *compute)
     struct shared_fits *fits = compute->shared_fits;
     struct error ignored;
     fits->is_stopping = true;
-    fits->written_ns = 0; /* the latest states are worth a write */
-    shared_write_states(compute);
     while (fits->n_live > 0)
         resume(compute, fits->n_live - 1, &ignored);
 }
@@ -360,7 +362,7 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     if (!status)
         status = compute_find_crashes(compute, error);
     if (!status)
-        status = shared_read_states(compute, error);
+        status = shared_read_population(compute, error);
     if (!status) {
         fits->n_before = compute_n_shared_before(compute);
         status = run_all(compute, journal_gone, error);
@@ -376,7 +378,6 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     }
     if (fits) {
         free(fits->live);
-        free(fits->saved);
         free(fits->population.bytes);
     }
     free(fits);

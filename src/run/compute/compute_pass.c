@@ -459,7 +459,8 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
                                            .resume = client_resume, .finish = client_finish,
                                            .begin = client_begin, .end = client_end};
     compute->pass.stage = *stage;
-    keepers_look(&compute->keepers, campaign->plan.paths.journal, &campaign->plan.identity);
+    if (!campaign_is_shared(campaign)) /* whose fits are under way, and look only once */
+        keepers_look(&compute->keepers, campaign->plan.paths.journal, &campaign->plan.identity);
     counter_set(&compute->pass.n_done, 0);
     counter_set(&compute->pass.n_put_off, 0);
     compute->board->is_apart = stage->apart;

@@ -95,7 +95,7 @@ static void load(struct keeper *keeper)
         head = head_of(keeper);
     if (head.elapsed_ns >= 0 && head.n_record <= n - sizeof head
         && head.n_state == n - sizeof head - head.n_record) {
-        keeper->before_ns = keeper->written_ns = head.elapsed_ns;
+        keeper->before_ns = keeper->written_ns = keeper->synced_ns = head.elapsed_ns;
         return;
     }
     free(keeper->loaded);
@@ -223,7 +223,9 @@ void keeper_write(struct keeper *keeper)
                               .n_state = keeper->n_state};
     size_t n = sizeof head + keeper->n_record + keeper->n_state;
     unsigned char *bytes = n <= STATES_LIMIT ? malloc(STATES_HEAD + n) : NULL;
+    bool syncs = head.elapsed_ns - keeper->synced_ns >= KEEPER_SYNC_NS;
     keeper->written_ns = head.elapsed_ns;
+    keeper->synced_ns = syncs ? head.elapsed_ns : keeper->synced_ns;
     keeper->n_written = n;
     if (bytes) {
         unsigned char *next = bytes + STATES_HEAD;
@@ -234,7 +236,7 @@ void keeper_write(struct keeper *keeper)
         if (keeper->n_state)
             memcpy(next + keeper->n_record, keeper->state, keeper->n_state);
         bool is_bad = states_write(keeper->folder, keeper->task, &keeper->is_there, bytes, n,
-                                   &error) != STATUS_OK;
+                                   syncs, &error) != STATUS_OK;
         if (is_bad)
             report(keeper->keepers, &error);
         if (is_bad || !keeper->is_there)

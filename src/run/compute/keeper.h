@@ -1,7 +1,7 @@
-/* A long fit whose process has died goes on where it was. The fits of a task (fit_run, one or
- * several, one after another) are numbered; the records of those that have ended and the state of
- * the one under way are written to the task's file (io/journal/states.h). When the task begins
- * again, those get their records at once, and that one goes on from its state.
+/* A long fit whose process has died goes on where it was, of one dataset or many. The fits of a
+ * task (fit_run, one or several, one after another) are numbered; the records of those that have
+ * ended and the state of the one under way are written to the task's file (io/journal/states.h).
+ * When the task begins again, those get their records at once, and that one goes on from its state.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -14,6 +14,8 @@
  * takes about a nanosecond a byte; large states are written so seldom that it costs no more than a
  * hundredth. */
 #define KEEPER_WORTH_NS INT64_C(100000000)
+/* A failure of the machine costs at most this. */
+#define KEEPER_SYNC_NS INT64_C(10000000000)
 enum { KEEPER_NS_PER_BYTE = 100 };
 
 /* Shared by all fits of a run. */
@@ -46,6 +48,7 @@ struct keeper {
     int64_t before_ns;        /* that of earlier processes alone */
     int64_t written_ns;       /* when the state was kept last */
     size_t n_written;         /* its bytes */
+    int64_t synced_ns;        /* when the one that a failure of the machine leaves was kept */
     bool is_there;            /* the task has a file */
     uint64_t n_fit;           /* fits that have begun */
     unsigned char *loaded;    /* what an earlier process has left; NULL: nothing */

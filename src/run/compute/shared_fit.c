@@ -1,14 +1,8 @@
-/* A fit over many datasets: passes over its blocks until it has ended. The states of all
- * fits are one frame of the journal, from which another process continues. A fit keeps its
- * own between two of its passes, in memory, because the others' blocks are being evaluated then;
- * the frame has the latest of each.
- *
- *   for each fit: u64 component, u64 length, length bytes of joint_save
- *
+/* A fit over many datasets: passes over its blocks until it has ended. Rank 0 keeps its state
+ * between two of its passes (run/compute/keeper.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/shared_fit.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "fit/joint/one.h"
 #include "fit/joint/ranks.h"
@@ -22,13 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state is kept, and the frame written, when STATE_WORTH_NS have passed since the last time,
- * and for the frame at least STATE_SHARE times as long as that write took. A kill costs at most
- * this and one step of the search. */
-static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
-
-/* Reads the population that an earlier process found. */
-static enum status read_population(struct compute *compute, struct error *error)
+enum status shared_read_population(struct compute *compute, struct error *error)
 {
     struct shared_fits *fits = compute->shared_fits;
     struct arena arena = {.first = NULL};
@@ -47,82 +35,6 @@ static enum status read_population(struct compute *compute, struct error *error)
     return status;
 }
 
-enum status shared_read_states(struct compute *compute, struct error *error)
-{
-    struct shared_fits *fits = compute->shared_fits;
-    fits->keeps = true;
-    fits->written_ns = clock_now_ns();
-    enum status status = read_population(compute, error);
-    if (!status && compute_is_first(compute))
-        status = journal_kept(compute->earlier, FRAME_STATE, &fits->saved, &fits->n_saved,
-                              &fits->number, error);
-    if (status || !compute->ranks.is_joined)
-        return status;
-    size_t n;
-    const unsigned char *all = rank_link_gather(&compute->ranks, fits->saved,
-                                                fits->saved ? fits->n_saved : 0, &n);
-    free(fits->saved);
-    fits->saved = all && n ? malloc(n) : NULL;
-    fits->n_saved = fits->saved ? n : 0;
-    if (!all)
-        return compute_lost(error);
-    if (n && !fits->saved)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
-    if (fits->saved)
-        memcpy(fits->saved, all, n);
-    return STATUS_OK;
-}
-
-static const unsigned char *find_state(const struct shared_fits *fits, size_t component, size_t *n)
-{
-    uint64_t head[2];
-    for (size_t at = 0; fits->saved
-         && fits->n_saved - at >= sizeof head; at += (size_t)head[1]) {
-        memcpy(head, fits->saved + at, sizeof head);
-        at += sizeof head;
-        if (head[1] > fits->n_saved - at)
-            return NULL;
-        *n = (size_t)head[1];
-        if (head[0] == component)
-            return fits->saved + at;
-    }
-    return NULL;
-}
-
-void shared_write_states(struct compute *compute)
-{
-    struct shared_fits *fits = compute->shared_fits;
-    struct error error = {.status = STATUS_OK};
-    int64_t now = clock_now_ns();
-    size_t n = 0;
-    if (!fits->is_due || !fits->keeps || now - fits->written_ns < STATE_WORTH_NS
-        || now - fits->written_ns < STATE_SHARE * fits->cost_ns)
-        return;
-    for (size_t i = 0; i < fits->n_live; i++)
-        n += 2 * sizeof(uint64_t) + fits->live[i]->n_kept;
-    unsigned char *bytes = malloc(n + 1), *next = bytes;
-    for (size_t i = 0; bytes && i < fits->n_live; i++) {
-        const struct shared_fit *shared = fits->live[i];
-        const uint64_t head[2] = {shared->fit.component, shared->n_kept};
-        if (!shared->n_kept)
-            continue;
-        memcpy(next, head, sizeof head);
-        memcpy(next + sizeof head, shared->kept ? shared->kept : shared->loaded, shared->n_kept);
-        next += sizeof head + shared->n_kept;
-    }
-    if (!bytes || journal_keep(compute->journal, FRAME_STATE, ++fits->number, bytes,
-                               (size_t)(next - bytes), &error)) {
-        fits->keeps = false;
-        compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit "
-                    "continues, but after an interruption it would start from an earlier state",
-                    bytes ? error.message : "out of memory");
-    }
-    free(bytes);
-    fits->is_due = false;
-    fits->written_ns = clock_now_ns();
-    fits->cost_ns = fits->written_ns - now;
-}
-
 /* After a pass: what the ranks agree on. Sets whether a state is due; returns whether some rank was
  * asked to stop. */
 static bool ask_ranks(struct shared_fit *shared)
@@ -130,7 +42,9 @@ static bool ask_ranks(struct shared_fit *shared)
     enum { DUE = 1, STOP = 2 };
     struct compute *compute = shared->compute;
     const unsigned char *all = NULL;
-    bool is_due = clock_now_ns() - shared->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
+    const struct fit_keeper *keeper = &shared->keeper.fits;
+    bool keeps = !shared->request || shared->request->keeps,
+         is_due = keeps && keeper->is_due(keeper->context);
     unsigned char bits = (unsigned char)((is_due ? DUE : 0) | (stop_is_requested() ? STOP : 0));
     size_t n_all;
     if (compute->ranks.is_joined)
@@ -149,11 +63,11 @@ bool shared_is_short(const struct shared_fit *shared)
 static void keep_state(void *context)
 {
     struct shared_fit *shared = context;
+    const struct fit_keeper *keeper = &shared->keeper.fits;
     struct compute *compute = shared->compute;
     struct joint *joint = &shared->fit.joint;
     size_t n;
-    if (!shared->is_due || shared_is_short(shared)
-        || (shared->request && !shared->request->keeps))
+    if (!shared->is_due || shared_is_short(shared))
         return;
     shared->is_due = false;
     unsigned char *bytes = joint_save(joint, &n);
@@ -165,16 +79,12 @@ static void keep_state(void *context)
         if (bytes)
             memcpy(bytes, all, n);
     }
-    shared->kept_ns = clock_now_ns();
-    if (!compute_is_first(compute) || compute->ranks.is_lost || !bytes) {
+    if (compute->ranks.is_lost) {
         free(bytes);
         return;
     }
-    free(shared->kept);
-    shared->kept = bytes;
-    shared->n_kept = n;
-    compute->shared_fits->is_due = true;
-    shared_write_states(compute);
+    keeper->keep(keeper->context, bytes, n);
+    keeper_write(&shared->keeper);
 }
 
 /* From the beginning of that task. */
@@ -197,22 +107,42 @@ static enum status begin(struct shared_fit *shared, uint32_t task, uint32_t n_re
                      components_size(&campaign->share.components, fit->component));
 }
 
+/* What an earlier process has left of this fit, which rank 0 gives to all. */
+static enum status find_state(struct shared_fit *shared, const unsigned char **bytes, size_t *n,
+                              struct error *error)
+{
+    const struct fit_keeper *keeper = &shared->keeper.fits;
+    struct compute *compute = shared->compute;
+    *n = 0;
+    keeper->begin(keeper->context, compute->campaign.n_parameter, NULL, bytes, n);
+    if (!compute->ranks.is_joined)
+        return STATUS_OK;
+    const unsigned char *all = rank_link_gather(&compute->ranks, *bytes, *bytes ? *n : 0, n);
+    free(shared->loaded);
+    *bytes = shared->loaded = all && *n ? malloc(*n) : NULL;
+    if (!all)
+        return compute_lost(error);
+    if (*n && !*bytes)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
+    if (*n)
+        memcpy(shared->loaded, all, *n);
+    return STATUS_OK;
+}
+
 /* Continues where another process was. */
 static enum status take_state(struct shared_fit *shared, struct error *error)
 {
     struct joint *joint = &shared->fit.joint;
+    const unsigned char *bytes;
     size_t n;
-    const unsigned char *bytes =
-        find_state(shared->compute->shared_fits, shared->fit.component, &n);
-    if (!bytes)
-        return STATUS_OK;
+    enum status status = find_state(shared, &bytes, &n, error);
+    if (status || !bytes)
+        return status;
     if (!joint_load(joint, bytes, n))
         return begin(shared, joint->task, 0, error);
     if (shared->compute->campaign.share.components.n == 1)
         compute_say(shared->compute, "resuming: the search goes on after %lld steps",
                     (long long)joint->search.n_iteration);
-    shared->loaded = bytes;
-    shared->n_kept = n;
     return STATUS_OK;
 }
 
@@ -263,7 +193,6 @@ static enum status run_fit(struct shared_fit *shared, bool *has_ended, struct er
     const struct joint_host host = {.run_pass = run_pass, .keep = keep_state,
                                     .fit_alone = fit_run, .context = shared};
     shared->n_pass = 0;
-    shared->kept_ns = clock_now_ns();
     shared->is_due = false;
     bool is_over = joint_search(&shared->fit.joint, &host);
     if (shared->fit.joint.end.outcome == OUTCOME_out_of_memory && is_over)
@@ -271,15 +200,6 @@ static enum status run_fit(struct shared_fit *shared, bool *has_ended, struct er
     enum status status = judge_ranks(shared, error);
     *has_ended = is_over && !status;
     return status;
-}
-
-void shared_forget(struct shared_fit *shared)
-{
-    shared->fit.joint.saved.bytes = NULL;
-    free(shared->kept);
-    shared->kept = NULL;
-    shared->loaded = NULL;
-    shared->n_kept = 0;
 }
 
 enum status shared_run_fit(struct shared_fit *shared, uint32_t task,
@@ -303,8 +223,7 @@ enum status shared_run_fit(struct shared_fit *shared, uint32_t task,
         status = run_fit(shared, has_ended, error);
     } while (!status && *has_ended && !joint->weight && !joint->end.has_best
              && fit_start_redraw(&start, joint->end.outcome));
-    if (*has_ended)
-        shared_forget(shared);
     shared->request = NULL;
+    shared->fit.joint.saved.bytes = NULL; /* which are the keeper's */
     return status;
 }

@@ -28,12 +28,9 @@ struct shared_fit {
     /* failed allocations of this thread before the fit (base/memory.h) */
     uint64_t n_failed;
     int64_t n_pass;            /* of the fit under way */
-    /* the latest state of the fit (n_kept bytes); or, in shared_fits.saved, the state that an
-     * earlier process left */
-    unsigned char *kept;
-    const unsigned char *loaded;
-    size_t n_kept;
-    int64_t kept_ns;
+    struct keeper keeper;      /* of the task under way; rank 0's */
+    unsigned char *loaded;     /* with other ranks: what an earlier process has left of the fit */
+    struct counter used_ns;    /* computing of this process for the task */
     bool is_due;               /* a state is to be kept after this pass */
     enum status status;        /* once it has ended */
     struct error error;
@@ -43,18 +40,12 @@ struct shared_fits {
     struct shared_fit **live;  /* n_live, by component */
     size_t n_live, next;       /* next: the component that begins next */
     bool is_stopping;
-    unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
-    size_t n_saved;
-    uint32_t number;           /* of the states in the journal */
     struct {                   /* in the journal (io/result/mixed_result.h) */
         uint32_t n_start;      /* the starts that it covers */
         unsigned char *bytes;  /* n; NULL: none of them has a population */
         size_t n;
         double objective;      /* NaN: none */
     } population;
-    bool keeps;                /* states can be written */
-    bool is_due;               /* some state is newer than those in the journal */
-    int64_t written_ns, cost_ns;
     uint64_t n_before, n_ended; /* fits that an earlier process ended, and all that have ended */
 };
 
@@ -77,13 +68,8 @@ enum status shared_run_fit(struct shared_fit *shared, uint32_t task,
                        const struct joint_request *request, bool *has_ended, struct error *error);
 /* Whether some part of the fit under way, or of its records, found no memory. */
 bool shared_is_short(const struct shared_fit *shared);
-/* Frees what shared_run_fit has kept of the state; nothing reads it after the end of the fit. */
-void shared_forget(struct shared_fit *shared);
-
-/* States between two steps. The bytes that an earlier process left are read, and given to all
- * ranks; and those of this one are journalled, if that is due. */
-enum status shared_read_states(struct compute *compute, struct error *error);
-void shared_write_states(struct compute *compute);
+/* Reads the population that an earlier process has found. */
+enum status shared_read_population(struct compute *compute, struct error *error);
 
 /* On its coroutine: all tasks of the component, its starts and refits, one after another. Also OK
  * if it was stopped. */

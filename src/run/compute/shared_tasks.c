@@ -233,6 +233,23 @@ static bool is_written(struct shared_fit *shared, uint32_t task)
     return found && *found;
 }
 
+static int64_t elapsed_ns(void *context)
+{
+    struct shared_fit *shared = context;
+    return shared->keeper.before_ns + (int64_t)counter_get(&shared->used_ns);
+}
+
+/* The task's files, which rank 0 has, are those of the component's first dataset. */
+static void keep_task(struct shared_fit *shared, uint32_t task)
+{
+    struct compute *compute = shared->compute;
+    const struct campaign *campaign = &compute->campaign;
+    uint64_t first = *components_members(&campaign->share.components, shared->fit.component);
+    counter_set(&shared->used_ns, 0);
+    keeper_begin(&shared->keeper, compute_is_first(compute) ? &compute->keepers : NULL,
+                 campaign_number(campaign, first, task), elapsed_ns, shared);
+}
+
 enum status shared_run_tasks(struct shared_fit *shared, struct error *error)
 {
     const struct campaign *campaign = &shared->compute->campaign;
@@ -242,6 +259,7 @@ enum status shared_run_tasks(struct shared_fit *shared, struct error *error)
     for (uint32_t task = 0; !status && goes_on && task < campaign->n_task; task++) {
         if (is_written(shared, task))
             continue;
+        keep_task(shared, task);
         if (task >= first_refit && !shared->refits)
             status = joint_refits_open(shared, error);
         if (!status && task >= first_refit && !joint_refits_exist(shared->refits))
@@ -249,10 +267,11 @@ enum status shared_run_tasks(struct shared_fit *shared, struct error *error)
         else if (!status)
             status = (task < first_refit ? fit_start
                                          : joint_refits_run)(shared, task, &goes_on, error);
+        if (!status && goes_on)
+            keeper_end(&shared->keeper);
         shared->compute->shared_fits->n_ended += !status && goes_on;
     }
     joint_refits_free(shared->refits);
     shared->refits = NULL;
-    shared_forget(shared);
     return status;
 }
