@@ -47,6 +47,18 @@ static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
     return asked;
 }
 
+/* With adjoint gradients: rows of a unit matrix that have the gradient of work->at. */
+static void reduce_gradient(const struct joint_work *work, double *triangle, double *rhs)
+{
+    size_t all = work->n + work->s;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    memset(triangle, 0, all * all * sizeof *triangle);
+    for (size_t k = 0; k < all; k++) {
+        triangle[k + k * all] = 1;
+        rhs[k] = weight * work->at.gradient[work->order[k]];
+    }
+}
+
 /* Evaluates at own and shared parameters, and reduces the derivatives to `reduced`. */
 static enum asked evaluate(struct joint_work *work, const double *own, const double *shared,
                            struct joint_reduced *reduced)
@@ -84,7 +96,7 @@ enum asked joint_block_take(struct joint_work *work, struct joint_reduced *reduc
     if (reduced->at)
         joint_kinks_keep(work, reduced);
     if (work->asker->accuracy.gradient == GRADIENT_adjoint)
-        joint_block_reduce_gradient(work, reduced->triangle, reduced->rhs);
+        reduce_gradient(work, reduced->triangle, reduced->rhs);
     else if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, reduced->triangle,
                                  reduced->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed,
@@ -483,7 +495,7 @@ static void check_kept(struct joint_work *work, struct arena *arena)
         joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, block->trial.triangle,
                            block->trial.rhs);
     else
-        joint_block_reduce_gradient(work, block->trial.triangle, block->trial.rhs);
+        reduce_gradient(work, block->trial.triangle, block->trial.rhs);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     memcpy(block->trial.gradient, block->best.gradient, all * sizeof(double));
     block->trial.f = block->best.f;

@@ -98,17 +98,11 @@ bool joint_session_learn(struct joint *joint, double decrease);
 /* Whether the step to the latest evaluation took a parameter too far. */
 bool joint_session_is_far(struct joint *joint);
 
-/* In joint/work.c. All but joint, block, asker and arena; false: out of memory. */
-bool joint_work_make(struct joint_work *work);
-/* Finds the parameters above block i, at the best point and at the trial. */
-void joint_work_find_above(struct joint_work *work, size_t i);
-/* The triangle of the rows of an answer, own parameters first, seen from `step` (in the model's
- * order; NULL: none) before it. False: an entry is not finite. */
+/* In joint/work.c. The triangle of the rows of an answer, own parameters first, seen from `step`
+ * (in the model's order; NULL: none) before it. False: an entry is not finite. */
 bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer,
                         enum fit_curvature curvature, const double *step, double *triangle,
                         double *rhs);
-/* With adjoint gradients: rows of a unit matrix that have the gradient of work->at. */
-void joint_block_reduce_gradient(const struct joint_work *work, double *triangle, double *rhs);
 /* What the evaluation of work->at says of the block. ASKED_FAILED: its derivatives are of no use.
  * In joint/block.c. */
 enum asked joint_block_take(struct joint_work *work, struct joint_reduced *reduced);

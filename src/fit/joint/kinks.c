@@ -13,6 +13,91 @@ enum { HOLD_THERE = 3 };
 /* Less influence on the predictions than this part of another parameter's is none. */
 static const double LEAST = 1e-10;
 
+/* The own parameters that are not held; the right-hand side where the others have moved. */
+static size_t list_loose(const struct joint_region *own, const struct joint_reduced *reduced,
+                         const struct joint_hold *hold, double *rhs)
+{
+    size_t n_loose = 0, all = own->n + own->s;
+    memcpy(rhs, reduced->rhs, all * sizeof *rhs);
+    for (size_t j = 0; j < own->n; j++) {
+        if (!hold->is_held[j])
+            own->model.loose[n_loose++] = (uint32_t)j;
+        for (size_t i = 0; hold->is_held[j] && i <= j; i++)
+            rhs[i] += reduced->triangle[i + j * all] * hold->by[j];
+    }
+    return n_loose;
+}
+
+/* For a proximal step: what eliminating the own parameters that are not held leaves, with
+ * `damping` times their squared scale added. */
+static void damped_schur(struct joint_region *own, struct joint_reduced *reduced,
+                        const struct joint_hold *hold, double damping)
+{
+    uint32_t *loose = own->model.loose, *kept = loose + own->n;
+    size_t n_loose = list_loose(own, reduced, hold, own->rhs);
+    for (size_t k = 0; k < own->s; k++)
+        kept[k] = (uint32_t)k;
+    joint_eliminate(own->n, own->s, reduced->triangle, own->rhs, loose, n_loose, kept, own->s,
+                    reduced->scale, damping, own->rows, reduced->schur, reduced->schur_rhs, NULL);
+}
+
+/* How the own parameters that are not held follow a step of those above, in model->step, within
+ * bounds and limits. Those that are held move by hold->by. True: a bound or limit stopped some of
+ * the others, which hold->stopped tells. */
+static bool damped_follow(struct joint_region *own, const struct joint_reduced *reduced,
+                         struct joint_hold *hold, double damping, const double *shared_step)
+{
+    struct trust_model *model = &own->model;
+    size_t n = own->n, s = own->s, all = n + s, m = n + n;
+    double *a = own->rows, *b = a + m * n, *r = b + m, *order = r + n * n, *moved = order + n;
+    size_t n_loose = list_loose(own, reduced, hold, moved);
+    bool any = false;
+    memset(a, 0, m * n * sizeof *a);
+    memset(b, 0, m * sizeof *b);
+    for (size_t i = 0; i < n; i++)
+        b[i] = -moved[i];
+    for (size_t k = 0; k < s; k++)
+        for (size_t i = 0; i < n; i++)
+            b[i] -= reduced->triangle[i + (n + k) * all] * shared_step[k];
+    for (size_t j = 0; j < n; j++) {
+        model->step[j] = hold->is_held[j] ? hold->by[j] : 0;
+        hold->is_stopped[j] = false;
+    }
+    for (size_t c = 0; c < n_loose; c++) {
+        uint32_t j = model->loose[c];
+        memcpy(a + c * m, reduced->triangle + j * all, (j + 1) * sizeof *a);
+        a[n + j + c * m] = sqrt(damping) * reduced->scale[j];
+    }
+    matrix_least(m, n_loose, a, b, r, order);
+    for (size_t c = 0; c < n_loose; c++) {
+        uint32_t j = model->loose[c];
+        model->step[j] = fmin(fmax(b[c], model->low[j]), model->high[j]);
+        any |= hold->is_stopped[j] = model->step[j] != b[c];
+    }
+    return any;
+}
+
+/* At the best point, own->point: holds those that a bound holds. */
+static void hold_begin(struct joint_region *own, struct joint_hold *hold)
+{
+    for (size_t j = 0; j < own->n; j++) {
+        hold->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);
+        hold->by[j] = 0;
+        hold->is_stopped[j] = false;
+    }
+}
+
+/* Holds those that were stopped, too: where they were stopped, or (stays) where they are. */
+static void hold_stopped(const struct joint_region *own, struct joint_hold *hold, bool stays)
+{
+    for (size_t j = 0; j < own->n; j++) {
+        if (hold->is_stopped[j])
+            hold->by[j] = own->model.step[j];
+        hold->is_held[j] = hold->is_held[j] || hold->is_stopped[j];
+        hold->by[j] = stays ? 0 : hold->by[j];
+    }
+}
+
 /* Eliminates a group's own parameters from its reduced rows. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
 {
@@ -28,8 +113,8 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
     for (size_t k = 0; k < joint->above.n_group && joint->line.holds; k++)
         own->model.step[k] = group->trial[k] - group->reduced.theta[k];
     if (joint->line.holds)
-        joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
-    joint_damped_schur(own, &reduced, &group->hold, joint->line.damping);
+        hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
+    damped_schur(own, &reduced, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
@@ -44,7 +129,7 @@ void joint_kinks_groups_step(struct joint *joint)
         for (size_t k = 0; k < joint->above.s; k++)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
         group->is_stopped =
-            joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
+            damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
     }
 }
@@ -147,7 +232,7 @@ static void begin(struct joint_work *work, const struct inner_value *inner)
     joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle,
                        reduced->rhs);
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
-    joint_hold_begin(&work->region, &block->inner.hold);
+    hold_begin(&work->region, &block->inner.hold);
     measure(work, inner->best.theta);
 }
 
@@ -177,12 +262,12 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
         begin(work, &inner);
     if (line->holds) {
         memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
-        joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
+        hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
     joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE,
                        inner.linear.step, reduced->triangle, reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
-    joint_damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
+    damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
     return true;
 }
 
@@ -192,7 +277,7 @@ static void follow(struct joint_work *work, const double *shared_step)
     struct joint_block *block = work->block;
     struct joint_inner *inner = &block->inner;
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
-    inner->is_stopped = joint_damped_follow(&work->region, &inner->reduced, &inner->hold,
+    inner->is_stopped = damped_follow(&work->region, &inner->reduced, &inner->hold,
                                             work->joint->line.damping, shared_step);
     memcpy(inner->candidate, work->region.model.step, work->n * sizeof *inner->candidate);
 }

@@ -25,11 +25,47 @@ void joint_session_forget(struct joint_session *session)
     session->far.n_back = 0;
 }
 
+/* As bytes: the whole evaluation of a point; and what an asker knows from its evaluations, so that
+ * another process makes the next ones as this one would. */
+static void pass_point(struct cursor *cursor, const struct fit_asker *asker,
+                       struct fit_point *point)
+{
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
+    FIELD(point->f);
+    FIELD(point->n_step);
+    ARRAY(point->theta, n);
+    ARRAY(point->gradient, n);
+    ARRAY(point->chain, n);
+    ARRAY(point->p, asker->map.n_parameter);
+    ARRAY(point->prediction, n_row);
+    ARRAY(point->weight, n_row);
+    ARRAY(point->residual, n_row);
+    ARRAY(point->noise, point->noise ? n_row : 0);
+    ARRAY(point->d_prediction, point->d_prediction ? n_row * n : 0);
+    ARRAY(point->d_noise, point->d_noise ? n_row * n : 0);
+}
+
+static void pass_asker(struct cursor *cursor, struct fit_asker *asker)
+{
+    FIELD(asker->start_f);
+    FIELD(asker->start_tighter);
+    FIELD(asker->prediction_error);
+    FIELD(asker->meets_jump);
+    FIELD(asker->lanes);
+    FIELD(asker->n_unsaved);
+    FIELD(asker->notes);
+    FIELD(asker->used);
+    FIELD(asker->outcome);
+    FIELD(asker->failure);
+    FIELD(asker->reason);
+    ARRAY(asker->course, asker->problem->n_experiment);
+}
+
 void joint_session_pass(struct cursor *cursor, struct joint_session *session)
 {
     struct joint_work *work = &session->work;
     struct joint_block *block = work->block;
-    fit_asker_pass(cursor, work->asker);
+    pass_asker(cursor, work->asker);
     FIELD(block->memory.is_swapped);
     FIELD(block->best);
     joint_block_place(work->joint, block);
@@ -40,13 +76,13 @@ void joint_session_pass(struct cursor *cursor, struct joint_session *session)
     FIELD(session->measured);
     FIELD(session->far);
     FIELD(session->ratio);
-    fit_point_pass(cursor, work->asker, &session->best);
+    pass_point(cursor, work->asker, &session->best);
     if (session->has_missed)
-        fit_point_pass(cursor, work->asker, &session->missed);
+        pass_point(cursor, work->asker, &session->missed);
     if (session->has_lowest)
-        fit_point_pass(cursor, work->asker, &session->lowest);
+        pass_point(cursor, work->asker, &session->lowest);
     if (session->has_looser || session->measured > 0)
-        fit_point_pass(cursor, work->asker, &session->looser);
+        pass_point(cursor, work->asker, &session->looser);
     trust_probe_pass(cursor, &session->probe);
 }
 

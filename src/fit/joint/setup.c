@@ -187,6 +187,60 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
     return is_good && !work->block->disagrees;
 }
 
+/* All but joint, block, asker and arena; false: out of memory. */
+static bool make_work(struct joint_work *work)
+{
+    struct arena *arena = work->arena;
+    const struct fit_map *map = &work->asker->map;
+    const struct joint_levels *levels = &work->joint->levels;
+    size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
+    work->order = arena_calloc(arena, all + 1, sizeof *work->order);
+    work->column = arena_calloc(arena, all + 1, sizeof *work->column);
+    if (!work->order || !work->column)
+        return false;
+    for (uint32_t j = 0; j < all; j++)
+        if (levels->level[map->file_index[j]] == 0)
+            work->order[work->n++] = j;
+    for (size_t k = 0; k < levels->n_column + 2; k++) {
+        /* level 2, those of the eliminated groups, comes before 1 */
+        size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
+        for (uint32_t j = 0; j < all; j++)
+            if (levels->level[map->file_index[j]] == level)
+                work->order[work->n + work->s++] = j;
+    }
+    enum gradient_method gradient = work->asker->accuracy.gradient;
+    if (joint_needs_rows(work->joint->pass))
+        gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
+    return (work->joint->session || fit_point_init(&work->at, work->asker, gradient, arena)) &&
+           fit_triangle_init(&work->parts, work->asker, arena) &&
+           joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
+           ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
+                         {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
+                         {&work->trial, work->s, 1});
+}
+
+/* Finds the parameters above block i, at the best point and at the trial. */
+static void find_above(struct joint_work *work, size_t i)
+{
+    const struct joint *joint = work->joint;
+    const uint32_t *column = work->column;
+    size_t n = joint->above.n_group;
+    if (joint->levels.n_column == 0) { /* they are all */
+        memcpy(work->theta, joint->above.theta, work->s * sizeof *work->theta);
+        memcpy(work->trial, joint->above.trial, work->s * sizeof *work->trial);
+        return;
+    }
+    joint_columns(joint, i, work->column);
+    for (size_t k = 0; k < work->s; k++) {
+        const struct joint_group *group =
+            k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
+        work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
+        work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
+        if (!group) /* leaps have changed it */
+            work->asker->map.size[work->order[work->n + k]] = joint->asker.map.size[column[k] - n];
+    }
+}
+
 static bool make_block(struct joint_work *work)
 {
     struct joint_block *block = work->block;
@@ -329,7 +383,7 @@ static bool open_session(struct joint_session *session, size_t i, const struct f
     struct joint_block *block = work->block;
     if (!prepare(session, i, problem, host, arena))
         return false;
-    session->is_open = joint_work_make(work) && (block->is_made || make_block(work)) &&
+    session->is_open = make_work(work) && (block->is_made || make_block(work)) &&
                        (!work->joint->session || joint_session_room(session));
     if (!session->is_open)
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
@@ -391,7 +445,7 @@ static void run_block(struct joint *joint, size_t i, const struct fit_problem *p
     }
     set_pass(session);
     if (agree(joint, work, problem) && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
-        joint_work_find_above(work, i);
+        find_above(work, i);
         if (joint->pass == JOINT_GROW)
             joint_follow_shared(work, problem, host, arena);
         joint_block_pass(work, arena);

@@ -89,58 +89,6 @@ void joint_block_swap(struct joint_block *block)
     block->memory.is_swapped = !block->memory.is_swapped;
 }
 
-bool joint_work_make(struct joint_work *work)
-{
-    struct arena *arena = work->arena;
-    const struct fit_map *map = &work->asker->map;
-    const struct joint_levels *levels = &work->joint->levels;
-    size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
-    work->order = arena_calloc(arena, all + 1, sizeof *work->order);
-    work->column = arena_calloc(arena, all + 1, sizeof *work->column);
-    if (!work->order || !work->column)
-        return false;
-    for (uint32_t j = 0; j < all; j++)
-        if (levels->level[map->file_index[j]] == 0)
-            work->order[work->n++] = j;
-    for (size_t k = 0; k < levels->n_column + 2; k++) {
-        /* level 2, those of the eliminated groups, comes before 1 */
-        size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
-        for (uint32_t j = 0; j < all; j++)
-            if (levels->level[map->file_index[j]] == level)
-                work->order[work->n + work->s++] = j;
-    }
-    enum gradient_method gradient = work->asker->accuracy.gradient;
-    if (joint_needs_rows(work->joint->pass))
-        gradient = gradient == GRADIENT_adjoint ? GRADIENT_forward : gradient;
-    return (work->joint->session || fit_point_init(&work->at, work->asker, gradient, arena)) &&
-           fit_triangle_init(&work->parts, work->asker, arena) &&
-           joint_region_init(&work->region, map, work->order, work->n, work->s, arena) &&
-           ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all},
-                         {&work->rhs, n_row, 1}, {&work->move, all, 1}, {&work->theta, work->s, 1},
-                         {&work->trial, work->s, 1});
-}
-
-void joint_work_find_above(struct joint_work *work, size_t i)
-{
-    const struct joint *joint = work->joint;
-    const uint32_t *column = work->column;
-    size_t n = joint->above.n_group;
-    if (joint->levels.n_column == 0) { /* they are all */
-        memcpy(work->theta, joint->above.theta, work->s * sizeof *work->theta);
-        memcpy(work->trial, joint->above.trial, work->s * sizeof *work->trial);
-        return;
-    }
-    joint_columns(joint, i, work->column);
-    for (size_t k = 0; k < work->s; k++) {
-        const struct joint_group *group =
-            k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
-        work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
-        work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
-        if (!group) /* leaps have changed it */
-            work->asker->map.size[work->order[work->n + k]] = joint->asker.map.size[column[k] - n];
-    }
-}
-
 static void reduce_rows(struct joint_work *work, const struct fit_answer *answer,
                         enum fit_curvature curvature, const double *step, double *triangle,
                         double *rhs)
@@ -193,17 +141,6 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
         is_finite =
             is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
     return is_finite;
-}
-
-void joint_block_reduce_gradient(const struct joint_work *work, double *triangle, double *rhs)
-{
-    size_t all = work->n + work->s;
-    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    memset(triangle, 0, all * all * sizeof *triangle);
-    for (size_t k = 0; k < all; k++) {
-        triangle[k + k * all] = 1;
-        rhs[k] = weight * work->at.gradient[work->order[k]];
-    }
 }
 
 bool joint_session_room(struct joint_session *session)

@@ -151,10 +151,6 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker,
  * results have different bits. */
 enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point,
                    bool with_derivatives);
-/* As bytes, in fit/objective/kept.c: the whole evaluation of a point; and what an asker knows from
- * its evaluations, so that another process makes the next ones as this one would. */
-void fit_point_pass(struct cursor *cursor, const struct fit_asker *asker, struct fit_point *point);
-void fit_asker_pass(struct cursor *cursor, struct fit_asker *asker);
 /* Relative accuracy of the predictions' derivatives. */
 double fit_asker_accuracy(const struct fit_asker *asker, struct fit_accuracy accuracy);
 /* Mean square of the weighted residuals at a point; and the variance of the errors, the unit for

@@ -124,11 +124,5 @@ void trust_model_target(const struct trust_model *model, const struct fit_point 
  * damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
 
-/* In trust_metric.c. The largest decrease predicted for any single parameter that no bound
- * holds. */
+/* The largest decrease predicted for any single parameter that no bound holds. */
 double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
-/* The first radius: moves every parameter with an influence by its own size. */
-double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point);
-/* Any positive number serves as the metric of a column of zeros; this one does not depend on
- * units: a step of the parameter's size is as long as the longest one of the others'. */
-void trust_model_replace_zeros(struct trust_model *model, const struct fit_point *point);

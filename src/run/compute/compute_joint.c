@@ -8,7 +8,6 @@
 #include "fit/joint/ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_pass.h"
-#include "run/compute/joint_refits.h"
 #include "run/compute/shared_fit.h"
 #include "run/supervise/child.h"
 

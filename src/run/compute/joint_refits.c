@@ -1,6 +1,9 @@
-/* The subject that is a fit over many datasets: each of its fits is passes over all of them.
+/* Refits of a fit over many datasets: profiles of shared parameters, their reviews, and bootstrap
+ * replicates, each of which draws datasets. The best fit is the subject of the code that refits a
+ * single dataset (fit/refits/subject.h): each of its fits is passes over all datasets. Every rank
+ * does the same, with the parameters of its own datasets; rank 0 has the journal.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/joint_refits.h"
+#include "run/compute/shared_fit.h"
 
 #include "base/memory.h"
 #include "fit/refits/bootstrap.h"

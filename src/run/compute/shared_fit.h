@@ -77,3 +77,14 @@ enum status shared_run_tasks(struct shared_fit *shared, struct error *error);
 /* Whether an earlier process has written all records of that task of a component, by this process's
  * journal. */
 bool shared_is_written(const struct compute *compute, size_t component, uint32_t task);
+
+/* Refits, on the fit's coroutine. Sets shared->refits from the journal of rank 0. */
+enum status joint_refits_open(struct shared_fit *shared, struct error *error);
+void joint_refits_free(struct joint_refits *refits);
+/* Whether there is a best fit to refit. */
+bool joint_refits_exist(const struct joint_refits *refits);
+/* Runs and journals that task, as a record of the fit's first dataset. Also OK if it was
+ * stopped: then it has not ended. Only replicates keep a state from which another process
+ * continues. */
+enum status joint_refits_run(struct shared_fit *shared, uint32_t task, bool *has_ended,
+                             struct error *error);

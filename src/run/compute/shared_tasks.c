@@ -5,7 +5,6 @@
 #include "fit/joint/ranks.h"
 #include "fit/mixed/mixed.h"
 #include "run/compute/compute.h"
-#include "run/compute/joint_refits.h"
 
 #include <stdlib.h>
 #include <string.h>
