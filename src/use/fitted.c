@@ -170,6 +170,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     struct problem_expectation expectation = problem_expectation_of(&fitted->model.abi);
     const struct recipe *recipe = &fitted->recipe;
     expectation.error = (enum error_kind)recipe->error;
+    expectation.allows_empty = recipe->random != NULL;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
         status = check_same(fitted, hash, error);

@@ -60,5 +60,35 @@ def test_still_left_out(tmp):
     mixed.agree(found, reference, mixed.NEAR, errors=False)
 
 
+def test_without_measurements(tmp):
+    """A dataset whose measurements are all missing contributes nothing: the numbers are those of the fit without it, and its
+    own are the population's, whose distribution is normal on the scale of k."""
+    case = lagged(8)
+    path, *model = case.write(tmp / "p.h5")
+    words = (*model, "--random", "k", "--share", "lag,cv,A")
+    h.stiffit("run", path, *words)
+    without = mixed.read(h.result_path(path))
+    columns = [case.mask.nonzero()[0], case.t[case.mask], 0 * case.t[case.mask], case.y[case.mask], np.nan * case.y[case.mask]]
+    rows = np.vstack([np.column_stack(columns), [(8, 1, 0, np.nan, np.nan), (8, 2, 0, np.nan, np.nan)]])
+    path, *model = mixed.write(tmp / "q.h5", LAG, rows)
+    for how in ("exact", "laplace"):
+        done = h.stiffit("run", path, *words, "--likelihood", how, "--overwrite")
+        found = mixed.read(h.result_path(path))
+        assert "left out of" not in done.stderr and found["n_left_out"] == 0 and found["n_dataset"] == 8, done.stderr
+        fits = found["fits"]
+        assert set(fits["status"]) == {"converged"} and abs(fits["minus_2_log_likelihood"][8]) < 1e-9
+        k = fits["names"].index("k")
+        # its points are those of the rule for a normal density, which are exact for mean and variance
+        np.testing.assert_allclose(fits["parameters"][8, k], found["natural_mean"][0], rtol=1e-9)
+        np.testing.assert_allclose([fits["random_mean"][8, k], fits["random_deviation"][8, k]],
+                                   [found["mean"][0], found["standard_deviation"][0]], rtol=1e-6)
+        if how == "exact":
+            for name in ("minus_2_log_likelihood", "aic", "bic"):
+                assert abs(found[name] - without[name]) < 1e-3, (name, found[name], without[name])
+            off = np.abs(found["estimate"] - without["estimate"]) / without["standard_error"]
+            assert np.max(off) < mixed.FINE, off
+            np.testing.assert_allclose(found["shrinkage"], without["shrinkage"], atol=1e-3)
+
+
 if __name__ == "__main__":
     h.main()

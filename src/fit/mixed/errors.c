@@ -398,6 +398,8 @@ static void variances_of(const void *context, const struct joint_block *block, d
     }
 }
 
+static double has_rows(const struct joint_block *block) { return block->n_row > 0; }
+
 static void rounding_of(const void *context, const struct joint_block *block, double *number)
 {
     *number = mixed_weight(context, block) * mixed_block_of(block)->rounding;
@@ -510,7 +512,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     result->condition = has_errors ? result->condition : (double)NAN;
     result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f - rounding);
     result->log_prior = mixed->log_prior;
-    result->n_dataset = joint->part.n_all;
+    result->n_dataset = (uint64_t)joint_total(joint, has_rows);
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
     result->n_row = joint->asker.objective.n_row;
     result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT

@@ -12,7 +12,8 @@
 
 double mixed_weight(const struct mixed *mixed, const struct joint_block *block)
 {
-    return joint_weight(mixed->joint, (size_t)(block - mixed->joint->block));
+    size_t i = (size_t)(block - mixed->joint->block);
+    return block->n_row > 0 ? joint_weight(mixed->joint, i) : 0;
 }
 
 /* All numbers, and how often the dataset counts. */

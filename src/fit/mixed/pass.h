@@ -20,7 +20,7 @@ enum asked mixed_take_back(struct mixed *mixed, bool *has_run);
 /* The outer products of the datasets' gradients, less that of their mean: m x m. False: out of
  * memory. */
 bool mixed_products(const struct mixed *mixed, double *matrix);
-/* How often a dataset counts. */
+/* How often a dataset counts: not at all without measurements. */
 double mixed_weight(const struct mixed *mixed, const struct joint_block *block);
 /* A packed lower triangle as a matrix. */
 void mixed_unpack(size_t m, const double *packed, double *matrix);

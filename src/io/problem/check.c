@@ -421,5 +421,6 @@ bool problem_dataset_fault(const struct problem *problem, const struct problem_b
             steady_fault(block, first, e, &message))
             return true;
     }
+    any = any || problem->model.allows_empty;
     return any ? false : FAULT((&(struct problem_message){text, size}), "no measurement");
 }

@@ -66,7 +66,7 @@ static void keep_model(struct problem *problem, const struct problem_expectation
         .state_name = copy_names(problem, model->n_state, model->state_name),
         .input_name = copy_names(problem, model->n_input, model->input_name),
         .infusion_kind = model->infusion_kind ? kind : NULL, .t0 = model->t0,
-        .has_noise = model->has_noise};
+        .has_noise = model->has_noise, .allows_empty = model->allows_empty};
 }
 
 /* The model's parameters that /parameters lacks: experiments must give them values in

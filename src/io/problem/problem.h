@@ -60,6 +60,7 @@ struct problem_expectation {
     bool has_noise;         /* the model has a noise function: no row needs a sigma */
     const char *const *observable_error; /* as in stiffit/model.h, checked; NULL: all "default" */
     enum error_kind error;  /* of observables for which neither the file nor the model names one */
+    bool allows_empty;      /* a dataset without a measurement is no bad one */
 };
 struct stiffit_model;
 struct hdf5_file;

@@ -280,6 +280,17 @@ struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_pa
     return options;
 }
 
+/* Whether parameters are random, as far as it can be told before the problem is validated: then
+ * datasets without measurements contribute nothing. */
+static bool has_random(const struct recipe *recipe, const struct problem *problem)
+{
+    const struct problem_info *info = problem_info(problem);
+    bool any = recipe->random != NULL;
+    for (size_t i = 0; info->parameter_level && !recipe->share && i < info->n_level; i++)
+        any = any || (info->parameter_level[i] && !strcmp(info->parameter_level[i], "random"));
+    return any;
+}
+
 enum status campaign_open(struct campaign *campaign, struct run_options *options,
                           struct board *board, const struct run_hooks *hooks, struct error *error)
 {
@@ -300,6 +311,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
     struct problem_expectation expectation = problem_expectation_of(&campaign->model.abi);
     expectation.error = (enum error_kind)plan->recipe.error;
+    expectation.allows_empty = has_random(&plan->recipe, campaign->problem);
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
