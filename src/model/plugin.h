@@ -66,10 +66,3 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
 
 /* The bits of enum note (base/outcome.h) for the derivatives that this model lacks. */
 uint32_t model_missing_derivatives(const struct model *model);
-/* Index of a name, or -1. */
-#define model_find_parameter(model, name) words_find(name, (model)->abi.parameter_name, \
-    (model)->abi.n_parameter)
-#define model_find_observable(model, name) words_find(name, (model)->abi.observable_name, \
-    (model)->abi.n_observable)
-#define model_find_covariate(model, name) words_find(name, (model)->abi.covariate_name, \
-    (model)->abi.n_covariate)

@@ -359,41 +359,6 @@ static void what_is_kept_replaces_what_was(void **state)
     free(directory);
 }
 
-/* A hundred states of 1 MiB take no more than a few of them. */
-static void what_is_kept_does_not_pile_up(void **state)
-{
-    (void)state;
-    enum { MIB = 1 << 20 };
-    char *directory = scratch_directory();
-    struct run_identity identity = example_identity(2, 1);
-    struct journal *journal;
-    struct error error;
-    unsigned char *bytes = malloc(MIB), *back;
-    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
-    for (uint32_t i = 1; i <= 100; i++) {
-        struct stat found;
-        off_t all = 0;
-        memset(bytes, (int)i, MIB);
-        assert_int_equal(journal_keep(journal, FRAME_STATE, i, bytes, MIB, &error), STATUS_OK);
-        DIR *list = opendir(directory);
-        for (struct dirent *entry; (entry = readdir(list));)
-            all += fstatat(dirfd(list), entry->d_name, &found, 0) || !S_ISREG(found.st_mode) ? 0 : found.st_size;
-        closedir(list);
-        assert_true(all < 8 * MIB);
-        uint32_t number = 0;
-        size_t n = 0;
-        struct journal_reader *reader = read_journal(directory, &identity);
-        assert_int_equal(journal_kept(reader, FRAME_STATE, &back, &n, &number, &error), STATUS_OK);
-        assert_non_null(back);
-        assert_true(number == i && n == MIB && !memcmp(back, bytes, MIB));
-        free(back);
-        journal_reader_free(reader);
-    }
-    free(bytes);
-    journal_close(journal);
-    remove_scratch(directory);
-}
-
 /* What is kept but cannot be read any more is not "none". A removed file can be read as long as the reader has it open. */
 static void kept_that_vanishes_is_an_error(void **state)
 {
@@ -581,7 +546,6 @@ int main(void)
         cmocka_unit_test(strange_things_in_the_directory),
         cmocka_unit_test(other_formats_are_refused),
         cmocka_unit_test(what_is_kept_replaces_what_was),
-        cmocka_unit_test(what_is_kept_does_not_pile_up),
         cmocka_unit_test(kept_that_vanishes_is_an_error),
         cmocka_unit_test(vanished_bytes_are_no_crash),
         cmocka_unit_test(full_disk_leaves_whole_records),

@@ -1,8 +1,7 @@
 /* Journals: appends to them, and removes them. A record is appended by one write(2) to a file that
  * only this process writes: threads need no lock, because O_APPEND puts the bytes of each after all
  * others, and the kernel serialises writes to an open file; only a partial write (a full disk)
- * needs care. What only counts until the next of its kind goes to a file for that kind, and when
- * that has grown, to a new one, after which the old one is removed.
+ * needs care.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal/journal.h"
 
@@ -13,7 +12,6 @@
 #include "io/journal/process.h"
 #include "io/journal/record_frame.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ON_STACK = 4096, MAX_NAME_TRIES = 100, MAX_KIND = 4 };
-/* A file of what is kept is begun anew when it would be longer than this and than a few times what
- * counts. */
-enum { KEPT_BYTES = 4 << 20, KEPT_TIMES = 4 };
+enum { ON_STACK = 4096, MAX_NAME_TRIES = 100 };
 
 /* A file, which begins with the journal's first frame. */
 struct log_file {
@@ -38,17 +33,9 @@ struct log_file {
 
 struct journal {
     struct log_file records;
-    struct {
-        enum frame_type type; /* 0: unused */
-        struct log_file log;
-        size_t size;
-    } kept[MAX_KIND];
     size_t n_parameter;
     uint32_t n_start, seed;
     int64_t touched_ns;   /* when the time of the records' file was last set */
-    /* the first frame of files of what is kept, which is that of records without the plan */
-    unsigned char *first;
-    size_t n_first;
     char directory[];
 };
 
@@ -171,23 +158,23 @@ static void close_file(struct log_file *log)
     *log = (struct log_file){.file = -1};
 }
 
-/* The payload of the first frame, which is sealed; with the plan or without. */
-static size_t seal_first(struct journal *journal, size_t n_plan)
-{
-    return frame_seal(journal->first, FRAME_RUN, FRAME_FORMAT, JOURNAL_PLAN + n_plan, 0);
-}
-
-static void put_first(struct journal *journal, const struct run_identity *identity,
-                      const void *plan, size_t n_plan)
+/* The first frame of n bytes. NULL: out of memory. */
+static unsigned char *make_first(const struct run_identity *identity, const void *plan,
+                                 size_t n_plan, size_t *n)
 {
     struct timespec now;
-    unsigned char *payload = journal->first + FRAME_HEAD;
+    unsigned char *first = malloc(FRAME_HEAD + JOURNAL_PLAN + n_plan);
+    if (!first)
+        return NULL;
+    unsigned char *payload = first + FRAME_HEAD;
     clock_gettime(CLOCK_REALTIME, &now);
     identity_encode(identity, payload);
     bytes_put_64(payload + JOURNAL_MADE,
                  (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
     if (n_plan)
         memcpy(payload + JOURNAL_PLAN, plan, n_plan);
+    *n = frame_seal(first, FRAME_RUN, FRAME_FORMAT, JOURNAL_PLAN + n_plan, 0);
+    return first;
 }
 
 enum status journal_open(struct journal **journal, const char *directory,
@@ -202,10 +189,10 @@ enum status journal_open(struct journal **journal, const char *directory,
     enum status status = make_directory(directory, error);
     if (status)
         return status;
+    size_t n = 0;
     struct journal *made = calloc(1, sizeof *made + strlen(directory) + 1);
-    if (made)
-        made->first = malloc(FRAME_HEAD + JOURNAL_PLAN + n_plan);
-    if (!made || !made->first) {
+    unsigned char *first = made ? make_first(identity, plan, n_plan, &n) : NULL;
+    if (!first) {
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     }
@@ -214,11 +201,9 @@ enum status journal_open(struct journal **journal, const char *directory,
     made->n_start = identity->n_start;
     made->touched_ns = clock_now_ns();
     strcpy(made->directory, directory);
-    put_first(made, identity, plan, n_plan);
-    size_t n = seal_first(made, n_plan);
-    made->seed = frame_crc(made->first);
-    status = begin_file(&made->records, directory, made->first, n, error);
-    made->n_first = seal_first(made, 0);
+    made->seed = frame_crc(first);
+    status = begin_file(&made->records, directory, first, n, error);
+    free(first);
     if (status)
         journal_close(made);
     else
@@ -262,16 +247,6 @@ enum status journal_append(struct journal *journal, const struct fit_record *rec
     return status;
 }
 
-/* The one of this type; or an unused one. */
-static size_t find_kind(const struct journal *journal, enum frame_type type)
-{
-    size_t i = 0;
-    while (journal->kept[i].type && journal->kept[i].type != type)
-        i++;
-    assert(i < MAX_KIND);
-    return i;
-}
-
 enum status journal_keep(struct journal *journal, enum frame_type type, uint32_t number,
                          const void *bytes, size_t n, struct error *error)
 {
@@ -279,38 +254,15 @@ enum status journal_keep(struct journal *journal, enum frame_type type, uint32_t
         return error_set(error, STATUS_SYSTEM,
                          "%s: the state of the run is %zu bytes long; the journal takes 4 GiB",
                          journal->directory, n);
-    size_t i = find_kind(journal, type), size = journal->kept[i].size;
-    struct log_file *log = &journal->kept[i].log, made = {.file = -1};
-    bool is_new = !journal->kept[i].type || (size > KEPT_BYTES && size / KEPT_TIMES > n);
-    unsigned char *all = malloc(journal->n_first + FRAME_HEAD + n), *frame = all;
-    if (!all)
+    unsigned char *frame = malloc(FRAME_HEAD + n);
+    if (!frame)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
-    if (is_new) {
-        memcpy(all, journal->first, journal->n_first);
-        frame += journal->n_first;
-    }
     if (n)
         memcpy(frame + FRAME_HEAD, bytes, n);
-    size_t n_all = (size_t)(frame - all) +
-                   frame_seal(frame, type, number, n, frame_crc(journal->first));
-    enum status status = is_new ? begin_file(&made, journal->directory, all, n_all, error)
-                                : append(log, all, n_all, error);
-    if (!status && !is_new)
-        status = durable_sync(log->file, log->path, error);
-    free(all);
-    if (status || !is_new) {
-        close_file(&made);
-        journal->kept[i].size += status ? 0 : n_all;
-        return status;
-    }
-    if (journal->kept[i].type) {
-        unlink(log->path);
-        close_file(log);
-    }
-    *log = made;
-    journal->kept[i].type = type;
-    journal->kept[i].size = n_all;
-    return STATUS_OK;
+    size_t size = frame_seal(frame, type, number, n, journal->seed);
+    enum status status = append(&journal->records, frame, size, error);
+    free(frame);
+    return status ? status : durable_sync(journal->records.file, journal->records.path, error);
 }
 
 enum status journal_sync(struct journal *journal, struct error *error)
@@ -334,10 +286,6 @@ void journal_close(struct journal *journal)
     if (!journal)
         return;
     close_file(&journal->records);
-    for (size_t i = 0; i < MAX_KIND; i++)
-        if (journal->kept[i].type)
-            close_file(&journal->kept[i].log);
-    free(journal->first);
     free(journal);
 }
 

@@ -37,8 +37,8 @@ size_t journal_encode(const struct journal *journal, const struct fit_record *re
                       unsigned char *bytes);
 enum status journal_append_bytes(struct journal *journal, const unsigned char *bytes, size_t n,
                                  struct error *error);
-/* What replaces everything of this type and a lower number, on one thread. Survives a power failure
- * when this returns. */
+/* What counts in place of everything of this type and a lower number, which stays in the file: for
+ * what is kept a few times. Survives a power failure when this returns. */
 enum status journal_keep(struct journal *journal, enum frame_type type, uint32_t number,
                          const void *bytes, size_t n, struct error *error);
 /* fsync; called by the thread that keeps time. */

@@ -402,7 +402,7 @@ static enum status scan_file(struct journal_reader *reader, size_t i, struct err
 {
     bool is_good = false;
     enum status status = open_file(reader, i, error);
-    if (reader->log[i].is_gone) /* another has replaced what it kept, or the run has ended */
+    if (reader->log[i].is_gone) /* the run has ended meanwhile */
         return STATUS_OK;
     if (status)
         return status;

@@ -64,8 +64,6 @@ struct problem {
     struct problem_expectation model;
     size_t *covariate_column;     /* of each covariate of the model in the file */
     bool *covariate_of_experiment; /* it is in /experiments */
-    /* model.n_parameter: of those that the file does not have; NaN: the others */
-    double *constant;
     bool *is_of_state;            /* model.n_parameter: states depend on it */
     /* the most pairs of a model's parameter and another's name in one experiment, of substitutes
      * from a time on or for single rows */

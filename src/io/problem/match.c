@@ -76,14 +76,12 @@ static void match_substituted(struct problem *problem,
 {
     const struct problem_field *field = problem->stream[GROUP_SUBSTITUTES].field;
     size_t n = expectation->parameter.n;
-    problem->constant = arena_calloc(&problem->arena, n + 1, sizeof *problem->constant);
     problem->is_of_state = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_of_state);
     problem->must_substitute =
         arena_calloc(&problem->arena, n + 1, sizeof *problem->must_substitute);
     problem->seen = arena_calloc(&problem->arena, n + 1, sizeof *problem->seen);
     for (size_t j = 0; j < n && !problem->arena.failed; j++) {
         const char *name = expectation->parameter.name[j];
-        problem->constant[j] = NAN;
         uint8_t use = expectation->parameter_use ? expectation->parameter_use[j] : UINT8_MAX;
         problem->is_of_state[j] =
             expectation->n_state > 0 && (use & ~expectation->use_of_rows) != 0;
@@ -93,9 +91,8 @@ static void match_substituted(struct problem *problem,
             0)
             faults_add(&problem->faults,
                        "/parameters/name: the model's parameter \"%.60s\" is missing", name);
-        problem->constant[j] =
-            expectation->parameter.start ? expectation->parameter.start[j] : (double)NAN;
-        problem->must_substitute[j] = !isfinite(problem->constant[j]);
+        problem->must_substitute[j] =
+            !expectation->parameter.start || !isfinite(expectation->parameter.start[j]);
     }
 }
 
@@ -412,4 +409,4 @@ size_t problem_n_none(const struct problem *problem)
 {
     return problem->n_pair + (problem->info.has_steady ? problem->n_parameter : 0);
 }
-const double *problem_constants(const struct problem *problem) { return problem->constant; }
+

@@ -131,9 +131,6 @@ const char *problem_level(const struct problem *problem, size_t parameter);
 /* Index of the file's parameter in the model; PROBLEM_NOT_OF_MODEL: substitutes alone use it. */
 const uint32_t *problem_to_model(const struct problem *problem);
 #define PROBLEM_NOT_OF_MODEL UINT32_MAX
-/* By parameters of the MODEL: the constant value of one that the file does not have, where no
- * substitute replaces it; NaN: the file has it, or every experiment substitutes it. */
-const double *problem_constants(const struct problem *problem);
 /* Whether the parameter is fixed or has two finite bounds (positive on a log scale), perhaps
  * those of a uniform prior; true if datasets differ in this. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
