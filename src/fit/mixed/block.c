@@ -341,19 +341,18 @@ static enum asked put_sample(struct effects *local, const struct around *around)
     struct sums sums;
     size_t r = local->r, s = local->s;
     double *mean, *second, *scratch;
-    unsigned n_beyond = points_beyond(local);
-    unsigned level = points_level(local, n_beyond > 0 ? MIXED_FINEST : mixed->progress.level);
+    unsigned level = points_level(local, mixed->progress.level);
     if (!sums_make(&sums, local, mixed->chooses ? 1 : points_n_hill(local))
         || !ARENA_DOUBLES(local->arena, {&mean, r, 1}, {&second, r, r}, {&scratch, r, r + 1}))
         return effects_end_short(local);
-    enum asked asked = points_compare(local, n_beyond, &sums);
-    if (asked == ASKED_OK)
-        asked = mixed->chooses ? points_choose(local, &sums) : points_add(local, level, &sums);
+    block->is_refined = points_are_refined(local);
+    enum asked asked = mixed->chooses       ? points_choose(local, &sums)
+                       : block->is_refined ? points_refine(local, &sums)
+                                           : points_add(local, level, &sums);
     if (asked != ASKED_OK)
         return asked;
     double weight = sums_weight(&sums);
     block->number[0] = sums_value(&sums);
-    points_put_changes(block);
     block->effective = weight * weight / *sums.squares;
     block->lost = *sums.lost / weight;
     block->rounding = log(*sums.sharp / weight);
@@ -397,14 +396,15 @@ static void put_derivatives(const struct effects *local)
     }
 }
 
-/* Keeps hills that differ from those that the dataset had. False: out of memory. */
+/* Keeps hills that differ from those that the dataset had, and all where points are chosen: random
+ * effects may have been left out since. False: out of memory. */
 static bool keep_hills(struct effects *local, double *numbers, size_t n, bool *are_new)
 {
     size_t r = local->r;
     struct mixed_block *block = local->block;
     n = r <= HILLS_EFFECTS && n > 1 ? n : 0;
     *are_new = n != block->n_hill || !hills_are_alike(r, block->hill, numbers, n);
-    if (!*are_new)
+    if (!*are_new && !local->mixed->chooses)
         return true;
     if (n > block->n_hill && !(block = mixed_block_with(local->mixed, block, n)))
         return false;
@@ -445,7 +445,8 @@ static enum asked contribute(struct effects *local)
 {
     struct mixed_block *block = local->block;
     struct around around;
-    enum asked asked = local->mixed->chooses ? seek(local) : ASKED_OK;
+    const struct mixed *mixed = local->mixed;
+    enum asked asked = mixed->chooses && !mixed->has_hills ? seek(local) : ASKED_OK;
     if (asked != ASKED_OK)
         return asked;
     block = local->block;
@@ -564,7 +565,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     bool is_known = joint->pass == JOINT_TELL && mixed->is_current
-                    && points_beyond(&local) <= mixed_block_of(block)->n_beyond;
+                    && (!points_are_refined(&local) || mixed_block_of(block)->is_refined);
     enum asked asked = mixed->seeks ? seek(&local) : is_known ? ASKED_OK : contribute(&local);
     if (mixed->is_again)
         work->asker->used = used;

@@ -43,12 +43,12 @@ enum mixed_phase {
 };
 
 /* The search begins with the datasets' own levels of the rule, and its last stage has finer ones.
- * The likelihood is corrected by the finest and levels beyond it, MIXED_BEYOND in all, in samples
- * of the datasets, which show its error. Differences for second derivatives have levels of their
+ * The likelihood is corrected by the finest and levels beyond it in a sample of the datasets, which
+ * shows its error. Differences for second derivatives have levels of their
  * own. */
 enum mixed_level { MIXED_OWN, MIXED_ERRORS, MIXED_FINER, MIXED_FINEST };
 
-enum { MIXED_ENDS = 4, MIXED_BEYOND = 4 };
+enum { MIXED_ENDS = 4 };
 
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
@@ -117,10 +117,11 @@ struct mixed {
     /* The priors' part of the latest sums, -log of their density but for constants. */
     double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;
-    double sampled[MIXED_BEYOND]; /* how many datasets the last pass takes these levels for */
+    double sampled;           /* in how many datasets the last pass refines the integral */
     bool holds;               /* the pass stays at the known modes */
     bool is_again;            /* another process has counted the pass's evaluations */
-    bool chooses;             /* datasets choose their levels of the rule */
+    bool chooses;             /* datasets choose their levels of the rule, */
+    bool has_hills;           /* with the hills that the pass before has found */
     bool seeks;               /* datasets look for higher modes, and give 1 if they find one */
     uint64_t probed;          /* columns of those left out that the pass integrates over */
     bool is_current;          /* the latest pass was at the best estimates */
@@ -155,12 +156,12 @@ struct mixed_block {
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
     unsigned level;           /* of the rule, in the search */
-    /* In the last passes: how many levels beyond the last stage's it has had, and what each of
-     * them changes the value by; what that stage's level does, or NaN; and the points of all. */
-    unsigned n_beyond;
-    double beyond[MIXED_BEYOND], below, points[1 + MIXED_BEYOND];
     double rounding;          /* of kinks, in the value: a likelihood is reported without it */
     bool misses;              /* some points of the latest integral could not be evaluated */
+    /* In the last passes, if the integral has been refined: what that changes the value by, how far
+     * it may still be off, and what points it has taken. */
+    bool is_refined, is_lattice;
+    double correction, left, n_point;
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
     /* What points that could not be evaluated may have added to the sum, relative to it: where the
      * prior alone says how likely they are. */

@@ -31,9 +31,14 @@ enum { PROBE_TIMES = 5 };
 static const double NEGLIGIBLE = 3e-3, SURE = 3;
 enum { HILLS_FROM = 1, HILLS_TO = 3 };
 enum { PURPOSE = 0x53414d50 }; /* of random numbers */
-/* In so many datasets, chosen at random, the last pass also takes the level below the last stage's,
- * which shows how fast the levels' errors fall. */
-static const double BELOW = 40;
+/* What levels beyond the last stage's may still change -log likelihood by, in all datasets
+ * together, of which MOST_COUNTED count: further ones are sampled. Errors of lattices have random
+ * signs, those of products may have one. A first change that is SURELY times as small needs no
+ * second one, which shows how fast errors fall; beyond the last level there is at most MOST_LEFT
+ * times of what it changes. With FEW_DATASETS levels have up to FINE_POINTS, or FINE_TIMES the
+ * points of the last stage's; with more MANY_TIMES these. */
+static const double RULE_ERROR = 0.025, MOST_COUNTED = 1000, SURELY = 8, MOST_LEFT = 4;
+enum { FINE_POINTS = 65536, FINE_TIMES = 16, MANY_TIMES = 4 };
 
 /* How many hills the pass sums over. */
 size_t points_n_hill(const struct effects *local)
@@ -41,15 +46,25 @@ size_t points_n_hill(const struct effects *local)
     return local->block->needs_hills ? local->block->n_hill : 1;
 }
 
+static struct rule_level level_of(const struct effects *local, size_t v, unsigned level,
+                                  bool is_lattice)
+{
+    const struct joint *joint = local->work->joint;
+    return (struct rule_level){
+        .rule = &local->mixed->rule, .r = v, .level = level, .is_lattice = is_lattice,
+        .dataset = joint->ranks.first + (size_t)(local->work->block - joint->block)};
+}
+
+struct rule_level points_lattice(const struct effects *local, unsigned level)
+{
+    return level_of(local, local->n_variable, level, true);
+}
+
 /* A level of the rule for v variables. The nodes of products lie far apart, so that a sum over
  * several hills, whose parts of the integrand may be steep where they meet, takes lattices. */
 static struct rule_level rule_at(const struct effects *local, size_t v, unsigned level)
 {
-    const struct joint *joint = local->work->joint;
-    return (struct rule_level){
-        .rule = &local->mixed->rule, .r = v, .level = level,
-        .is_lattice = v > RULE_PRODUCT_MOST || points_n_hill(local) > 1,
-        .dataset = joint->ranks.first + (size_t)(local->work->block - joint->block)};
+    return level_of(local, v, level, v > RULE_PRODUCT_MOST || points_n_hill(local) > 1);
 }
 
 static size_t count_points(const struct effects *local, size_t v, unsigned level)
@@ -160,19 +175,12 @@ static double random_rank(const struct effects *local)
            * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
 }
 
-/* How many levels beyond the last stage's the pass takes in this dataset: those that are sampled
- * are chosen at random, and those of a further level are among them. */
-unsigned points_beyond(const struct effects *local)
+/* Whether the pass refines the integral of this dataset. */
+bool points_are_refined(const struct effects *local)
 {
-    const struct joint *joint = local->work->joint;
     const struct mixed *mixed = local->mixed;
-    double x = random_rank(local);
-    unsigned k = 0, first = local->block->level + above(local, MIXED_FINEST);
-    if (joint->pass != JOINT_TELL || mixed->progress.phase != MIXED_EXACT)
-        return 0;
-    while (k < MIXED_BEYOND && x < mixed->sampled[k] && first + k < RULE_LEVELS)
-        k++;
-    return k;
+    return local->work->joint->pass == JOINT_TELL && mixed->progress.phase == MIXED_EXACT
+           && random_rank(local) < mixed->sampled;
 }
 
 /* Whether a level may be chosen, whose sums are there: for long tails the next one tells. Then the
@@ -273,39 +281,53 @@ enum asked points_choose(struct effects *local, struct sums *sums)
     return asked;
 }
 
-/* What levels change around the last stage's, but for the first beyond it, whose value is not there
- * yet: beyond[0] is minus the value before. */
-enum asked points_compare(struct effects *local, unsigned n_beyond, struct sums *sums)
+/* How far the integral may be off after a level that has changed the value by `change`, and the one
+ * before by `before` (NaN: none). Changes of lattices have random sizes, too. */
+static double left_after(double change, double before, bool is_lattice)
 {
-    struct mixed_block *block = local->block;
-    unsigned finer = points_level(local, MIXED_FINER), finest = points_level(local, MIXED_FINEST);
-    enum asked asked = ASKED_OK;
-    block->n_beyond = 0;
-    for (unsigned k = 0; k <= MIXED_BEYOND && n_beyond > 0; k++) {
-        unsigned level = k == 0 ? finer : finest + k - 1;
-        bool is_there = level < RULE_LEVELS;
-        block->points[k] = is_there ? (double)count_points(local, local->n_variable, level) : 0;
-    }
-    bool has_below = n_beyond > 0 && random_rank(local) < BELOW;
-    if (has_below)
-        asked = points_add(local, finer > 0 ? finer - 1 : 0, sums);
-    block->below =
-        asked == ASKED_OK && has_below ? block->value - sums_value(sums) : (double)NAN;
-    block->beyond[0] = -block->value;
-    for (unsigned k = 1; k < n_beyond && asked == ASKED_OK; k++) {
-        asked = points_add(local, finest + k, sums);
-        block->beyond[k] = asked == ASKED_OK ? sums_value(sums) : 0;
-    }
-    block->n_beyond = n_beyond;
-    return asked;
+    change = fabs(change);
+    before = isnan(before) ? 2 * change : fabs(before);
+    double part = change < before ? change / before : 1;
+    double times = part < 1 ? part / (1 - part) : MOST_LEFT;
+    return is_lattice ? fmax(change, 0.5 * before) : change * fmin(fmax(times, 1), MOST_LEFT);
 }
 
-/* Once it is: the levels' changes. */
-void points_put_changes(struct mixed_block *block)
+/* The most points of a level. */
+static double most_points(const struct effects *local, double n_last)
 {
-    for (unsigned k = block->n_beyond; k-- > 1;)
-        block->beyond[k] -= k > 1 ? block->beyond[k - 1] : block->number[0];
-    block->beyond[0] += block->number[0];
+    if (local->work->joint->part.n_all > FEW_DATASETS)
+        return MANY_TIMES * n_last;
+    return fmax(FINE_TIMES * n_last, FINE_POINTS);
+}
+
+/* Takes levels beyond the last stage's until they change little. */
+enum asked points_refine(struct effects *local, struct sums *sums)
+{
+    struct mixed_block *block = local->block;
+    size_t v = local->n_variable;
+    unsigned level = points_level(local, MIXED_FINER);
+    bool is_lattice = block->is_lattice = rule_at(local, v, level).is_lattice;
+    double n = fmin((double)local->work->joint->part.n_all, MOST_COUNTED);
+    double most = most_points(local, (double)count_points(local, v, level));
+    double little = RULE_ERROR / (is_lattice ? sqrt(n) : n), value = block->value, change = NAN;
+    enum asked asked = ASKED_OK;
+    block->left = INFINITY;
+    block->n_point = 0;
+    do {
+        double before = change, was = value;
+        asked = points_add(local, ++level, sums);
+        if (asked != ASKED_OK)
+            return asked;
+        value = sums_value(sums);
+        change = value - was;
+        block->n_point += (double)count_points(local, v, level);
+        block->left = left_after(change, before, is_lattice);
+        if (block->left <= (isnan(before) ? little / SURELY : little))
+            break;
+    } while (rule_has_level(is_lattice, level + 1)
+             && (double)count_points(local, v, level + 1) <= most);
+    block->correction = value - block->value;
+    return ASKED_OK;
 }
 
 /* Mean (r) and covariance (r x r) of b on a hill, where it is the centre + G^-T u, from the moments

@@ -16,8 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Levels of growing accuracy, from 0. */
-enum { RULE_LEVELS = 10, RULE_MOST = 32, RULE_PRODUCT_MOST = 4 }; /* variables */
+/* Levels of growing accuracy, from 0; lattices have further ones. */
+enum { RULE_LEVELS = 10, RULE_LATTICE_LEVELS = 14 };
+/* Variables, and of products. */
+enum { RULE_MOST = 32, RULE_PRODUCT_MOST = 4 };
 
 /* Const once it is made; any number of threads. */
 struct rule {
@@ -37,6 +39,10 @@ struct rule_level {
     bool is_lattice;
     uint64_t dataset;
 };
+static inline bool rule_has_level(bool is_lattice, unsigned level)
+{
+    return level < (is_lattice ? RULE_LATTICE_LEVELS : RULE_LEVELS);
+}
 /* The number of points. */
 size_t rule_size(const struct rule_level *at);
 /* The largest coordinate of products; 0 for lattices. */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "fit/objective/matrix.h"
 #include "fit/mixed/block.h"
+#include "fit/mixed/curvature.h"
 #include "fit/mixed/pass.h"
 
 #include <math.h>
@@ -12,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With so many datasets for each estimate their gradients' outer products are the curvature. */
-static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
 /* How often a search goes on with higher modes. */
 enum { MAX_SOUGHT = 4 };
@@ -31,78 +30,7 @@ static const double ROUGH = 0.01;
 /* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
  * no more than SAME. */
 static const double NOTHING = 1e-2, SAME = 1e-6;
-/* A standard deviation where its curvature is believed, in parts of the first one. */
-static const double SMALL = 0.05;
-
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
-
-static enum asked begin_curvature(struct mixed *mixed)
-{
-    bool are_many = mixed->progress.phase == MIXED_EXACT
-                    && (double)mixed->joint->part.n_all >= MANY * (double)mixed->m;
-    if (are_many && !mixed_products(mixed, mixed->curvature))
-        return joint_end_short(mixed->joint);
-    for (size_t k = 0; are_many && k < mixed->m; k++)
-        mixed->curvature[k + k * mixed->m] += mixed->prior_curvature[k];
-    if (!are_many)
-        mixed_unpack(mixed->m, mixed->sum + 1 + mixed->m, mixed->curvature);
-    return ASKED_OK;
-}
-
-/* The diagonal entry in the column of the factor's entry k. */
-static double diagonal_above(const struct mixed *mixed, size_t k)
-{
-    const double *entry = mixed->point.theta + mixed->progress.s;
-    size_t column = mixed->column[k - mixed->progress.s], j = 0;
-    while (mixed->row[j] != column || mixed->column[j] != column)
-        j++;
-    return entry[j];
-}
-
-/* The least curvature of estimate k. That by a standard deviation L, or by what is below it in its
- * column, vanishes where this is 0, and the expected information, 2 (M L / (1 + M L^2))^2 with the
- * information M of the mean in each dataset, says nothing there: it is that of a small one. */
-static double least_curvature(const struct mixed *mixed, size_t k)
-{
-    size_t s = mixed->progress.s, m = mixed->m;
-    if (k < s)
-        return 0;
-    size_t a = mixed->row[k - s], mean = mixed->random[a];
-    double by_mean = mixed->curvature[mean + mean * m], n = mixed->n_dataset;
-    double small = SMALL * mixed_first_deviation(mixed, mixed->point.theta, a);
-    if (diagonal_above(mixed, k) >= small)
-        return 0;
-    double by_one = by_mean / n * small / (1 + by_mean / n * small * small);
-    return 2 * n * by_one * by_one;
-}
-
-/* The triangle of the curvature, of which a part is added to the diagonal until it has one. */
-static bool factor_curvature(const struct mixed *mixed, double *triangle)
-{
-    size_t m = mixed->m;
-    uint32_t *index = memory_alloc((m + 1) * sizeof *index);
-    double *lower = memory_alloc((m * m + 1) * sizeof *lower),
-           *matrix = memory_alloc((m * m + 1) * sizeof *matrix);
-    bool is_good = false;
-    for (double part = 0; index && lower && matrix && !is_good && part < 1e3;
-         part = part > 0 ? 10 * part : 1e-10) {
-        memcpy(matrix, mixed->curvature, m * m * sizeof *matrix);
-        for (uint32_t k = 0; k < m; k++) {
-            double *entry = &matrix[k + k * m];
-            index[k] = k;
-            *entry = fmax(*entry > 0 ? *entry : 0, least_curvature(mixed, k)) * (1 + part);
-            *entry = *entry > 0 ? *entry : 1e-8;
-        }
-        is_good = matrix_factor(m, matrix, m, index, lower);
-    }
-    for (size_t c = 0; c < m && is_good; c++)
-        for (size_t d = 0; d < m; d++)
-            triangle[c + d * m] = d >= c ? lower[d + c * m] : 0;
-    free(index);
-    free(lower);
-    free(matrix);
-    return is_good;
-}
 
 static enum asked look(struct fit_search *search)
 {
@@ -117,7 +45,7 @@ static enum asked look(struct fit_search *search)
     joint->search.n_iteration = search->n_iteration;
     if (joint->host->keep)
         joint->host->keep(joint->host->context);
-    if (!factor_curvature(mixed, model->triangle))
+    if (!mixed_factor_curvature(mixed, model->triangle))
         return ASKED_FAILED;
     for (size_t c = 0; c < m; c++) { /* R'q is the gradient */
         double sum = mixed->point.gradient[c];
@@ -132,32 +60,6 @@ static enum asked look(struct fit_search *search)
         .is_there = true, .variance = 1, .misfit = 0.5 * (double)joint->asker.objective.n_row,
         .scale = joint->search.stopping.beyond.scale};
     return ASKED_OK;
-}
-
-/* BFGS's correction for the latest step, damped as Powell (1978) does to keep the curvature
- * positive. */
-static void improve_curvature(struct mixed *mixed)
-{
-    size_t m = mixed->m;
-    double *b = mixed->curvature, *moved = memory_alloc((3 * m + 1) * sizeof *moved);
-    double *change = moved + m, *by = change + m, sy = 0, sbs = 0;
-    for (size_t k = 0; moved && k < m; k++)
-        moved[k] = mixed->trial[k] - mixed->point.theta[k];
-    for (size_t k = 0; moved && k < m; k++) {
-        change[k] = mixed->slope[k] - mixed->point.gradient[k];
-        by[k] = matrix_dot(m, b + k * m, moved);
-        sy += moved[k] * change[k];
-        sbs += moved[k] * by[k];
-    }
-    double part = sy < 0.2 * sbs ? 0.8 * sbs / (sbs - sy) : 1;
-    sy = part * sy + (1 - part) * sbs;
-    for (size_t c = 0; moved && sbs > 0 && sy > 0 && c < m; c++)
-        for (size_t d = 0; d < m; d++) {
-            double yc = part * change[c] + (1 - part) * by[c];
-            double yd = part * change[d] + (1 - part) * by[d];
-            b[d + c * m] += yc * yd / sy - by[c] * by[d] / sbs;
-        }
-    free(moved);
 }
 
 /* The trial's estimates become the best ones. */
@@ -186,7 +88,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
         for (size_t k = 0; k < m; k++)
             trial->slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
         if (trial->decrease > -10 * model->promise)
-            improve_curvature(mixed);
+            mixed_improve_curvature(mixed);
     }
     return ASKED_OK;
 }
@@ -217,8 +119,9 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
 static const struct fit_search_method method = {.look = look, .try = try, .settle = settle,
                                                 .has_budget = has_budget, .go_on = go_on};
 
-/* Variances that are next to nothing become 0 if the likelihood does not tell. */
-static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
+/* Variances that are next to nothing become 0 if the likelihood does not tell. The search does not
+ * go on there: slopes at 0 that are errors of the points might lead back for ever. */
+static enum asked take_zeros(struct mixed *mixed)
 {
     size_t s = mixed->progress.s;
     enum asked asked = ASKED_OK;
@@ -236,7 +139,6 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
             continue;
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
         take(mixed, mixed->sum[0]);
-        *has_changed = true;
     }
     return asked;
 }
@@ -282,9 +184,10 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint
     progress->phase = MIXED_EXACT;
     progress->left_out = left_out;
     progress->level = mixed->chooses ? MIXED_OWN : level;
+    mixed->has_hills = has_new_modes;
     if (mixed->chooses)
         asked = mixed_run_at_best(mixed, JOINT_UPPER);
-    mixed->chooses = false;
+    mixed->chooses = mixed->has_hills = false;
     progress->level = level;
     if (asked == ASKED_OK && level != MIXED_OWN)
         asked = mixed_run_at_best(mixed, JOINT_UPPER);
@@ -292,7 +195,7 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint
         return asked;
     mixed_keep_found(mixed);
     if (level == MIXED_OWN)
-        return begin_curvature(mixed);
+        return mixed_begin_curvature(mixed);
     return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
 }
 
@@ -401,6 +304,9 @@ static const double DIFFERENT = 1e-3, NEAR = 1.5;
  * without each. */
 enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
 
+static const double WIDTH[] = {1, 3};
+enum { N_WIDTH = sizeof WIDTH / sizeof *WIDTH };
+
 static bool is_diagonal(const struct mixed *mixed, size_t k)
 {
     return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
@@ -451,7 +357,7 @@ static enum asked take_higher_modes(struct mixed *mixed, bool *has_changed)
     asked = mixed_run_at_best(mixed, JOINT_UPPER);
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
-    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+    return asked == ASKED_OK ? mixed_begin_curvature(mixed) : asked;
 }
 
 /* Whether what follows a search may begin at its end: rounding of a likelihood, or of its slopes,
@@ -482,7 +388,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
         if (is_usable(outcome)
-            && (take_zeros(mixed, &has_changed) == ASKED_END
+            && (take_zeros(mixed) == ASKED_END
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
                 || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
@@ -565,31 +471,62 @@ static enum asked try_start(struct mixed *mixed)
     return asked;
 }
 
+/* Begins at the trial, whose likelihood may be higher with other modes. */
+static enum asked begin_at_trial(struct mixed *mixed)
+{
+    bool has_changed;
+    enum asked asked = try_start(mixed);
+    if (asked != ASKED_OK)
+        return asked;
+    take(mixed, mixed->sum[0]);
+    return are_few(mixed) ? take_higher_modes(mixed, &has_changed) : ASKED_OK;
+}
+
+/* Candidate i for the first start: the pooled fit or the given start, with a width of the
+ * deviations. */
+static void set_candidate(struct mixed *mixed, const double *pooled, size_t i)
+{
+    size_t s = mixed->progress.s;
+    memcpy(mixed->trial, pooled, mixed->m * sizeof *pooled);
+    if (i % 2 == 1) {
+        memcpy(mixed->trial, mixed->joint->asker.map.start, s * sizeof(double));
+        mixed_first_factor(mixed, mixed->trial);
+    }
+    for (size_t k = s; k < mixed->m; k++)
+        mixed->trial[k] *= WIDTH[i / 2];
+}
+
 /* Begins at the pooled fit or, if that is more likely, at the given start: where datasets differ
- * much, no curve describes them all, and the pooled fit may be far away. */
+ * much, no curve describes them all, and the pooled fit may be far away. With few datasets wider
+ * deviations are tried at both. */
 static enum asked begin_laplace(struct mixed *mixed)
 {
-    struct joint *joint = mixed->joint;
-    size_t s = mixed->progress.s;
+    size_t n = are_few(mixed) ? 2 * N_WIDTH : 2, best = n, latest = n;
+    double *pooled = mixed->kept, lowest = INFINITY;
+    enum asked asked = ASKED_OK;
     mixed->progress.phase = MIXED_LAPLACE;
-    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-    enum asked asked = try_start(mixed);
-    bool has_pooled = asked == ASKED_OK;
-    if (has_pooled)
-        take(mixed, mixed->sum[0]);
-    memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
-    mixed_first_factor(mixed, mixed->trial);
-    if (asked != ASKED_END)
-        asked = try_start(mixed);
-    if (asked == ASKED_FAILED && !has_pooled)
-        return mixed_end_failed(mixed);
-    if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f)) {
-        take(mixed, mixed->sum[0]);
-    } else if (asked != ASKED_END) {
-        asked = mixed_run_at_best(mixed, JOINT_UPPER);
-        mixed->progress.is_repeated = true;
+    memcpy(pooled, mixed->point.theta, mixed->m * sizeof *pooled);
+    for (size_t i = 0; i < n && asked != ASKED_END; i++) {
+        set_candidate(mixed, pooled, i);
+        asked = begin_at_trial(mixed);
+        latest = asked == ASKED_OK ? i : latest;
+        if (asked == ASKED_OK && mixed->point.f < lowest) {
+            lowest = mixed->point.f;
+            best = i;
+        }
     }
-    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+    if (asked == ASKED_END)
+        return asked;
+    if (best == n)
+        return mixed_end_failed(mixed);
+    if (best != latest) {
+        set_candidate(mixed, pooled, best);
+        asked = begin_at_trial(mixed);
+    }
+    if (asked != ASKED_END)
+        asked = mixed_run_at_best(mixed, JOINT_UPPER);
+    mixed->progress.is_repeated = true;
+    return asked == ASKED_OK ? mixed_begin_curvature(mixed) : asked;
 }
 
 /* Keeps the end of the latest search among the most likely ones, unless it is one of them. */
@@ -635,7 +572,7 @@ static enum asked go_to_end(struct mixed *mixed, size_t end)
         return asked;
     memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
     take(mixed, mixed->sum[0]);
-    return begin_curvature(mixed);
+    return mixed_begin_curvature(mixed);
 }
 
 /* go_to_end for an end that must succeed. */
@@ -651,7 +588,7 @@ static enum asked go_to_trial(struct mixed *mixed)
     enum asked asked = try_start(mixed);
     if (asked == ASKED_OK)
         take(mixed, mixed->sum[0]);
-    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+    return asked == ASKED_OK ? mixed_begin_curvature(mixed) : asked;
 }
 
 /* From all starts, and back to the most likely end. Only the first one must succeed. */
@@ -699,7 +636,7 @@ static enum asked take_back(struct mixed *mixed, bool *has_changed)
         mixed->progress.start = START_FIRST;
         mixed->progress.n_end = 0;
     }
-    return asked == ASKED_OK && has_run ? begin_curvature(mixed) : asked;
+    return asked == ASKED_OK && has_run ? mixed_begin_curvature(mixed) : asked;
 }
 
 /* Laplace's likelihood, until no more datasets come back. */
