@@ -480,7 +480,7 @@ TOYS = [
         {"src/cli/reckon.c": FORMULA}, is_of_all=True),
     Toy("kind of frame in the journal", frame, [
         ("src/io/journal/frame.h", "enum frame_type {\n", "    FRAME_TOY = 'T', /* how often a run has begun */\n"),
-        ("src/run/compute/shared_fit.c", "    enum status status = read_population(compute, error);\n",
+        ("src/run/compute/shared_fit.c", "                     &fits->population.n, &fits->population.n_start, error);\n",
          "    unsigned char *toy = NULL;\n    size_t n_toy;\n    uint32_t number = 0;\n"
          "    if (!status)\n        status = journal_kept(compute->earlier, FRAME_TOY, &toy, &n_toy, &number, error);\n"
          "    free(toy);\n    if (!status)\n"
