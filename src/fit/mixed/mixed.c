@@ -138,6 +138,12 @@ void mixed_first_factor(const struct mixed *mixed, double *estimates)
     mixed_clear_columns(mixed, estimates);
 }
 
+void mixed_take_given(const struct mixed *mixed, double *estimates)
+{
+    memcpy(estimates, mixed->joint->asker.map.start, mixed->progress.s * sizeof *estimates);
+    mixed_first_factor(mixed, estimates);
+}
+
 void mixed_clear_columns(const struct mixed *mixed, double *estimates)
 {
     size_t r = mixed->progress.r, s = mixed->progress.s;

@@ -65,6 +65,7 @@ struct mixed_progress {
      * which are in mixed->kept. */
     size_t start, n_end, end;
     double end_f[MIXED_ENDS];
+    bool began_given;         /* the first one was the given one, and not the pooled fit's */
     double uncorrelated_f;    /* of the end behind these: the best one without correlations */
     /* Columns of the factor, a bit each, without whose random effects the datasets' levels are
      * chosen: these columns are held at 0; and those that have come back in this stage. */
@@ -200,6 +201,8 @@ double mixed_first_deviation(const struct mixed *mixed, const double *theta, siz
 /* Sets the factor's entries of estimates (m) to the given covariance or, where none is given, to
  * independent deviations of mixed_first_deviation. */
 void mixed_first_factor(const struct mixed *mixed, double *estimates);
+/* The given start, or the drawn one, with the factor's entries that the former sets. */
+void mixed_take_given(const struct mixed *mixed, double *estimates);
 /* Takes what is below a diagonal entry of 0 to later columns, which leaves the covariance: then the
  * others' entries are functions of it. */
 void mixed_clear_columns(const struct mixed *mixed, double *estimates);

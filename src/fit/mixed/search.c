@@ -301,7 +301,7 @@ enum { FEW_DATASETS = 40 };
 static const double DIFFERENT = 1e-3, NEAR = 1.5;
 /* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
  * from guesses, n without each of them, one from the best of these ends with correlations, and n
- * without each. */
+ * without each. And the given one, as the pooled fit may have taken the first into a valley. */
 enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
 
 static const double WIDTH[] = {1, 3};
@@ -424,6 +424,12 @@ static bool leave_out(struct mixed *mixed, double *trial, size_t i)
     return is_there;
 }
 
+static size_t count_starts(const struct mixed *mixed)
+{
+    bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
+    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1) + 1;
+}
+
 /* The start with this number, in the trial. False: there is none. */
 static bool set_start(struct mixed *mixed, size_t number)
 {
@@ -432,6 +438,10 @@ static bool set_start(struct mixed *mixed, size_t number)
     bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
     const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
     memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
+    if (number + 1 == count_starts(mixed)) {
+        mixed_take_given(mixed, mixed->trial);
+        return are_few(mixed) && !mixed->progress.began_given;
+    }
     if (number == START_GUESS) {
         bool has_zero = guess(mixed, mixed->trial);
         return has_zero || mixed->levels.deviation;
@@ -449,12 +459,6 @@ static bool set_start(struct mixed *mixed, size_t number)
     if (number == first || number == first + n + 1)
         return true;
     return leave_out(mixed, mixed->trial, number - first - (is_diagonal_one ? 1 : n + 2));
-}
-
-static size_t count_starts(const struct mixed *mixed)
-{
-    bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
-    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1);
 }
 
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
@@ -488,10 +492,8 @@ static void set_candidate(struct mixed *mixed, const double *pooled, size_t i)
 {
     size_t s = mixed->progress.s;
     memcpy(mixed->trial, pooled, mixed->m * sizeof *pooled);
-    if (i % 2 == 1) {
-        memcpy(mixed->trial, mixed->joint->asker.map.start, s * sizeof(double));
-        mixed_first_factor(mixed, mixed->trial);
-    }
+    if (i % 2 == 1)
+        mixed_take_given(mixed, mixed->trial);
     for (size_t k = s; k < mixed->m; k++)
         mixed->trial[k] *= WIDTH[i / 2];
 }
@@ -526,6 +528,7 @@ static enum asked begin_laplace(struct mixed *mixed)
     if (asked != ASKED_END)
         asked = mixed_run_at_best(mixed, JOINT_UPPER);
     mixed->progress.is_repeated = true;
+    mixed->progress.began_given = best % 2 == 1;
     return asked == ASKED_OK ? mixed_begin_curvature(mixed) : asked;
 }
 
