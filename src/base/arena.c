@@ -8,13 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, FIRST_BLOCK = 16384 };
-
-struct arena_block {
-    struct arena_block *next;
-    size_t size, used;
-    char *data;
-};
+enum { ALIGNMENT = ARENA_ALIGNMENT, FIRST_BLOCK = 16384 };
 
 static struct arena_block *block_new(size_t size)
 {
@@ -32,7 +26,7 @@ static struct arena_block *block_new(size_t size)
 }
 
 /* Makes a block with room for so many bytes the current one. NULL: out of memory. */
-static struct arena_block *go_on(struct arena *arena, size_t bytes)
+static struct arena_block *find_block(struct arena *arena, size_t bytes)
 {
     struct arena_block *block = arena->current;
     while (block && block->size - block->used < bytes) {
@@ -55,53 +49,24 @@ static struct arena_block *go_on(struct arena *arena, size_t bytes)
     return arena->current = block;
 }
 
-static void *fail(struct arena *arena)
+void *arena_fail(struct arena *arena)
 {
     arena->failed = true;
     return memory_fail();
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+void *arena_go_on(struct arena *arena, size_t bytes)
 {
-    struct arena_block *block = arena->current;
     if (bytes > SIZE_MAX - ALIGNMENT)
-        return fail(arena);
+        return arena_fail(arena);
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if ((!block || block->size - block->used < bytes) && !(block = go_on(arena, bytes)))
-        return fail(arena);
+    struct arena_block *block = find_block(arena, bytes);
+    if (!block)
+        return arena_fail(arena);
     void *piece = block->data + block->used;
     block->used += bytes;
     arena->used += bytes;
     return piece;
-}
-
-void *arena_calloc(struct arena *arena, size_t count, size_t size)
-{
-    if (size && count > SIZE_MAX / size)
-        return fail(arena);
-    void *piece = arena_alloc(arena, count * size);
-    if (piece)
-        memset(piece, 0, count * size);
-    return piece;
-}
-
-bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed)
-{
-    size_t total = 1, count; /* never zero bytes */
-    for (size_t i = 0; i < n; i++)
-        if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) ||
-            __builtin_add_overflow(total, count, &total))
-            return fail(arena);
-    if (total > SIZE_MAX / sizeof(double))
-        return fail(arena);
-    double *numbers = arena_alloc(arena, total * sizeof *numbers);
-    if (numbers && zeroed)
-        memset(numbers, 0, total * sizeof *numbers);
-    for (size_t i = 0; numbers && i < n; i++) {
-        *array[i].place = numbers;
-        numbers += array[i].rows * array[i].columns;
-    }
-    return numbers != NULL;
 }
 
 void *arena_copy(struct arena *arena, const void *source, size_t bytes)

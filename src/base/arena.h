@@ -5,8 +5,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
-struct arena_block;
+enum { ARENA_ALIGNMENT = 64 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    char *data; /* aligned */
+};
 
 /* Zero-initialise to start. One thread at a time. */
 struct arena {
@@ -15,18 +23,65 @@ struct arena {
     bool failed; /* memory was out, in any call: for callers that ask once, at the end */
 };
 
+/* arena_alloc where the current block has no room for so many bytes, or there is none. */
+void *arena_go_on(struct arena *arena, size_t bytes);
+/* NULL: notes that memory is out. */
+void *arena_fail(struct arena *arena);
+
 /* `bytes` bytes, aligned to 64, uninitialised; NULL: out of memory. Blocks are kept across
- * resets. */
-void *arena_alloc(struct arena *arena, size_t bytes);
+ * resets. It is inline, as a short fit allocates a hundred pieces. */
+static inline void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    struct arena_block *block = arena->current;
+    size_t room = block ? block->size - block->used : 0; /* a multiple of the alignment */
+    if (bytes == 0 || bytes > room)
+        return arena_go_on(arena, bytes);
+    void *piece = block->data + block->used;
+    bytes = (bytes + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    block->used += bytes;
+    arena->used += bytes;
+    return piece;
+}
+
 /* count * size bytes, zeroed; NULL: out of memory, or the product overflows. */
-void *arena_calloc(struct arena *arena, size_t count, size_t size);
+static inline void *arena_calloc(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return arena_fail(arena);
+    void *piece = arena_alloc(arena, bytes);
+    return piece ? memset(piece, 0, bytes) : NULL;
+}
+
 /* Where an array of rows * columns numbers is to go. */
 struct arena_array {
     double **place;
     size_t rows, columns;
 };
-/* n arrays in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. */
-bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed);
+/* n arrays in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. It
+ * is inline, because n is a constant. */
+static inline bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n,
+                                 bool zeroed)
+{
+    size_t total = 1, count, bytes; /* never zero bytes */
+    bool is_too_large = false;
+    for (size_t i = 0; i < n; i++) {
+        is_too_large |= __builtin_mul_overflow(array[i].rows, array[i].columns, &count);
+        is_too_large |= __builtin_add_overflow(total, count, &total);
+    }
+    if (is_too_large || __builtin_mul_overflow(total, sizeof(double), &bytes))
+        return arena_fail(arena) != NULL;
+    double *numbers = (double *)arena_alloc(arena, bytes);
+    if (!numbers)
+        return false;
+    if (zeroed)
+        memset(numbers, 0, bytes);
+    for (size_t i = 0; i < n; i++) {
+        *array[i].place = numbers;
+        numbers += array[i].rows * array[i].columns;
+    }
+    return true;
+}
 #define ARENA_ARRAYS(zeroed, arena, ...) \
     arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
                   sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array), \

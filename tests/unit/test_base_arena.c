@@ -70,6 +70,10 @@ static void impossible_sizes_are_refused(void **state)
     assert_null(arena_alloc(&arena, SIZE_MAX));
     assert_null(arena_alloc(&arena, SIZE_MAX - 64));
     assert_null(arena_calloc(&arena, SIZE_MAX / 2, 3));
+    double *numbers, *others;
+    assert_false(ARENA_DOUBLES(&arena, {&numbers, SIZE_MAX / 2, 3}));
+    assert_false(ARENA_SPACE(&arena, {&numbers, SIZE_MAX / 2, 1}, {&others, SIZE_MAX / 2, 2}));
+    assert_false(ARENA_SPACE(&arena, {&numbers, SIZE_MAX / 4, 1}));
     assert_non_null(arena_alloc(&arena, 1)); /* still good */
     arena_fini(&arena);
 }
