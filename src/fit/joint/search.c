@@ -49,7 +49,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->confirm.goal = INFINITY;
     joint->confirm.certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     joint->search.requested = joint->asker.accuracy;
-    joint->block = joint_calloc(joint, n_block + 1, sizeof *joint->block);
+    joint->block = joint_calloc(joint, n_block ? n_block : 1, sizeof *joint->block);
     joint->agreement.fixed = arena_calloc(joint->arena, n_parameter + 1, 1);
     joint->part.active = arena_calloc(joint->arena, n_block + 1, sizeof *joint->part.active);
     size_t n_group = 1;

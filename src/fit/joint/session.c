@@ -7,16 +7,20 @@ void joint_session_drop(struct joint_session *session)
     session->has_lowest = session->has_missed = false;
 }
 
-/* Arrays for the next evaluation. */
+static bool is_in_use(const struct joint_session *session, const double *theta)
+{
+    return theta == session->best.theta || theta == session->looser.theta ||
+           (session->has_missed && theta == session->missed.theta) ||
+           (session->has_lowest && theta == session->lowest.theta);
+}
+
+/* Arrays for the next evaluation: at most four others are in use. */
 static void free_trial(struct joint_session *session)
 {
-    for (size_t k = 0; k < JOINT_POINTS; k++) {
-        const double *theta = session->points[k].theta;
-        if (theta != session->best.theta && theta != session->looser.theta &&
-            !(session->has_missed && theta == session->missed.theta) &&
-            !(session->has_lowest && theta == session->lowest.theta))
-            session->work.at = session->points[k];
-    }
+    size_t k = 0;
+    while (k + 1 < JOINT_POINTS && is_in_use(session, session->points[k].theta))
+        k++;
+    session->work.at = session->points[k];
 }
 
 void joint_session_forget(struct joint_session *session)

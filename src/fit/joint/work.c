@@ -137,9 +137,12 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
     bool is_finite = true;
     for (size_t k = 0; k < all && weight != 1; k++)
         rhs[k] *= weight;
-    for (size_t k = 0; k < all; k++)
-        is_finite =
-            is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
+    for (size_t k = 0; k < all && is_finite; k++) {
+        double squares = rhs[k] * 0;
+        for (size_t i = 0; i <= k; i++)
+            squares += triangle[i + k * all] * triangle[i + k * all];
+        is_finite = isfinite(squares);
+    }
     return is_finite;
 }
 
