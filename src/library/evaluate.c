@@ -153,7 +153,7 @@ static enum status judge(const struct evaluation *evaluation, bool has_sens, str
                          "used up (max-steps)");
     if (evaluation->outcome != EVALUATION_OK)
         return error_set(error, STATUS_FITS_FAILED, "%s", evaluation->reason);
-    if (has_sens && evaluation->crosses)
+    if (has_sens && (evaluation->crosses || evaluation->meets))
         return error_set(error, STATUS_FITS_FAILED, "the trajectory has no derivative at a switch "
                          "or an event");
     return STATUS_OK;

@@ -130,7 +130,7 @@ bool coincidence_look(struct simulation *sim, const double *y)
                 return false;
             add(sim, &found, s->jump.dt, is_measured);
         }
-    sim->evaluation->crosses |=
-        found.is_observed || (found.differs && !(is_addition && adds_up(sim, y)));
+    sim->evaluation->meets |= found.is_observed;
+    sim->evaluation->crosses |= found.differs && !(is_addition && adds_up(sim, y));
     return true;
 }

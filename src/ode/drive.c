@@ -121,7 +121,7 @@ static void set_up(struct simulation *sim, bool is_relative)
     sim->rows.i_time = sim->rows.i_row = 0;
     memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
     sim->t = evaluation->t_reached = evaluation->task->experiment.t0;
-    evaluation->crosses = false;
+    evaluation->crosses = evaluation->meets = false;
     sim->blocks.sens = evaluation->sens;
     sim->blocks.variant = EXPERIMENT_NONE;
     sim->has_stops = ode_has_stops(sim->abi, evaluation->task) &&

@@ -111,8 +111,10 @@ struct evaluation {
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */
     /* derivatives do not exist or are not right: the trajectory grazes the threshold of a switch
      * or an event, slides along a switch, or passes two at once; two things happen at once that
-     * move differently, or one that moves meets a measurement; or with an adjoint, a switch */
+     * move differently; or with an adjoint, a switch */
     bool crosses;
+    bool meets;                /* what a parameter moves meets a measurement: derivatives are those
+                                * of one side */
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 

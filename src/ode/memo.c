@@ -116,6 +116,7 @@ static void copy_facts(const struct evaluation *from, struct evaluation *to)
     to->outcome = from->outcome;
     to->reason[0] = '\0';
     to->crosses = from->crosses;
+    to->meets = from->meets;
     to->course = from->course;
     to->t_reached = from->t_reached;
     to->n_step = from->n_step;

@@ -520,6 +520,7 @@ bool mixed_block_adapt(const struct joint *joint, struct fit_problem *problem,
 {
     const struct mixed *mixed = mixed_of_joint(joint);
     problem->varies = mixed->levels.occasion != NULL;
+    problem->takes_sides = true;
     if (joint_is_upper(joint->pass)) {
         problem->prior = NULL; /* those of means count once for all datasets: mixed/pass.c */
         /* the points of a stage are no evaluations of a search */
@@ -561,6 +562,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         return;
     }
     struct fit_work used = work->asker->used;
+    enum gradient_method gradient = block->gradient;
     if (mixed->is_again)
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
@@ -569,6 +571,8 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     enum asked asked = mixed->seeks ? seek(&local) : is_known ? ASKED_OK : contribute(&local);
     if (mixed->is_again)
         work->asker->used = used;
+    if (local.has_left_sides)
+        work->asker->accuracy.gradient = block->gradient = gradient;
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;

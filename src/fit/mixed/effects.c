@@ -258,6 +258,7 @@ enum asked effects_climb(struct effects *local)
 {
     size_t r = local->r;
     double damping = 0;
+    local->is_on_kink = false;
     enum asked asked = effects_evaluate(local, &local->here);
     if (asked == ASKED_FAILED) {
         memset(local->here.b, 0, r * sizeof *local->here.b);
@@ -266,6 +267,7 @@ enum asked effects_climb(struct effects *local)
     for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
         bool is_good = effects_hessian(local, local->here.information) && damp(local, damping);
         double promise = is_good ? effects_promise(local, &local->here, local->step) : (double)NAN;
+        local->is_on_kink = promise * (1 + damping) > IDLE;
         if (promise <= (i == 0 ? AT_ONCE : FOUND) || !(damping < MOST_DAMPING))
             break;
         matrix_solve_upper(r, local->cholesky, local->step);
@@ -324,6 +326,19 @@ static enum asked find_mode(struct effects *local)
     return effects_evaluate(local, &local->here);
 }
 
+/* Where the mode lies on a kink, the derivatives of one side jump from one estimate to the next:
+ * difference quotients, which have those of both, then take their place in this pass. */
+static bool leave_sides(struct effects *local)
+{
+    struct fit_asker *asker = local->work->asker;
+    if (!local->is_on_kink || asker->accuracy.gradient == GRADIENT_differences)
+        return false;
+    asker->meets_jump = true;
+    memcpy(local->here.b, local->block->mode, local->r * sizeof *local->here.b);
+    local->has_left_sides = joint_change_method(local->work, ASKED_END, local->arena);
+    return local->has_left_sides;
+}
+
 enum asked effects_find_mode(struct effects *local)
 {
     struct mixed_block *block = local->block;
@@ -331,9 +346,14 @@ enum asked effects_find_mode(struct effects *local)
     bool holds = local->mixed->holds;
     if (holds) /* evaluations follow what they followed in the process that found the mode */
         memcpy(local->work->asker->course, block->course, bytes);
+    local->is_on_kink = holds && block->is_on_kink;
+    leave_sides(local);
     enum asked asked = find_mode(local);
+    if (asked == ASKED_OK && leave_sides(local))
+        asked = find_mode(local);
     if (asked != ASKED_OK)
         return asked;
+    block->found_on_kink = local->has_left_sides;
     if (holds)
         memcpy(local->work->asker->course, block->course + n, bytes);
     memcpy(block->found_course, local->here.course, bytes);

@@ -329,6 +329,7 @@ bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **k
     ARRAY(to->course, 2 * n_experiment);
     ARRAY(to->shape, most_shape(n));
     ARRAY(to->hill, hills_size(n, n_hill));
+    FIELD(to->is_on_kink);
     FIELD(to->needs_hills);
     FIELD(to->level);
     FIELD(to->value);

@@ -73,6 +73,11 @@ struct mixed_progress {
     /* The numbers at the best estimates come from a second pass, which began at the modes that the
      * first one had found. */
     bool is_repeated;
+    /* Of a start after the first one: the value so many steps of its search ago, and whether it is
+     * given up. */
+    double before_f;
+    int64_t before_iteration;
+    bool is_given_up;
     int n_sought;             /* passes of the latest search that looked for higher modes */
 };
 
@@ -152,6 +157,7 @@ struct mixed_block {
     double *shape;            /* of the integrand, in the search: numbers for shape_at */
     size_t n_hill;            /* of an integrand that has several (fit/mixed/hills.h), or 0 */
     double *hill;
+    bool is_on_kink, found_on_kink; /* these modes are, so that derivatives are quotients */
     bool needs_hills;         /* points around the mode alone are not enough */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */

@@ -149,6 +149,7 @@ void mixed_keep_found(struct mixed *mixed)
         memcpy(block->mode, block->found, block->n_effect * sizeof *block->mode);
         memcpy(block->course, block->found_course,
                2 * block->n_experiment * sizeof *block->course);
+        block->is_on_kink = block->found_on_kink;
         block->value = block->number[0];
     }
 }

@@ -30,7 +30,28 @@ static const double ROUGH = 0.01;
 /* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
  * no more than SAME. */
 static const double NOTHING = 1e-2, SAME = 1e-6;
+/* A start is given up if PACE_TIMES what its latest PACE_STEPS steps have gained does not bring it
+ * to the best end of the starts before it. */
+static const double PACE_TIMES = 5;
+enum { PACE_STEPS = 20 };
+
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
+
+/* Whether a start after the first one would need too many steps to come as low as the best end so
+ * far, at the pace of its latest steps. */
+static bool creeps(struct mixed *mixed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    double f = mixed->point.f, left = f - progress->end_f[0];
+    if (progress->phase != MIXED_LAPLACE || progress->n_end == 0 || !(left > 0))
+        return false;
+    if (mixed->search.n_iteration < progress->before_iteration + PACE_STEPS)
+        return false;
+    progress->is_given_up = !((progress->before_f - f) * PACE_TIMES > left);
+    progress->before_f = f;
+    progress->before_iteration = mixed->search.n_iteration;
+    return progress->is_given_up;
+}
 
 static enum asked look(struct fit_search *search)
 {
@@ -45,6 +66,8 @@ static enum asked look(struct fit_search *search)
     joint->search.n_iteration = search->n_iteration;
     if (joint->host->keep)
         joint->host->keep(joint->host->context);
+    if (creeps(mixed))
+        return fit_asker_end(&mixed->asker, OUTCOME_stalled, "another start is better");
     if (!mixed_factor_curvature(mixed, model->triangle))
         return ASKED_FAILED;
     for (size_t c = 0; c < m; c++) { /* R'q is the gradient */
@@ -376,6 +399,11 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     bool has_changed;
     int *n_sought = &mixed->progress.n_sought;
     *n_sought = is_under_way ? *n_sought : 0;
+    if (!is_under_way) {
+        mixed->progress.is_given_up = false;
+        mixed->progress.before_f = mixed->point.f;
+        mixed->progress.before_iteration = search->n_iteration;
+    }
     set_tolerance(mixed);
     do {
         hold_estimates(mixed);
@@ -387,7 +415,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
         outcome = fit_search_run(search, true);
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
-        if (is_usable(outcome)
+        if (is_usable(outcome) && !mixed->progress.is_given_up
             && (take_zeros(mixed) == ASKED_END
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END

@@ -734,9 +734,10 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct
     asker->meets_jump = false;
     point->n_step = 0;
     for (size_t e = 0; e < n_experiment; e++) {
-        point->n_step += asker->evaluation[e].n_step;
-        asker->meets_jump =
-            asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
+        const struct evaluation *evaluation = &asker->evaluation[e];
+        bool has_none = evaluation->crosses || (evaluation->meets && !asker->problem->takes_sides);
+        point->n_step += evaluation->n_step;
+        asker->meets_jump = asker->meets_jump || (has_none && evaluation->n_sens > 0);
     }
     if (asker->meets_jump)
         return fit_asker_end(asker, OUTCOME_stalled,

@@ -56,6 +56,8 @@ struct fit_problem {
     bool seeks_pulses;          /* NOTE_hidden_pulses is to be found out */
     /* parameters differ between the experiments: fit_point.by_experiment */
     bool varies;
+    bool takes_sides;           /* the derivatives of one side will do where what a parameter
+                                 * moves meets a measurement */
     uint32_t notes;             /* bits of enum note known beforehand */
 };
 
