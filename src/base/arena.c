@@ -69,6 +69,28 @@ void *arena_go_on(struct arena *arena, size_t bytes)
     return piece;
 }
 
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed)
+{
+    size_t total = 1, count, bytes; /* never zero bytes */
+    bool is_too_large = false;
+    for (size_t i = 0; i < n; i++) {
+        is_too_large |= __builtin_mul_overflow(array[i].rows, array[i].columns, &count);
+        is_too_large |= __builtin_add_overflow(total, count, &total);
+    }
+    if (is_too_large || __builtin_mul_overflow(total, sizeof(double), &bytes))
+        return arena_fail(arena) != NULL;
+    double *numbers = (double *)arena_alloc(arena, bytes);
+    if (!numbers)
+        return false;
+    if (zeroed)
+        memset(numbers, 0, bytes);
+    for (size_t i = 0; i < n; i++) {
+        *array[i].place = numbers;
+        numbers += array[i].rows * array[i].columns;
+    }
+    return true;
+}
+
 void *arena_copy(struct arena *arena, const void *source, size_t bytes)
 {
     void *target = arena_alloc(arena, bytes ? bytes : 1);

@@ -58,30 +58,8 @@ struct arena_array {
     double **place;
     size_t rows, columns;
 };
-/* n arrays in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. It
- * is inline, because n is a constant. */
-static inline bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n,
-                                 bool zeroed)
-{
-    size_t total = 1, count, bytes; /* never zero bytes */
-    bool is_too_large = false;
-    for (size_t i = 0; i < n; i++) {
-        is_too_large |= __builtin_mul_overflow(array[i].rows, array[i].columns, &count);
-        is_too_large |= __builtin_add_overflow(total, count, &total);
-    }
-    if (is_too_large || __builtin_mul_overflow(total, sizeof(double), &bytes))
-        return arena_fail(arena) != NULL;
-    double *numbers = (double *)arena_alloc(arena, bytes);
-    if (!numbers)
-        return false;
-    if (zeroed)
-        memset(numbers, 0, bytes);
-    for (size_t i = 0; i < n; i++) {
-        *array[i].place = numbers;
-        numbers += array[i].rows * array[i].columns;
-    }
-    return true;
-}
+/* n arrays in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. */
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed);
 #define ARENA_ARRAYS(zeroed, arena, ...) \
     arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
                   sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array), \

@@ -208,7 +208,7 @@ static enum asked choose_level(struct effects *local, struct sums *sums)
     struct mixed_block *block = local->block;
     size_t v = local->n_variable;
     double before, n = (double)local->work->joint->part.n_all;
-    size_t most = n <= FEW_DATASETS ? MORE_POINTS : MANY_POINTS;
+    size_t most = n <= FEW_DATASETS && sums->n_hill == 1 ? MORE_POINTS : MANY_POINTS;
     size_t few = sums->n_hill > 1 ? FEW_ON_HILLS : FEW_POINTS;
     double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
     const struct shape shape = shape_at(v, block->shape);
@@ -222,7 +222,8 @@ static enum asked choose_level(struct effects *local, struct sums *sums)
             shape_fit(&shape, v, &sums->deviates[0], local->index);
         asked = points_add(local, level, sums);
         bool is_last = level + 1 + above(local, MIXED_FINEST) >= RULE_LEVELS
-                       || count_points(local, v, level + above(local, MIXED_FINER)) > most / 2;
+                       || sums->n_hill * count_points(local, v, level + above(local, MIXED_FINER))
+                              > most / 2;
         bool are_few = !is_last && count_points(local, v, level + 1) <= few;
         block->level = level;
         if (is_last)
@@ -308,7 +309,8 @@ enum asked points_refine(struct effects *local, struct sums *sums)
     unsigned level = points_level(local, MIXED_FINER);
     bool is_lattice = block->is_lattice = rule_at(local, v, level).is_lattice;
     double n = fmin((double)local->work->joint->part.n_all, MOST_COUNTED);
-    double most = most_points(local, (double)count_points(local, v, level));
+    double n_hill = (double)points_n_hill(local);
+    double most = most_points(local, n_hill * (double)count_points(local, v, level));
     double little = RULE_ERROR / (is_lattice ? sqrt(n) : n), value = block->value, change = NAN;
     enum asked asked = ASKED_OK;
     block->left = INFINITY;
@@ -320,12 +322,12 @@ enum asked points_refine(struct effects *local, struct sums *sums)
             return asked;
         value = sums_value(sums);
         change = value - was;
-        block->n_point += (double)count_points(local, v, level);
+        block->n_point += n_hill * (double)count_points(local, v, level);
         block->left = left_after(change, before, is_lattice);
         if (block->left <= (isnan(before) ? little / SURELY : little))
             break;
     } while (rule_has_level(is_lattice, level + 1)
-             && (double)count_points(local, v, level + 1) <= most);
+             && n_hill * (double)count_points(local, v, level + 1) <= most);
     block->correction = value - block->value;
     return ASKED_OK;
 }
