@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The first sample of datasets, or the one if there are more than MANY_VARIABLES. */
-static const double SAMPLE = 1000, FEWER = 300;
-enum { MANY_VARIABLES = 3, MOST_PASSES = 8 };
+/* The first sample of datasets. */
+static const double SAMPLE = 300;
+enum { MOST_PASSES = 8 };
 /* What -log likelihood may be off by the sample: larger ones are taken until it is not, as long as
  * all that they take are at most MOST_POINTS. REST: a larger sample's size, relative to the one it
  * needs. */
@@ -59,7 +59,7 @@ enum asked mixed_run_last(struct mixed *mixed)
 {
     struct refined refined;
     double n = mixed->n_dataset;
-    mixed->sampled = mixed_count_columns(mixed) > MANY_VARIABLES ? FEWER : SAMPLE;
+    mixed->sampled = SAMPLE;
     for (int pass = 0;; pass++) {
         enum asked asked = mixed_run_at_best(mixed, JOINT_TELL);
         if (asked != ASKED_OK || mixed->progress.phase != MIXED_EXACT)

@@ -423,7 +423,6 @@ static enum asked seek(struct effects *local)
     double *numbers;
     size_t r = local->r, n;
     bool are_new;
-    memset(block->number, 0, mixed_n_number(local->mixed->m) * sizeof *block->number);
     memcpy(local->here.b, block->mode, r * sizeof *block->mode);
     if (!ARENA_DOUBLES(local->arena, {&numbers, hills_size(r, HILLS_MOST), 1}))
         return effects_end_short(local);
@@ -436,7 +435,7 @@ static enum asked seek(struct effects *local)
     bool is_other = effects_are_apart(r, local->here.b, block->mode);
     if (is_other)
         memcpy(block->mode, local->here.b, r * sizeof *block->mode);
-    block->number[0] = is_other || (are_new && local->mixed->progress.phase == MIXED_EXACT);
+    block->has_changed = is_other || (are_new && local->mixed->progress.phase == MIXED_EXACT);
     return ASKED_OK;
 }
 

@@ -128,7 +128,7 @@ struct mixed {
     bool is_again;            /* another process has counted the pass's evaluations */
     bool chooses;             /* datasets choose their levels of the rule, */
     bool has_hills;           /* with the hills that the pass before has found */
-    bool seeks;               /* datasets look for higher modes, and give 1 if they find one */
+    bool seeks;               /* datasets look for higher modes, and count if they find one */
     uint64_t probed;          /* columns of those left out that the pass integrates over */
     bool is_current;          /* the latest pass was at the best estimates */
     struct mixed_result result; /* once the fit has ended */
@@ -159,6 +159,7 @@ struct mixed_block {
     double *hill;
     bool is_on_kink, found_on_kink; /* these modes are, so that derivatives are quotients */
     bool needs_hills;         /* points around the mode alone are not enough */
+    bool has_changed;         /* the latest pass that looked for modes found a higher one, or hills */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */

@@ -27,6 +27,11 @@ static void numbers_of(const void *context, const struct joint_block *block, dou
     number[n] = weight;
 }
 
+static void changed_of(const void *context, const struct joint_block *block, double *number)
+{
+    *number = mixed_weight(context, block) > 0 && mixed_block_of(block)->has_changed;
+}
+
 static void products_of(const void *context, const struct joint_block *block, double *number)
 {
     const struct mixed *mixed = context;
@@ -92,24 +97,51 @@ static void add_priors(struct mixed *mixed, const double *estimates)
     mixed->sum[0] += mixed->prior_f;
 }
 
-enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates)
+/* A pass over all datasets. ASKED_FAILED: some dataset cannot be evaluated. */
+static enum asked run_blocks(struct mixed *mixed, enum joint_pass pass, const double *estimates)
 {
     struct joint *joint = mixed->joint;
     enum joint_went went;
     mixed->at = estimates;
-    bool is_best = estimates == mixed->point.theta;
-    mixed->is_current = is_best && mixed->is_current; /* what the pass may rely on */
     do
         went = joint_run_pass(joint, pass);
     while (went == JOINT_FEWER);
     if (went != JOINT_COUNTS)
         return ASKED_END;
-    mixed->is_current = is_best;
     size_t culprit = joint->end.culprit;
-    if (joint_find_failed(joint)) {
-        joint->end.culprit = culprit;
+    if (!joint_find_failed(joint))
+        return ASKED_OK;
+    joint->end.culprit = culprit;
+    return ASKED_FAILED;
+}
+
+enum asked mixed_seek(struct mixed *mixed, bool *has_changed)
+{
+    double n;
+    bool was_current = mixed->is_current;
+    mixed->seeks = true;
+    enum asked asked = run_blocks(mixed, JOINT_UPPER, mixed->point.theta);
+    mixed->seeks = false;
+    if (asked == ASKED_END)
+        return asked;
+    if (!joint_totals(mixed->joint, 1, changed_of, mixed, &n))
+        return joint_end_short(mixed->joint);
+    *has_changed = asked == ASKED_FAILED || n > 0.5;
+    mixed->is_current = was_current && !*has_changed;
+    return ASKED_OK;
+}
+
+enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates)
+{
+    struct joint *joint = mixed->joint;
+    bool is_best = estimates == mixed->point.theta;
+    mixed->is_current = is_best && mixed->is_current; /* what the pass may rely on */
+    enum asked asked = run_blocks(mixed, pass, estimates);
+    if (asked == ASKED_END)
+        return ASKED_END;
+    mixed->is_current = is_best;
+    if (asked == ASKED_FAILED)
         return ASKED_FAILED;
-    }
     if (!joint_totals(joint, mixed_n_number(mixed->m) + 1, numbers_of, mixed, mixed->sum))
         return joint_end_short(joint);
     mixed->n_dataset = mixed->sum[mixed_n_number(mixed->m)];

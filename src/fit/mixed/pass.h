@@ -10,6 +10,9 @@
 enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates);
 /* A pass at the best estimates, where it must succeed; sets the value and gradient there. */
 enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
+/* Datasets look for higher modes, and for hills, at the best estimates: whether one has found some,
+ * whose numbers there are then not known. */
+enum asked mixed_seek(struct mixed *mixed, bool *has_changed);
 /* Ends the search, which has no point to go to after ASKED_FAILED: which dataset, and why. */
 enum asked mixed_end_failed(struct mixed *mixed);
 /* What datasets found in the latest pass belongs to the best estimates. */

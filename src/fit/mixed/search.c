@@ -369,12 +369,9 @@ static void hold_estimates(struct mixed *mixed)
  * higher one at the best estimates, from points of the prior, are integrated around that. */
 static enum asked take_higher_modes(struct mixed *mixed, bool *has_changed)
 {
-    mixed->seeks = true;
-    enum asked asked = mixed_run(mixed, JOINT_UPPER, mixed->point.theta);
-    mixed->seeks = mixed->is_current = false;
-    if (asked == ASKED_END || (asked == ASKED_OK && !(mixed->sum[0] - mixed->prior_f > 0.5)))
+    enum asked asked = mixed_seek(mixed, has_changed);
+    if (asked != ASKED_OK || !*has_changed)
         return asked;
-    *has_changed = true;
     if (mixed->progress.phase == MIXED_EXACT)
         return begin_points(mixed, mixed->progress.level, mixed->progress.left_out, true);
     asked = mixed_run_at_best(mixed, JOINT_UPPER);
