@@ -387,6 +387,16 @@ static bool is_usable(enum outcome outcome)
     return outcome_is_success(outcome) || outcome == OUTCOME_stalled;
 }
 
+/* Whether the search for higher modes belongs to the end of a search. Where only one is followed by
+ * others, which begin or end with it, it belongs to theirs. */
+static bool seeks_at_end(const struct mixed *mixed)
+{
+    bool is_last = mixed->progress.phase == MIXED_EXACT
+                       ? mixed->progress.level == MIXED_FINER
+                       : mixed->joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    return is_last || are_few(mixed);
+}
+
 /* Steps at one likelihood, from the best estimates, whose numbers are known. What is held changes
  * from search to search, until steps, which evaluate the likelihood, have used up the budget. */
 static enum outcome search_on(struct mixed *mixed, bool is_under_way)
@@ -417,7 +427,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
                 || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
-                || (!has_changed && (*n_sought)++ < MAX_SOUGHT
+                || (!has_changed && seeks_at_end(mixed) && (*n_sought)++ < MAX_SOUGHT
                     && take_higher_modes(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
     } while (has_changed && search->n_iteration < mixed->options.max_evaluations);
