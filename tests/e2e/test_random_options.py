@@ -144,12 +144,9 @@ def test_refused_parameters(tmp):
     start = np.tile([0.3, 2, 1, 0.1], (n, 1))
     some = np.zeros((n, 4), int)
     some[1, 1] = 1
-    for i, (parameters, text) in enumerate((
-            ({"fixed": [1, 0, 0, 0]}, "'k' is fixed (/parameters/fixed)"),
-            ({"start": start, "fixed": some}, "'V' is fixed in some datasets"))):
-        path, model = problem(tmp / f"{i}.h5", n, name=NAMES, **({"start": start[0]} | parameters))
-        done = h.stiffit("run", path, "--model", model, *words, code=2)
-        assert text in done.stderr, done.stderr
+    path, model = problem(tmp / "some.h5", n, name=NAMES, start=start, fixed=some)
+    done = h.stiffit("run", path, "--model", model, *words, code=2)
+    assert "'V' is fixed in some datasets" in done.stderr, done.stderr
     # a parameter that is fixed needs no level
     path, model = problem(tmp / "fixed.h5", n, name=NAMES, start=start[0], fixed=[0, 0, 1, 0])
     assert described(path, model, "--random", "k,V", "--share", "s")["random"] == "k,V"

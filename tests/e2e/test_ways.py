@@ -9,11 +9,11 @@ import numpy as np
 
 import helpers as h
 import mixed
+import mixed_studies
 import test_crash
 import test_experiments
 import test_happenings
 import test_large_fit
-import test_mixed_hills
 import test_mixed_left_out
 import test_mixed_linear
 import test_periods
@@ -374,7 +374,8 @@ def mixed_refits(tmp):
 @problem("killed")
 def mixed_hills(tmp):
     """Datasets whose integrands have several modes and plateaus."""
-    path, *words = test_mixed_hills.Study(14).write(tmp)
+    study = mixed_studies.Study(mixed_studies.HILLS[4], 14)
+    path, *words = study.write(tmp, study.start)
     return ways.Case(path, *words, kind="mixed")
 
 
