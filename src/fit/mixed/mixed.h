@@ -159,7 +159,7 @@ struct mixed_block {
     double *hill;
     bool is_on_kink, found_on_kink; /* these modes are, so that derivatives are quotients */
     bool needs_hills;         /* points around the mode alone are not enough */
-    bool has_changed;         /* the latest pass that looked for modes found a higher one, or hills */
+    bool has_changed;         /* the latest search for modes has found a higher one, or hills */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
