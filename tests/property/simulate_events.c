@@ -131,7 +131,8 @@ static void evaluate(struct scene *s, char *words)
     bool in_turns = evaluation.d_prediction && table == &engine_cvodes;
     if (in_turns)
         evaluate_in_turns(engine, &again, &third);
-    printf("%d %d %lld %s\n", (int)evaluation.outcome, evaluation.crosses, (long long)evaluation.n_step, evaluation.reason);
+    printf("%d %d %lld %s\n", (int)evaluation.outcome, evaluation.crosses || evaluation.meets,
+           (long long)evaluation.n_step, evaluation.reason);
     bool good = evaluation.outcome == EVALUATION_OK;
     size_t size = s->task.n_row * sizeof(double);
     if (good && in_turns && (again.outcome != EVALUATION_OK || memcmp(s->prediction, s->again, size) ||
