@@ -326,12 +326,23 @@ static enum asked find_mode(struct effects *local)
     return effects_evaluate(local, &local->here);
 }
 
+/* Whether predictions may have kinks. */
+static bool may_have_kinks(const struct fit_asker *asker)
+{
+    const struct stiffit_model *abi = &asker->problem->model->abi;
+    bool may = abi->n_switching > 0;
+    for (size_t e = 0; e < asker->problem->n_experiment; e++)
+        may = may || ode_is_eventful(abi, &asker->problem->task[e]);
+    return may;
+}
+
 /* Where the mode lies on a kink, the derivatives of one side jump from one estimate to the next:
  * difference quotients, which have those of both, then take their place in this pass. */
 static bool leave_sides(struct effects *local)
 {
     struct fit_asker *asker = local->work->asker;
-    if (!local->is_on_kink || asker->accuracy.gradient == GRADIENT_differences)
+    if (!local->is_on_kink || asker->accuracy.gradient == GRADIENT_differences
+        || !may_have_kinks(asker))
         return false;
     asker->meets_jump = true;
     memcpy(local->here.b, local->block->mode, local->r * sizeof *local->here.b);
