@@ -55,28 +55,41 @@ static bool extend(struct mixed *mixed, const struct refined *refined, double n)
     return mixed->sampled > had;
 }
 
+/* What is left beyond the levels, in all n datasets. */
+static double rule_error(const struct refined *refined, double n)
+{
+    double times = n / refined->n;
+    return times * refined->left + sqrt(times * refined->left_squares);
+}
+
+/* Further levels. False: there is no need, or no more of them. */
+static bool refine(struct mixed *mixed, const struct refined *refined, double n)
+{
+    bool refines = !mixed->refines_more && rule_error(refined, n) > MIXED_RULE_ERROR;
+    mixed->refines_more = mixed->refines_more || refines;
+    return refines;
+}
+
 enum asked mixed_run_last(struct mixed *mixed)
 {
     struct refined refined;
     double n = mixed->n_dataset;
+    bool goes_on = true;
     mixed->sampled = SAMPLE;
-    for (int pass = 0;; pass++) {
+    mixed->refines_more = false;
+    for (int pass = 0; goes_on && pass < MOST_PASSES; pass++) {
         enum asked asked = mixed_run_at_best(mixed, JOINT_TELL);
         if (asked != ASKED_OK || mixed->progress.phase != MIXED_EXACT)
             return asked;
         if (!joint_totals(mixed->joint, N_REFINED, refined_of, mixed, &refined.n))
             return joint_end_short(mixed->joint);
-        if (!(refined.n > 0) || pass == MOST_PASSES || !extend(mixed, &refined, n))
-            break;
+        goes_on = refined.n > 0 && (refine(mixed, &refined, n) || extend(mixed, &refined, n));
     }
-    if (!(refined.n > 0)) {
-        mixed->result.likelihood_error = (double)NAN;
+    mixed->result.likelihood_error = (double)NAN;
+    if (!(refined.n > 0))
         return ASKED_OK;
-    }
-    double times = n / refined.n; /* the sum has the sample's corrections already */
-    mixed->point.f += (times - 1) * refined.change;
+    mixed->point.f += (n / refined.n - 1) * refined.change; /* the sum has the sample's own */
     mixed->result.likelihood_error =
-        2 * (times * refined.left + sqrt(times * refined.left_squares)
-             + sampling_error(&refined, n) + refined.lost);
+        2 * (rule_error(&refined, n) + sampling_error(&refined, n) + refined.lost);
     return ASKED_OK;
 }

@@ -566,7 +566,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     bool is_known = joint->pass == JOINT_TELL && mixed->is_current
-                    && (!points_are_refined(&local) || mixed_block_of(block)->is_refined);
+                    && points_are_there(&local);
     enum asked asked = mixed->seeks ? seek(&local) : is_known ? ASKED_OK : contribute(&local);
     if (mixed->is_again)
         work->asker->used = used;

@@ -37,8 +37,8 @@ struct effects {
     struct effects_place here, there;
     double *hessian, *cholesky; /* r x r: by the random effects */
     double *step, *scratch;     /* r, r x s */
-    bool is_on_kink;    /* the latest climb has ended where the slopes do not vanish; and so the */
-    bool has_left_sides; /* pass goes on with difference quotients */
+    bool is_on_kink;     /* the latest climb has ended where the slopes do not vanish */
+    bool has_left_sides; /* the pass goes on with difference quotients, as a mode is on a kink */
     uint32_t *index;    /* 0 .. r-1 */
     double *shift;      /* s: from the parameters above at their place */
 };

@@ -44,9 +44,11 @@ enum mixed_phase {
 
 /* The search begins with the datasets' own levels of the rule, and its last stage has finer ones.
  * The likelihood is corrected by the finest and levels beyond it in a sample of the datasets, which
- * shows its error. Differences for second derivatives have levels of their
- * own. */
+ * shows its error. Differences for second derivatives have levels of their own. */
 enum mixed_level { MIXED_OWN, MIXED_ERRORS, MIXED_FINER, MIXED_FINEST };
+
+/* What its integrals may be off by, in -log likelihood, unless that would cost too much. */
+#define MIXED_RULE_ERROR 0.025
 
 enum { MIXED_ENDS = 4 };
 
@@ -123,7 +125,8 @@ struct mixed {
     /* The priors' part of the latest sums, -log of their density but for constants. */
     double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;
-    double sampled;           /* in how many datasets the last pass refines the integral */
+    double sampled;           /* in how many datasets the last pass refines the integral; */
+    bool refines_more;        /* by more than a level where that changes much */
     bool holds;               /* the pass stays at the known modes */
     bool is_again;            /* another process has counted the pass's evaluations */
     bool chooses;             /* datasets choose their levels of the rule, */
@@ -134,6 +137,12 @@ struct mixed {
     struct mixed_result result; /* once the fit has ended */
     bool has_result;
 };
+
+/* Whether each dataset counts so much that rare troubles, as several maxima, are looked for. */
+static inline bool mixed_are_few(const struct mixed *mixed)
+{
+    return mixed->joint->part.n_all <= 40;
+}
 
 /* NULL: the fit has no random parameters. */
 static inline struct mixed *mixed_of_joint(const struct joint *joint)
@@ -168,7 +177,7 @@ struct mixed_block {
     bool misses;              /* some points of the latest integral could not be evaluated */
     /* In the last passes, if the integral has been refined: what that changes the value by, how far
      * it may still be off, and what points it has taken. */
-    bool is_refined, is_lattice;
+    bool is_refined, is_lattice, has_more; /* has_more: further levels would change something */
     double correction, left, n_point;
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
     /* What points that could not be evaluated may have added to the sum, relative to it: where the

@@ -14,7 +14,7 @@ enum { SHOWS_SHAPE = 1 };
  * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
  * as the next level has few points, the change must be below LITTLE, and in all datasets together
  * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The last
- * stage of the search has at most so many points, and more if there are FEW_DATASETS. (Few points
+ * stage of the search has at most so many points, and more if there are few datasets. (Few points
  * are FEW_POINTS around a mode, FEW_ON_HILLS on each of several hills.)
  * An integrand whose mean is SHIFTED from its mode, by so many deviations, has a long tail, and its
  * levels' errors fall slowly: then the next level must confirm the choice, within CONFIRMED. (Of
@@ -23,7 +23,7 @@ enum { SHOWS_SHAPE = 1 };
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 static const double SHIFTED = 0.4, CONFIRMED = 5e-3;
 enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3, FEW_ON_HILLS = 256 };
-enum { FEW_DATASETS = 40, MORE_POINTS = 16384 };
+enum { MORE_POINTS = 16384 };
 /* A pass that tries random effects which are left out has at most so many times the points. */
 enum { PROBE_TIMES = 5 };
 /* Several hills are summed over if that changes -log likelihood by more than NEGLIGIBLE, and by
@@ -31,13 +31,12 @@ enum { PROBE_TIMES = 5 };
 static const double NEGLIGIBLE = 3e-3, SURE = 3;
 enum { HILLS_FROM = 1, HILLS_TO = 3 };
 enum { PURPOSE = 0x53414d50 }; /* of random numbers */
-/* What levels beyond the last stage's may still change -log likelihood by, in all datasets
- * together, of which MOST_COUNTED count: further ones are sampled. Errors of lattices have random
- * signs, those of products may have one. A first change that is SURELY times as small needs no
- * second one, which shows how fast errors fall; beyond the last level there is at most MOST_LEFT
- * times of what it changes. With FEW_DATASETS levels have up to FINE_POINTS, or FINE_TIMES the
- * points of the last stage's; with more MANY_TIMES these. */
-static const double RULE_ERROR = 0.025, MOST_COUNTED = 1000, SURELY = 8, MOST_LEFT = 4;
+/* Each dataset's part of what the integrals may be off by in all, of which MOST_COUNTED datasets
+ * have one: further ones are sampled. Errors of lattices have random signs, those of products may
+ * have one. Beyond the last level there is at most MOST_LEFT times of what it changes. With few
+ * datasets levels have up to FINE_POINTS, or FINE_TIMES the points of the last stage's; with more
+ * MANY_TIMES these. */
+static const double MOST_COUNTED = 1000, MOST_LEFT = 4;
 enum { FINE_POINTS = 65536, FINE_TIMES = 16, MANY_TIMES = 4 };
 
 /* How many hills the pass sums over. */
@@ -175,7 +174,6 @@ static double random_rank(const struct effects *local)
            * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
 }
 
-/* Whether the pass refines the integral of this dataset. */
 bool points_are_refined(const struct effects *local)
 {
     const struct mixed *mixed = local->mixed;
@@ -208,7 +206,7 @@ static enum asked choose_level(struct effects *local, struct sums *sums)
     struct mixed_block *block = local->block;
     size_t v = local->n_variable;
     double before, n = (double)local->work->joint->part.n_all;
-    size_t most = n <= FEW_DATASETS && sums->n_hill == 1 ? MORE_POINTS : MANY_POINTS;
+    size_t most = mixed_are_few(local->mixed) && sums->n_hill == 1 ? MORE_POINTS : MANY_POINTS;
     size_t few = sums->n_hill > 1 ? FEW_ON_HILLS : FEW_POINTS;
     double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
     const struct shape shape = shape_at(v, block->shape);
@@ -283,11 +281,10 @@ enum asked points_choose(struct effects *local, struct sums *sums)
 }
 
 /* How far the integral may be off after a level that has changed the value by `change`, and the one
- * before by `before` (NaN: none). Changes of lattices have random sizes, too. */
+ * before by `before`: errors fall by a half or more from level to level or, where products' fall
+ * more slowly, a geometric series has more. Changes of lattices have random sizes, too. */
 static double left_after(double change, double before, bool is_lattice)
 {
-    change = fabs(change);
-    before = isnan(before) ? 2 * change : fabs(before);
     double part = change < before ? change / before : 1;
     double times = part < 1 ? part / (1 - part) : MOST_LEFT;
     return is_lattice ? fmax(change, 0.5 * before) : change * fmin(fmax(times, 1), MOST_LEFT);
@@ -296,12 +293,23 @@ static double left_after(double change, double before, bool is_lattice)
 /* The most points of a level. */
 static double most_points(const struct effects *local, double n_last)
 {
-    if (local->work->joint->part.n_all > FEW_DATASETS)
+    if (!mixed_are_few(local->mixed))
         return MANY_TIMES * n_last;
     return fmax(FINE_TIMES * n_last, FINE_POINTS);
 }
 
-/* Takes levels beyond the last stage's until they change little. */
+/* Evaluates a level, and what it changes the value by, which is INFINITY where it cannot be
+ * evaluated. */
+static enum asked add_level(struct effects *local, unsigned level, struct sums *sums, double *value,
+                            double *change)
+{
+    double was = *value;
+    enum asked asked = points_add(local, level, sums);
+    *value = asked == ASKED_OK ? sums_value(sums) : (double)NAN;
+    *change = asked == ASKED_OK ? fabs(*value - was) : INFINITY;
+    return asked;
+}
+
 enum asked points_refine(struct effects *local, struct sums *sums)
 {
     struct mixed_block *block = local->block;
@@ -309,27 +317,31 @@ enum asked points_refine(struct effects *local, struct sums *sums)
     unsigned level = points_level(local, MIXED_FINER);
     bool is_lattice = block->is_lattice = rule_at(local, v, level).is_lattice;
     double n = fmin((double)local->work->joint->part.n_all, MOST_COUNTED);
-    double n_hill = (double)points_n_hill(local);
+    double part = MIXED_RULE_ERROR / (is_lattice ? sqrt(n) : n), n_hill = (double)sums->n_hill;
     double most = most_points(local, n_hill * (double)count_points(local, v, level));
-    double little = RULE_ERROR / (is_lattice ? sqrt(n) : n), value = block->value, change = NAN;
-    enum asked asked = ASKED_OK;
-    block->left = INFINITY;
+    double value = block->value, change = INFINITY, below = value;
+    if (level > 0 && add_level(local, level - 1, sums, &below, &change) == ASKED_END)
+        return ASKED_END;
     block->n_point = 0;
     do {
-        double before = change, was = value;
-        asked = points_add(local, ++level, sums);
+        double before = change;
+        enum asked asked = add_level(local, ++level, sums, &value, &change);
         if (asked != ASKED_OK)
             return asked;
-        value = sums_value(sums);
-        change = value - was;
         block->n_point += n_hill * (double)count_points(local, v, level);
         block->left = left_after(change, before, is_lattice);
-        if (block->left <= (isnan(before) ? little / SURELY : little))
-            break;
-    } while (rule_has_level(is_lattice, level + 1)
-             && n_hill * (double)count_points(local, v, level + 1) <= most);
+        block->has_more = block->left > part && rule_has_level(is_lattice, level + 1)
+                          && n_hill * (double)count_points(local, v, level + 1) <= most;
+    } while (block->has_more && local->mixed->refines_more);
     block->correction = value - block->value;
     return ASKED_OK;
+}
+
+bool points_are_there(const struct effects *local)
+{
+    const struct mixed_block *block = local->block;
+    return !points_are_refined(local)
+           || (block->is_refined && !(block->has_more && local->mixed->refines_more));
 }
 
 /* Mean (r) and covariance (r x r) of b on a hill, where it is the centre + G^-T u, from the moments

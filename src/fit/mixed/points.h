@@ -18,9 +18,11 @@ enum asked points_choose(struct effects *local, struct sums *sums);
 unsigned points_level(const struct effects *local, enum mixed_level stage);
 /* Whether the pass refines the integral of this dataset, one of a sample chosen at random. */
 bool points_are_refined(const struct effects *local);
-/* Takes levels beyond the last stage's until they change little; leaves the sums of the last one,
- * and tells the block what they have changed. */
+/* Takes the level beyond the last stage's, or levels until they change little; leaves the sums of
+ * the last one, and tells the block what they have changed. */
 enum asked points_refine(struct effects *local, struct sums *sums);
+/* Whether the block has been refined as far as the pass wants, if at all. */
+bool points_are_there(const struct effects *local);
 /* Mean (r) and covariance (r x r) of b; scratch (r x (r + 1)): of a hill's. */
 void points_moments(const struct effects *local, const struct sums *sums, double *mean,
                     double *second, double *scratch);

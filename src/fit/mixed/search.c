@@ -318,7 +318,7 @@ static void set_tolerance(struct mixed *mixed)
  * ends. With any number of them it also begins with guessed deviations at the latest means, if a
  * variance has gone to 0 or the first start was a given one. So a model is not less likely than
  * one that it contains. */
-enum { FEW_DATASETS = 40 };
+
 /* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
  * likely one may have a higher exact likelihood. */
 static const double DIFFERENT = 1e-3, NEAR = 1.5;
@@ -327,17 +327,13 @@ static const double DIFFERENT = 1e-3, NEAR = 1.5;
  * without each. And the given one, as the pooled fit may have taken the first into a valley. */
 enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
 
+/* Candidates for the first start have so many times the deviations that are guessed or given. */
 static const double WIDTH[] = {1, 3};
 enum { N_WIDTH = sizeof WIDTH / sizeof *WIDTH };
 
 static bool is_diagonal(const struct mixed *mixed, size_t k)
 {
     return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
-}
-
-static bool are_few(const struct mixed *mixed)
-{
-    return mixed->joint->part.n_all <= FEW_DATASETS;
 }
 
 static size_t count_variances(const struct mixed *mixed)
@@ -394,7 +390,7 @@ static bool seeks_at_end(const struct mixed *mixed)
     bool is_last = mixed->progress.phase == MIXED_EXACT
                        ? mixed->progress.level == MIXED_FINER
                        : mixed->joint->options->likelihood == LIKELIHOOD_LAPLACE;
-    return is_last || are_few(mixed);
+    return is_last || mixed_are_few(mixed);
 }
 
 /* Steps at one likelihood, from the best estimates, whose numbers are known. What is held changes
@@ -475,13 +471,13 @@ static bool set_start(struct mixed *mixed, size_t number)
     memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
     if (number + 1 == count_starts(mixed)) {
         mixed_take_given(mixed, mixed->trial);
-        return are_few(mixed) && !mixed->progress.began_given;
+        return mixed_are_few(mixed) && !mixed->progress.began_given;
     }
     if (number == START_GUESS) {
         bool has_zero = guess(mixed, mixed->trial);
         return has_zero || mixed->levels.deviation;
     }
-    if (!are_few(mixed) || (!has_pairs && number <= first + n + 1))
+    if (!mixed_are_few(mixed) || (!has_pairs && number <= first + n + 1))
         return false;
     if (number == START_RELEASED)
         memcpy(mixed->trial, mixed->point.theta, m * sizeof *mixed->trial);
@@ -518,7 +514,7 @@ static enum asked begin_at_trial(struct mixed *mixed)
     if (asked != ASKED_OK)
         return asked;
     take(mixed, mixed->sum[0]);
-    return are_few(mixed) ? take_higher_modes(mixed, &has_changed) : ASKED_OK;
+    return mixed_are_few(mixed) ? take_higher_modes(mixed, &has_changed) : ASKED_OK;
 }
 
 /* Candidate i for the first start: the pooled fit or the given start, with a width of the
@@ -538,7 +534,7 @@ static void set_candidate(struct mixed *mixed, const double *pooled, size_t i)
  * deviations are tried at both. */
 static enum asked begin_laplace(struct mixed *mixed)
 {
-    size_t n = are_few(mixed) ? 2 * N_WIDTH : 2, best = n, latest = n;
+    size_t n = mixed_are_few(mixed) ? 2 * N_WIDTH : 2, best = n, latest = n;
     double *pooled = mixed->kept, lowest = INFINITY;
     enum asked asked = ASKED_OK;
     mixed->progress.phase = MIXED_LAPLACE;
@@ -572,7 +568,7 @@ static void keep_end(struct mixed *mixed)
 {
     struct mixed_progress *progress = &mixed->progress;
     double f = mixed->point.f, *kept = mixed->kept;
-    size_t most = are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
+    size_t most = mixed_are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
     size_t start = progress->start;
     if (is_uncorrelated(mixed, start)
         && (start == START_LATEST || f < progress->uncorrelated_f - SAME)) {

@@ -13,8 +13,8 @@
  * the first N_FEW, with more at the first N_MANY. */
 static const double PRIOR_AT[] = {-1, 1, -2, 2, -0.5, 0.5, -1.5, 1.5, -2.5, 2.5, -3, 3};
 enum { FEW_EFFECTS = 4, N_FEW = 4, N_MANY = 2, N_PRIOR_AT = sizeof PRIOR_AT / sizeof *PRIOR_AT };
-/* With FEW_DATASETS the last stage also looks at the points of this level of a lattice. */
-enum { LOOK_LEVEL = 1, FEW_DATASETS = 40 };
+/* With few datasets the last stage also looks at the points of this level of a lattice. */
+enum { LOOK_LEVEL = 1 };
 /* A point that is LEAST_RISE from the highest mode by the hills' densities, and lies lower than
  * RISE_PART of that, is on another hill, or on a long slope of the same one. So may be one whose
  * slopes promise a mode that is UNEXPECTED lower than the hills there, and no more than DEEP above
@@ -32,13 +32,12 @@ static const double LEAST_MASS = 1e-4;
 /* The prior has this part of the highest one's. */
 static const double PRIOR_MASS = 0.03;
 
-/* With few datasets, each of which counts much, the last stage looks for more than the search
- * needs. */
+/* With few datasets the last stage looks for more than the search needs. */
 static bool looks_closely(const struct effects *local)
 {
     const struct mixed_progress *progress = &local->mixed->progress;
     return progress->phase == MIXED_EXACT && progress->level == MIXED_FINER
-           && local->work->joint->part.n_all <= FEW_DATASETS;
+           && mixed_are_few(local->mixed);
 }
 
 /* -log of the hill's mass. */
