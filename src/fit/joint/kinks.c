@@ -31,7 +31,7 @@ static size_t list_loose(const struct joint_region *own, const struct joint_redu
 /* For a proximal step: what eliminating the own parameters that are not held leaves, with
  * `damping` times their squared scale added. */
 static void damped_schur(struct joint_region *own, struct joint_reduced *reduced,
-                        const struct joint_hold *hold, double damping)
+                         const struct joint_hold *hold, double damping)
 {
     uint32_t *loose = own->model.loose, *kept = loose + own->n;
     size_t n_loose = list_loose(own, reduced, hold, own->rhs);
@@ -45,7 +45,7 @@ static void damped_schur(struct joint_region *own, struct joint_reduced *reduced
  * bounds and limits. Those that are held move by hold->by. True: a bound or limit stopped some of
  * the others, which hold->stopped tells. */
 static bool damped_follow(struct joint_region *own, const struct joint_reduced *reduced,
-                         struct joint_hold *hold, double damping, const double *shared_step)
+                          struct joint_hold *hold, double damping, const double *shared_step)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s, m = n + n;
@@ -278,7 +278,7 @@ static void follow(struct joint_work *work, const double *shared_step)
     struct joint_inner *inner = &block->inner;
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
     inner->is_stopped = damped_follow(&work->region, &inner->reduced, &inner->hold,
-                                            work->joint->line.damping, shared_step);
+                                      work->joint->line.damping, shared_step);
     memcpy(inner->candidate, work->region.model.step, work->n * sizeof *inner->candidate);
 }
 

@@ -142,30 +142,6 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
 static const struct fit_search_method method = {.look = look, .try = try, .settle = settle,
                                                 .has_budget = has_budget, .go_on = go_on};
 
-/* Variances that are next to nothing become 0 if the likelihood does not tell. The search does not
- * go on there: slopes at 0 that are errors of the points might lead back for ever. */
-static enum asked take_zeros(struct mixed *mixed)
-{
-    size_t s = mixed->progress.s;
-    enum asked asked = ASKED_OK;
-    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
-        size_t a = mixed->row[k - s];
-        bool is_small =
-            mixed->point.theta[k] < NOTHING * mixed_first_deviation(mixed, mixed->point.theta, a);
-        if (a != mixed->column[k - s] || mixed->point.theta[k] == 0 || !is_small)
-            continue;
-        memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-        mixed->trial[k] = 0;
-        mixed_clear_columns(mixed, mixed->trial);
-        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
-        if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + SAME))
-            continue;
-        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
-        take(mixed, mixed->sum[0]);
-    }
-    return asked;
-}
-
 /* A column of the factor and its negative give the same covariance. So where its diagonal entry is
  * at its bound, 0, and the others are not 0, a slope that would lead below the bound leads away
  * from it once their signs are changed. */
@@ -222,6 +198,40 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint
     return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
 }
 
+/* Variances that are next to nothing become 0 if the likelihood does not tell. The search does not
+ * go on there: slopes at 0 that are errors of the points might lead back for ever. But it does if
+ * what was below the diagonal entry has gone to a column that was left out. */
+static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
+{
+    size_t s = mixed->progress.s;
+    enum asked asked = ASKED_OK;
+    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
+        size_t a = mixed->row[k - s];
+        bool is_small =
+            mixed->point.theta[k] < NOTHING * mixed_first_deviation(mixed, mixed->point.theta, a);
+        if (a != mixed->column[k - s] || mixed->point.theta[k] == 0 || !is_small)
+            continue;
+        memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+        mixed->trial[k] = 0;
+        mixed_clear_columns(mixed, mixed->trial);
+        uint64_t zeros = mixed_zero_columns(mixed, mixed->trial),
+                 left_out = mixed->progress.left_out;
+        mixed->probed = left_out & ~zeros;
+        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
+        double most = mixed->probed ? GAIN : SAME;
+        mixed->probed = 0;
+        if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + most))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        if ((left_out & ~zeros) == 0)
+            continue;
+        *has_changed = true;
+        asked = begin_points(mixed, mixed->progress.level, left_out & zeros, false);
+    }
+    return asked;
+}
+
 /* Random effects whose variances have become 0 are left out, once in a stage. */
 static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
 {
@@ -233,7 +243,7 @@ static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
         return ASKED_OK;
     *has_changed = true;
     memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
-    return begin_points(mixed, progress->level, zeros | progress->left_out, false);
+    return begin_points(mixed, progress->level, zeros, false);
 }
 
 /* The next standard deviation to try after one with which -log likelihood rises by `rise` over that
@@ -419,7 +429,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
         if (is_usable(outcome) && !mixed->progress.is_given_up
-            && (take_zeros(mixed) == ASKED_END
+            && (take_zeros(mixed, &has_changed) == ASKED_END
                 || turn_columns(mixed, &has_changed) == ASKED_END
                 || leave_zeros(mixed, &has_changed) == ASKED_END
                 || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
