@@ -166,7 +166,8 @@ def unpack_sources(tmp):
 def test_tarball_of_sources(tmp):
     folder, tarball = unpack_sources(tmp)
     for name in ("Makefile", "src/cli/main.c", "tests/run", "scripts/install-deps", "man/stiffit.1", "LICENSE", ".ci/run"):
-        assert (folder / name).stat().st_mode == (h.ROOT / name).stat().st_mode, name
+        runs = [bool(path.stat().st_mode & 0o100) for path in (folder / name, h.ROOT / name)]  # all that git knows of modes
+        assert runs[0] == runs[1], name
     assert not (folder / "build").exists() and not (folder / ".git").exists()
     # Unpacked, the same tarball can be made again, without git: the same bytes.
     shell(folder / "scripts/dist", VERSION, tmp / "again.tar.gz", SOURCE_DATE_EPOCH=1700000000)

@@ -48,7 +48,7 @@ def test_scal_moves_to_a_column_that_was_left_out(tmp):
     """It was left out of the integral there: -2 log L ended 0.23 higher, and in other studies the search stalled."""
     rows = simulate()
     (tmp / "m.ode").write_text(MODEL)
-    lines = [f"s{i},{t},{y!r},{sigma!r}" for i, t, y, sigma in rows]
+    lines = [f"s{i},{t},{float(y)!r},{sigma!r}" for i, t, y, sigma in rows]
     (tmp / "d.csv").write_text("\n".join(["dataset,time,value,sigma", *lines, ""]))
     h.stiffit("import", tmp / "d.csv", "--model", tmp / "m.ode", "-o", tmp / "p.h5", "-q")
     found = mixed.run([tmp / "p.h5"], "--random", "xmid,scal", "--share", "Asym")
