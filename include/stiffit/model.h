@@ -239,12 +239,18 @@ struct stiffit_lanes {
     stiffit_lanes_function *observe;
     struct stiffit_pattern observe_state;     /* n_state columns */
     struct stiffit_pattern observe_parameter; /* n_parameter columns */
-    /* For engines on a GPU: the four functions again, lanes_rhs, ..., for one lane, as text for
+    /* For engines on a GPU: the functions again, lanes_rhs, ..., for one lane, as text for
      * OpenCL in pieces, the last one followed by NULL; the program brings the definitions of
      * what they are written in. NULL: there are none. calls: the functions of the C library that
      * they would call, "tan, erf", which is why there are none; or NULL. */
     const char *const *opencl;
     const char *calls;
+    /* out: as of observe, for the model's noise: n_observable standard deviations; then the
+     * entries of noise_state; then those of noise_parameter. NULL: noise and its derivatives are
+     * called for one lane after the other; of a model without noise it must be NULL. */
+    stiffit_lanes_function *noise;
+    struct stiffit_pattern noise_state;     /* n_state columns */
+    struct stiffit_pattern noise_parameter; /* n_parameter columns */
 };
 
 /* What keeps a state non-negative: a state, parameter, covariate, input, or time (index 0), that

@@ -403,6 +403,8 @@ static void check_lanes(struct check *check, size_t i_point)
             add_change(check, abi->n_state, 1);
         } else if (f == CHECK_LANES_OBSERVE_STATE && i_point > 0 && abi->lanes->observe) {
             compare_values(check, CHECK_LANES_OBSERVE);
+        } else if (f == CHECK_LANES_NOISE_STATE && i_point > 0 && abi->lanes->noise) {
+            compare_values(check, CHECK_LANES_NOISE);
         }
     }
     check->caller.is_moving = false;

@@ -29,6 +29,7 @@
     L(LANES_RHS, lanes_rhs, STATE, NONE, RHS, true) \
         L(LANES_DERIVE, lanes_derive, STATE, NONE, RHS, true) \
     L(LANES_OBSERVE, lanes_observe, OBSERVABLE, NONE, OBSERVE, true) \
+        L(LANES_NOISE, lanes_noise, OBSERVABLE, NONE, NOISE, true) \
     L(LANES_CHANGE, lanes_change, STATE, NONE, LANES_CHANGE, true) \
         X(JACOBIAN, jacobian, STATE, STATE, RHS, true) \
     X(JACOBIAN_SPARSE, jacobian_sparse, STATE, STATE, RHS, true) \
@@ -58,7 +59,9 @@
     L(LANES_CURVE_STATE, lanes_curve_state, STATE, STATE, LANES_CHANGE, true) \
     L(LANES_CURVE_PARAMETER, lanes_curve_parameter, STATE, PARAMETER, LANES_CHANGE, true) \
     L(LANES_OBSERVE_STATE, lanes_observe_state, OBSERVABLE, STATE, OBSERVE, true) \
-    L(LANES_OBSERVE_PARAMETER, lanes_observe_parameter, OBSERVABLE, PARAMETER, OBSERVE, true)
+    L(LANES_OBSERVE_PARAMETER, lanes_observe_parameter, OBSERVABLE, PARAMETER, OBSERVE, true) \
+    L(LANES_NOISE_STATE, lanes_noise_state, OBSERVABLE, STATE, NOISE, true) \
+    L(LANES_NOISE_PARAMETER, lanes_noise_parameter, OBSERVABLE, PARAMETER, NOISE, true)
 
 #define CHECK_FUNCTION_NUMBER(name, ...) CHECK_##name,
 enum check_function {
@@ -92,7 +95,7 @@ enum check_kind {
     CHECK_OVERRUN,     /* memory outside `out`, or an input, was written */
     CHECK_FAILED,      /* an error code or non-finite numbers instead of a result */
     CHECK_INVALID,     /* a noise that is not above 0, or a return code that does not exist */
-    CHECK_LANES,       /* lanes give other rates than rhs, or other observables than observe */
+    CHECK_LANES,       /* lanes give other rates, observables or noise than the model's functions */
     /* the rounding mode, or another part of the floating-point environment, was changed */
     CHECK_ENVIRONMENT
 };

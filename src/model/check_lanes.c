@@ -43,6 +43,13 @@ static size_t n_observed(const struct stiffit_model *abi)
                                      n_entry(&lanes->observe_parameter, abi->n_parameter);
 }
 
+static size_t n_noisy(const struct stiffit_model *abi)
+{
+    const struct stiffit_lanes *lanes = abi->lanes;
+    return !lanes->noise ? 0 : abi->n_observable + n_entry(&lanes->noise_state, abi->n_state) +
+                                   n_entry(&lanes->noise_parameter, abi->n_parameter);
+}
+
 /* The function that writes it, and how many numbers. */
 static stiffit_lanes_function *called(const struct stiffit_model *abi, enum check_function function,
                                       size_t *n)
@@ -55,6 +62,9 @@ static stiffit_lanes_function *called(const struct stiffit_model *abi, enum chec
     case CHECK_LANES_OBSERVE: case CHECK_LANES_OBSERVE_STATE: case CHECK_LANES_OBSERVE_PARAMETER:
         *n = n_observed(abi);
         return lanes->observe;
+    case CHECK_LANES_NOISE: case CHECK_LANES_NOISE_STATE: case CHECK_LANES_NOISE_PARAMETER:
+        *n = n_noisy(abi);
+        return lanes->noise;
     default: *n = n_derived(abi); return lanes->derive;
     }
 }
@@ -63,7 +73,8 @@ enum status check_lanes_init(struct caller *caller, struct arena *arena)
 {
     const struct stiffit_model *abi = caller->abi;
     /* of the largest, and more */
-    size_t n[N_ARRAY], total = 0, n_out = n_derived(abi) + n_curved(abi) + n_observed(abi);
+    size_t n[N_ARRAY], total = 0,
+           n_out = n_derived(abi) + n_curved(abi) + n_observed(abi) + n_noisy(abi);
     input_sizes(abi, n);
     for (int i = 0; i < N_ARRAY; i++)
         total += n[i] * W;
@@ -147,9 +158,16 @@ static void read_lane(const struct caller *caller, enum check_function function,
         spread(caller, &lanes->observe_parameter, n_h + n_entry(&lanes->observe_state, n), n_h, 0,
                n_p, k, out);
         return;
+    case CHECK_LANES_NOISE_STATE:
+        spread(caller, &lanes->noise_state, n_h, n_h, 0, n, k, out);
+        return;
+    case CHECK_LANES_NOISE_PARAMETER:
+        spread(caller, &lanes->noise_parameter, n_h + n_entry(&lanes->noise_state, n), n_h, 0, n_p,
+               k, out);
+        return;
     case CHECK_LANES_CHANGE: add_up(caller, k, out); return;
     default:
-        for (size_t i = 0; i < (function == CHECK_LANES_OBSERVE ? n_h : n); i++)
+        for (size_t i = 0; i < check_size(caller->abi, function); i++)
             out[i] = caller->lane_out[i * W + k];
     }
 }

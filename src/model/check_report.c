@@ -65,7 +65,8 @@ bool check_is_there(const struct stiffit_model *abi, enum check_function functio
 {
     if (!check_is_of_lanes(function))
         return check_pointer(abi, function) != NULL;
-    return abi->lanes && (shapes[function].base != CHECK_OBSERVE || abi->lanes->observe);
+    return abi->lanes && (shapes[function].base != CHECK_OBSERVE || abi->lanes->observe) &&
+           (shapes[function].base != CHECK_NOISE || abi->lanes->noise);
 }
 
 static const char *axis_name(const struct stiffit_model *abi, enum check_axis axis, int64_t index)

@@ -38,10 +38,34 @@ static void fault(struct fault_list *list, const char *format, ...)
     va_end(arguments);
 }
 
-enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane,
-                            const struct stiffit_model *descriptor, const char *origin,
+/* Of functions of another number of lanes only the number is kept. */
+static enum status copy_lanes(struct model *model, const struct stiffit_lanes *lanes,
+                              struct error *error)
+{
+    /* Fields after what every version has had may be missing. */
+    size_t needed = offsetof(struct stiffit_lanes, algebra), size = lanes->struct_size;
+    if (size < needed || size > MAX_STRUCT_SIZE)
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: struct_size of the plugin's lanes is %zu, and it must be at least "
+                         "%zu",
+                         model->path, size, needed);
+    model->n_lane = lanes->n_lane;
+    model->abi.lanes = NULL;
+    if (model->n_lane != STIFFIT_LANES)
+        return STATUS_OK;
+    model->abi.lanes = model->lanes = calloc(1, sizeof *model->lanes);
+    if (!model->lanes)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s",
+                         model->path);
+    memcpy(model->lanes, lanes, size < sizeof *lanes ? size : sizeof *lanes);
+    return STATUS_OK;
+}
+
+enum status descriptor_copy(struct model *model, const struct stiffit_model *descriptor,
                             struct error *error)
 {
+    struct stiffit_model *copy = &model->abi;
+    const char *origin = model->path;
     if (descriptor->abi_version != STIFFIT_ABI_VERSION)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s: the plugin was built for version %u of the plugin interface (ABI), "
@@ -59,14 +83,8 @@ enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane,
                          origin, size, needed);
     *copy = (struct stiffit_model){0};
     memcpy(copy, descriptor, size < sizeof *copy ? size : sizeof *copy);
-    if (copy->lanes && copy->lanes->struct_size < sizeof *copy->lanes)
-        return error_set(error, STATUS_BAD_MODEL,
-                         "%s: struct_size of the plugin's lanes is %u, and it must be at least %zu",
-                         origin, (unsigned)copy->lanes->struct_size, sizeof *copy->lanes);
-    *n_lane = copy->lanes ? copy->lanes->n_lane : 0;
-    if (*n_lane != STIFFIT_LANES)
-        copy->lanes = NULL;
-    return STATUS_OK;
+    model->n_lane = 0;
+    return copy->lanes ? copy_lanes(model, copy->lanes, error) : STATUS_OK;
 }
 
 static bool name_is_valid(const char *name)
@@ -186,27 +204,35 @@ static void check_columns(struct fault_list *list, const char *starts, const int
 
 static void check_lanes(struct fault_list *list, const struct stiffit_model *abi)
 {
+    const struct stiffit_lanes *lanes = abi->lanes;
+    size_t n_state = abi->n_state, n_parameter = abi->n_parameter;
     const struct {
         const char *starts, *rows;
         const struct stiffit_pattern *pattern;
         size_t n_column;
-    } patterns[] = {{"lanes->by_state.start", "lanes->by_state.row", &abi->lanes->by_state,
-                     abi->n_state + 1u},
-                    {"lanes->by_parameter.start", "lanes->by_parameter.row",
-                     &abi->lanes->by_parameter, abi->n_parameter},
-                    {"lanes->curve_state.start", "lanes->curve_state.row", &abi->lanes->curve_state,
-                     abi->n_state},
-                    {"lanes->curve_parameter.start", "lanes->curve_parameter.row",
-                     &abi->lanes->curve_parameter, abi->n_parameter},
-                    {"lanes->observe_state.start", "lanes->observe_state.row",
-                     &abi->lanes->observe_state, abi->n_state},
-                    {"lanes->observe_parameter.start", "lanes->observe_parameter.row",
-                     &abi->lanes->observe_parameter, abi->n_parameter}};
-    size_t n_pattern = sizeof patterns / sizeof *patterns;
-    for (size_t i = 0; i < (abi->lanes->observe ? n_pattern : n_pattern - 2); i++) {
+        bool of_states; /* its rows are states; otherwise observables */
+        bool is_there;
+    } patterns[] = {
+#define PATTERN(name, ...) {"lanes->" #name ".start", "lanes->" #name ".row", &lanes->name, \
+    __VA_ARGS__}
+        PATTERN(by_state, n_state + 1, true, true),
+        PATTERN(by_parameter, n_parameter, true, true),
+        PATTERN(curve_state, n_state, true, true),
+        PATTERN(curve_parameter, n_parameter, true, true),
+        PATTERN(observe_state, n_state, false, lanes->observe),
+        PATTERN(observe_parameter, n_parameter, false, lanes->observe),
+        PATTERN(noise_state, n_state, false, lanes->noise),
+        PATTERN(noise_parameter, n_parameter, false, lanes->noise)};
+#undef PATTERN
+    if (lanes->noise && (!abi->noise || !lanes->observe))
+        fault(list, "lanes has the function noise, and %s",
+              abi->noise ? "not observe" : "the model has no noise");
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         const int32_t *start = patterns[i].pattern->start, *row = patterns[i].pattern->row;
-        bool of_states = i < n_pattern - 2;
+        bool of_states = patterns[i].of_states;
         size_t n = patterns[i].n_column;
+        if (!patterns[i].is_there)
+            continue;
         if (!start || (start[n] > 0 && !row))
             fault(list, "%s is NULL", !start ? patterns[i].starts : patterns[i].rows);
         else if (start[0] != 0 || start[n] > MODEL_MAX_NONZERO)

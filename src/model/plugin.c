@@ -125,7 +125,7 @@ static enum status load_native(struct model *model, const void *bytes, size_t n_
                          "{STIFFIT_MODEL_HEADER, ...}` "
                          "(man 3 stiffit-model)",
                          origin);
-    status = descriptor_copy(&model->abi, &model->n_lane, descriptor, origin, error);
+    status = descriptor_copy(model, descriptor, error);
     return status ? status : descriptor_check(&model->abi, origin, error);
 }
 
@@ -162,7 +162,8 @@ static enum status load_built(struct model *model, const char *text, size_t n_by
         if (!again)
             return status;
         shared_object_close(model->handle);
-        model->handle = NULL;
+        free(model->lanes);
+        model->handle = model->lanes = NULL;
         changed.anew = true;
         changed.warn = false;
     }
@@ -189,6 +190,7 @@ enum status model_load_text(struct model *model, const char *text, size_t n_byte
 void model_unload(struct model *model)
 {
     shared_object_close(model->handle);
+    free(model->lanes);
     free(model->path);
     free(model->source);
     free(model->compiler);

@@ -15,6 +15,7 @@ struct model {
     char *path;       /* its origin, for messages */
     char sha256[65];  /* of the bytes that were loaded, or of the text; lower-case hexadecimal */
     void *handle;
+    struct stiffit_lanes *lanes; /* our copy of the functions of lanes, likewise; NULL: none */
     /* of the plugin's functions of lanes, 0: none; abi.lanes is NULL unless it is STIFFIT_LANES */
     uint32_t n_lane;
     char *source;     /* the model text; NULL: native code was given */
@@ -53,11 +54,11 @@ enum {
     MODEL_MAX_NAME = NAME_BYTES - 1
 };
 
-/* Copies the part of the descriptor that the plugin's header knew into `copy`; the rest becomes
- * zero, and so do functions of another number of lanes than ours; *n_lane: their number. ABI
- * version and sizes are checked first. `origin` names the plugin in messages. */
-enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane,
-                            const struct stiffit_model *descriptor, const char *origin,
+/* Copies the part of the descriptor that the plugin's header knew into the model's `abi` and
+ * `lanes`; the rest becomes zero, and so do functions of another number of lanes than ours;
+ * n_lane: their number. ABI version and sizes are checked first. The model's path names the
+ * plugin in messages. */
+enum status descriptor_copy(struct model *model, const struct stiffit_model *descriptor,
                             struct error *error);
 
 /* STATUS_BAD_MODEL with all faults (up to a dozen), one per line. Reads the plugin's arrays. */

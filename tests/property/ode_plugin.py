@@ -38,7 +38,9 @@ class Lanes(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("n_lane", ctypes.c_uint32),
                 *[(name, LANES_FUNCTION) for name in ("rhs", "derive", "curve")],
                 *[(name, Pattern) for name in ("by_state", "by_parameter", "curve_state", "curve_parameter")],
-                ("observe", LANES_FUNCTION), ("observe_state", Pattern), ("observe_parameter", Pattern)]
+                ("algebra", ctypes.c_void_p), ("observe", LANES_FUNCTION), ("observe_state", Pattern),
+                ("observe_parameter", Pattern), ("opencl", ctypes.c_void_p), ("calls", ctypes.c_char_p),
+                ("noise", LANES_FUNCTION), ("noise_state", Pattern), ("noise_parameter", Pattern)]
 
 
 def lanes_of(columns):

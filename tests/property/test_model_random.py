@@ -158,6 +158,7 @@ def test_each_function_alone(tmp):
     print("compared: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
     assert not judged.wrong and counts["passed over"] < 0.02 * counts["compared"], (judged.wrong, counts)
     assert counts["differences"] > 0.7 * counts["compared"], counts
+    assert counts["lanes noise"] == counts["lanes observe"] == 120, counts  # by states and parameters, at each point
 
 
 def expression_at(model, kind, name=None):

@@ -78,6 +78,8 @@ static const struct {
     {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_CURVE_PARAMETER, "d lanes_change[y] / d k at t = "},
     {"lanes_wrong", CHECK_LANES, CHECK_LANES_OBSERVE, "observe says"},
     {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_OBSERVE_PARAMETER, "d observe[y] / d k at t = "},
+    {"lanes_wrong", CHECK_LANES, CHECK_LANES_NOISE, "noise says"},
+    {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_NOISE_STATE, "d noise[y] / d y at t = "},
     {"lanes_neighbours", CHECK_IMPURE, CHECK_LANES_RHS, "in another lane, beside others"},
     {"lanes_neighbours", CHECK_OVERRUN, CHECK_LANES_BY_STATE, "outside of its output"},
     {"lanes_neighbours", CHECK_UNWRITTEN, CHECK_LANES_CURVE_PARAMETER, "d lanes_change[y] / d k is not written"},
@@ -106,7 +108,8 @@ static void models_that_refuse_some_points_pass(void **state)
 {
     (void)state;
     static const char *const names[] = {"nan_from_t1", "nan_some_parameters", "error_some_parameters",
-                                        "nan_in_prepare", "robertson_bare", "newer_struct", "lanes_good", "events_good"};
+                                        "nan_in_prepare", "robertson_bare", "newer_struct", "lanes_good", "lanes_older",
+                                        "events_good"};
     char path[CASE_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct check_report *report = check_file(case_zoo_path(path, names[i]), 3);

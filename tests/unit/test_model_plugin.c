@@ -45,7 +45,7 @@ static void good_models_load(void **state)
     }
 }
 
-static const struct { const char *name, *words[3]; } broken[] = {
+static const struct { const char *name, *words[4]; } broken[] = {
     {"wrong_abi", {"version 99", "version 1", "compile it again"}},
     {"short_struct", {"struct_size", "STIFFIT_MODEL_HEADER"}},
     {"no_symbol", {"no symbol stiffit_model"}},
@@ -59,7 +59,7 @@ static const struct { const char *name, *words[3]; } broken[] = {
     {"lanes_short", {"lanes is 24"}},
     {"lanes_bad", {"curve is missing"}},
     {"lanes_pattern", {"by_state.start[0] = 0, lanes->by_state.start[1] = 2", "by_parameter.row[0] = 5",
-                       "curve_state.start is NULL"}},
+                       "curve_state.start is NULL", "the model has no noise"}},
 };
 
 static void broken_plugins_are_refused(void **state)
@@ -73,7 +73,7 @@ static void broken_plugins_are_refused(void **state)
         assert_int_equal(error.status, STATUS_BAD_MODEL);
         assert_non_null(strstr(error.message, path));
         assert_null(strstr(error.message, "/proc/self/fd"));
-        for (int k = 0; k < 3 && broken[i].words[k]; k++)
+        for (int k = 0; k < 4 && broken[i].words[k]; k++)
             if (!strstr(error.message, broken[i].words[k]))
                 fail_msg("no \"%s\" in: %s", broken[i].words[k], error.message);
         assert_null(model.handle);
@@ -100,6 +100,12 @@ static void older_and_newer_structs_load(void **state)
     assert_true(model.abi.struct_size > sizeof model.abi);
     assert_null(model.abi.noise);
     assert_int_equal(model_missing_derivatives(&model), 0);
+    model_unload(&model);
+    load_good(&model, case_zoo_path(path, "lanes_older"));
+    assert_non_null(model.abi.lanes);
+    assert_non_null(model.abi.lanes->observe);
+    assert_null(model.abi.lanes->opencl);
+    assert_null(model.abi.lanes->noise);
     model_unload(&model);
     load_good(&model, case_zoo_path(path, "robertson_bare"));
     assert_int_equal(model_missing_derivatives(&model), NOTE_difference_jacobian | NOTE_difference_rhs_parameter |

@@ -2,6 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "zoo.h"
 
-static const struct stiffit_lanes lanes = {ZOO_LANES};
+static const struct stiffit_lanes lanes = {ZOO_LANES, ZOO_LANES_NOISE};
 
-STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("lanes_good"), .lanes = &lanes};
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("lanes_good"), ZOO_NOISE, .lanes = &lanes};

@@ -1,4 +1,5 @@
-/* Lanes with other rates than rhs, a derivative by time that is not there, a wrong curve, and other observables than observe.
+/* Lanes with other rates than rhs, a derivative by time that is not there, a wrong curve, and other observables and noise than
+ * the model's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "zoo.h"
 
@@ -34,7 +35,16 @@ static void wrong_observe(const struct stiffit_lanes_point *at, double *out)
     }
 }
 
-static const struct stiffit_lanes lanes = {ZOO_LANES, .rhs = wrong_rhs, .derive = wrong_derive, .curve = wrong_curve,
-    .by_state = {time_start, time_row}, .observe = wrong_observe, .observe_parameter = {zoo_one_start, zoo_one_row}};
+static void wrong_noise(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < W; k++) {
+        out[k] = 0.1001 + 0.2 * at->y[k];
+        out[W + k] = 0.3;
+    }
+}
 
-STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("lanes_wrong"), .lanes = &lanes};
+static const struct stiffit_lanes lanes = {ZOO_LANES, ZOO_LANES_NOISE,
+    .rhs = wrong_rhs, .derive = wrong_derive, .curve = wrong_curve, .by_state = {time_start, time_row},
+    .observe = wrong_observe, .observe_parameter = {zoo_one_start, zoo_one_row}, .noise = wrong_noise};
+
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("lanes_wrong"), ZOO_NOISE, .lanes = &lanes};

@@ -104,7 +104,32 @@ ZOO_UNUSED static void zoo_lanes_observe(const struct stiffit_lanes_point *at, d
     }
 }
 
-/* A table, which may be followed by fields that override it. */
+/* A noise of 0.1 + 0.2 y. */
+ZOO_UNUSED static int zoo_noise(const struct stiffit_point *at, double *s)
+{
+    s[0] = 0.1 + 0.2 * at->y[0];
+    return STIFFIT_OK;
+}
+
+ZOO_UNUSED static int zoo_noise_state(const struct stiffit_point *at, double *S)
+{
+    (void)at;
+    S[0] = 0.2;
+    return STIFFIT_OK;
+}
+
+ZOO_UNUSED static void zoo_lanes_noise(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < W; k++) {
+        out[k] = 0.1 + 0.2 * at->y[k];
+        out[W + k] = 0.2;
+    }
+}
+
+/* Tables, which may be followed by fields that override them. */
+#define ZOO_LANES_NOISE \
+    .noise = zoo_lanes_noise, .noise_state = {zoo_one_start, zoo_one_row}, .noise_parameter = {zoo_no_parameter_start, 0}
+#define ZOO_NOISE .noise = zoo_noise, .noise_state = zoo_noise_state, .noise_parameter = zoo_observe_parameter
 #define ZOO_LANES \
     .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = zoo_lanes_rhs, .derive = zoo_lanes_derive, \
     .curve = zoo_lanes_curve, .by_state = {zoo_one_start, zoo_one_row}, .by_parameter = {zoo_one_start, zoo_one_row}, \

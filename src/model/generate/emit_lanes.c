@@ -76,7 +76,13 @@ static const char prelude[] =
 
 static const char *const names[N_LANES_FUNCTION] = {
     [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve",
-    [LANES_observe] = "lanes_observe"};
+    [LANES_observe] = "lanes_observe", [LANES_noise] = "lanes_noise"};
+
+/* The one that follows the last function: noise is the last one, and of few models. */
+static int end_of_functions(const struct programs *programs)
+{
+    return programs->lanes[LANES_noise].n_output ? N_LANES_FUNCTION : LANES_noise;
+}
 
 /* The pattern of the matrix, as the program will find it in the plugin. */
 static struct stiffit_pattern pattern_of(const struct graph_matrix *matrix)
@@ -161,7 +167,7 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
     own.out = memory;
     c_tables(printer->values->graph, "", memory);
     c_helpers(operations, C_LANES, memory);
-    for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
+    for (int f = 0; f < end_of_functions(programs) && status == STATUS_OK; f++) {
         own.program = &programs->lanes[f];
         const struct c_function function = {.name = names[f], .n_out = programs->lanes[f].n_output};
         status = c_function(&own, &function, error);
@@ -191,7 +197,12 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
          {"curve_parameter_start", "curve_parameter_row", &functions->lanes.curve_parameter},
          {"observe_state_start", "observe_state_row", &functions->of[FUNCTION_observe_state]},
          {"observe_parameter_start", "observe_parameter_row",
-          &functions->of[FUNCTION_observe_parameter]}};
+          &functions->of[FUNCTION_observe_parameter]},
+         {"noise_state_start", "noise_state_row", &functions->of[FUNCTION_noise_state]},
+         {"noise_parameter_start", "noise_parameter_row",
+          &functions->of[FUNCTION_noise_parameter]}};
+    bool has_noise = end_of_functions(programs) > LANES_noise;
+    size_t n_pattern = sizeof patterns / sizeof *patterns - (has_noise ? 0 : 2);
     struct c_printer printer = {.values = &programs->values,
                                 .lines = lines, .out = out, .form = C_LANES};
     enum status status = STATUS_OK;
@@ -200,12 +211,12 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
     for (int f = 0; f < N_LANES_FUNCTION; f++)
         helpers |= c_helpers_needed(&programs->lanes[f], C_LANES);
     c_helpers(helpers, C_LANES, out);
-    for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
+    for (int f = 0; f < end_of_functions(programs) && status == STATUS_OK; f++) {
         printer.program = &programs->lanes[f];
         const struct c_function function = {.name = names[f], .n_out = programs->lanes[f].n_output};
         status = c_function(&printer, &function, error);
     }
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+    for (size_t i = 0; i < n_pattern; i++) {
         c_integers(out, patterns[i].start, patterns[i].matrix->column_start,
                    patterns[i].matrix->n_column + 1);
         c_integers(out, patterns[i].row, patterns[i].matrix->row, patterns[i].matrix->n_entry);
@@ -229,8 +240,14 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
           "    .observe_state = {observe_state_start, observe_state_row},\n"
           "    .observe_parameter = {observe_parameter_start, observe_parameter_row},\n"
           "    .opencl = LANES_OPENCL,\n"
-          "    .calls = LANES_CALLS,\n"
-          "};\n"
+          "    .calls = LANES_CALLS,\n",
+          out);
+    if (has_noise)
+        fputs("    .noise = lanes_noise,\n"
+              "    .noise_state = {noise_state_start, noise_state_row},\n"
+              "    .noise_parameter = {noise_parameter_start, noise_parameter_row},\n",
+              out);
+    fputs("};\n"
           "#define LANES_TABLE &lanes_table\n"
           "#else\n"
           "#define LANES_TABLE 0\n"

@@ -448,7 +448,9 @@ static enum status build_lanes(struct programs *programs, const struct functions
          [LANES_curve] = {&lanes->curve_state, &lanes->curve_parameter},
          [LANES_observe] = {&functions->of[FUNCTION_observe],
                             &functions->of[FUNCTION_observe_state],
-                            &functions->of[FUNCTION_observe_parameter]}};
+                            &functions->of[FUNCTION_observe_parameter]},
+         [LANES_noise] = {&functions->of[FUNCTION_noise], &functions->of[FUNCTION_noise_state],
+                          &functions->of[FUNCTION_noise_parameter]}};
     enum status status = STATUS_OK;
     for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
         size_t n = 0;

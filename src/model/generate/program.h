@@ -88,7 +88,7 @@ enum { SPARSE_FROM = 10 };
 #define SPARSE_FILL 0.5
 
 /* The functions of struct stiffit_lanes. */
-enum { LANES_rhs, LANES_derive, LANES_curve, LANES_observe, N_LANES_FUNCTION };
+enum { LANES_rhs, LANES_derive, LANES_curve, LANES_observe, LANES_noise, N_LANES_FUNCTION };
 
 struct programs {
     struct values values;
