@@ -35,23 +35,33 @@ static void rows_free(struct lanes_rows *rows)
     free(rows->term);
 }
 
-/* The entries of the first n_column columns by row; values are numbered from `first`. */
-static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n_row,
-                   size_t n_column, size_t first)
+/* The first columns of a pattern, whose rows and values are numbered from these on. */
+struct columns {
+    const struct stiffit_pattern *pattern;
+    size_t n_column, row, value;
+};
+
+/* The entries of some patterns, whose rows differ, by row. */
+static bool by_row(struct lanes_rows *rows, size_t n_row, size_t n_list, const struct columns *list)
 {
-    if (!rows_new(rows, n_row, (size_t)p->start[n_column]))
+    size_t n_term = 0;
+    for (size_t i = 0; i < n_list; i++)
+        n_term += (size_t)list[i].pattern->start[list[i].n_column];
+    if (!rows_new(rows, n_row, n_term))
         return false;
-    for (int32_t k = 0; k < p->start[n_column]; k++)
-        rows->start[p->row[k] + 1]++;
+    for (const struct columns *each = list; each < list + n_list; each++)
+        for (int32_t k = 0; k < each->pattern->start[each->n_column]; k++)
+            rows->start[each->row + (size_t)each->pattern->row[k] + 1]++;
     for (size_t i = 0; i < n_row; i++)
         rows->start[i + 1] += rows->start[i];
-    for (size_t j = n_column; j-- > 0;)
-        for (int32_t k = p->start[j]; k < p->start[j + 1]; k++)
-            rows->term[--rows->start[p->row[k] + 1]] =
-                (struct lanes_term){(int32_t)first + k, (int32_t)j};
+    for (const struct columns *each = list; each < list + n_list; each++)
+        for (size_t j = each->n_column; j-- > 0;)
+            for (int32_t k = each->pattern->start[j]; k < each->pattern->start[j + 1]; k++)
+                rows->term[--rows->start[each->row + (size_t)each->pattern->row[k] + 1]] =
+                    (struct lanes_term){(int32_t)each->value + k, (int32_t)j};
     /* start[r+1] is now where row r begins */
     memmove(rows->start, rows->start + 1, n_row * sizeof *rows->start);
-    rows->start[n_row] = p->start[n_column];
+    rows->start[n_row] = (int32_t)n_term;
     return true;
 }
 
@@ -216,17 +226,49 @@ static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve
     return !*is_wrong;
 }
 
+/* Entries of observables and of their noise that are in use directly, by parameter. */
+static bool list_direct(struct lanes_plan *plan, const struct columns *by_parameter)
+{
+    struct lanes_rows *direct = &plan->direct;
+    size_t n_term = 0, n_parameter = plan->abi->n_parameter, at = 0;
+    for (size_t k = 0; k < plan->n_kind; k++)
+        n_term += (size_t)by_parameter[k].pattern->start[n_parameter];
+    if (!rows_new(direct, plan->n_kind * n_parameter, n_term))
+        return false;
+    for (const struct columns *each = by_parameter; each < by_parameter + plan->n_kind; each++)
+        for (size_t j = 0; j < n_parameter; j++, at++) {
+            int32_t end = direct->start[at];
+            for (int32_t e = each->pattern->start[j]; e < each->pattern->start[j + 1]; e++)
+                direct->term[end++] =
+                    (struct lanes_term){(int32_t)each->value + e, each->pattern->row[e]};
+            direct->start[at + 1] = end;
+        }
+    return true;
+}
+
 static bool list_observe(struct lanes_plan *plan, bool *is_wrong)
 {
-    const struct stiffit_pattern *by_state = &plan->lanes->observe_state,
-                                 *by_parameter = &plan->lanes->observe_parameter;
-    size_t n = plan->abi->n_observable, n_parameter = plan->abi->n_parameter;
-    *is_wrong = !is_right(by_state, plan->n, n) || !is_right(by_parameter, n_parameter, n);
-    if (*is_wrong)
-        return false;
-    plan->n_observe =
-        n + (size_t)by_state->start[plan->n] + (size_t)by_parameter->start[n_parameter];
-    return by_row(&plan->observe, by_state, n, plan->n, n);
+    const struct stiffit_lanes *lanes = plan->lanes;
+    size_t n = plan->n, n_h = plan->abi->n_observable, n_parameter = plan->abi->n_parameter,
+           n_value = 0;
+    struct columns by_state[] = {{&lanes->observe_state, n, 0, 0}, {&lanes->noise_state, n, 0, 0}},
+                   by_parameter[] = {{&lanes->observe_parameter, n_parameter, 0, 0},
+                                     {&lanes->noise_parameter, n_parameter, 0, 0}};
+    plan->n_kind = lanes->noise ? 2 : 1;
+    for (size_t k = 0; k < plan->n_kind; k++) {
+        *is_wrong = !is_right(by_state[k].pattern, n, n_h) ||
+                    !is_right(by_parameter[k].pattern, n_parameter, n_h);
+        if (*is_wrong)
+            return false;
+        by_state[k].row = k * n_h;
+        by_state[k].value = n_value + n_h;
+        by_parameter[k].value = by_state[k].value + (size_t)by_state[k].pattern->start[n];
+        n_value = by_parameter[k].value + (size_t)by_parameter[k].pattern->start[n_parameter];
+        plan->n_observe = k == 0 ? n_value : plan->n_observe;
+    }
+    plan->n_values = n_value;
+    return by_row(&plan->observe, plan->n_kind * n_h, plan->n_kind, by_state) &&
+           list_direct(plan, by_parameter);
 }
 
 /* FNV-1a */
@@ -272,8 +314,10 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wron
     plan->n_time = n_state - (size_t)lanes->by_state.start[n];
     plan->by_time = calloc(plan->n_time + 1, sizeof *plan->by_time);
     struct lanes_rows curvature = {0};
-    bool good = plan->by_time && by_row(&plan->jacobian, &lanes->by_state, n, n, n) &&
-                by_row(&curvature, &lanes->curve_state, n, n, 0) &&
+    const struct columns by_state = {&lanes->by_state, n, 0, n},
+                         curve = {&lanes->curve_state, n, 0, 0};
+    bool good = plan->by_time && by_row(&plan->jacobian, n, 1, &by_state) &&
+                by_row(&curvature, n, 1, &curve) &&
                 list_forward(plan, &curvature) && plan_factors(plan) &&
                 list_entries(plan, n_state, n_curve_state, is_wrong) &&
                 (!lanes->observe || list_observe(plan, is_wrong));
@@ -298,7 +342,7 @@ void lanes_plan_free(struct lanes_plan *plan)
     if (!plan)
         return;
     struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper,
-                                 &plan->observe};
+                                 &plan->observe,  &plan->direct};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows_free(rows[i]);
     free(plan->by_time);

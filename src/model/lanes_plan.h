@@ -54,12 +54,24 @@ struct lanes_plan {
     int32_t *scale_start, *scale; /* n + 1: for pivot k, entries of column order[k] of L */
     int32_t *update_start;        /* n + 1 */
     struct lanes_update *update;
-    size_t n_observe;             /* length of the output of observe; 0: there is none */
-    /* by observable; values: numbers of observe's output; rows: states */
+    /* Kinds of numbers that functions of lanes compute of each observable: 0: none, 1: its value,
+     * 2: and its noise. That of kind k and observable o is number k*n_observable + o of what is
+     * seen. */
+    size_t n_kind;
+    size_t n_observe, n_values;   /* lengths of observe's output; with noise's, which follows it */
+    /* by what is seen; values: numbers of these outputs; rows: states */
     struct lanes_rows observe;
-    uint64_t key;                 /* of all lists but the last: equal for equal plans */
+    /* by kind and parameter, k*n_parameter + j; values: likewise; rows: observables */
+    struct lanes_rows direct;
+    uint64_t key;                 /* of all lists but the last two: equal for equal plans */
     struct stiffit_lanes_algebra algebra; /* the plugin's functions, if they are for this plan */
 };
+
+/* The number of an output of observe and noise that is kind k of observable o. */
+static inline size_t lanes_plan_value(const struct lanes_plan *plan, size_t k, size_t o)
+{
+    return k * plan->n_observe + o;
+}
 
 /* NULL: out of memory, or the patterns are wrong (*is_wrong). */
 struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wrong);

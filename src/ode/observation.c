@@ -249,10 +249,35 @@ static size_t end_of_time(const struct simulation *sim)
 
 size_t observation_mark(const struct simulation *sim, bool *is_wanted)
 {
+    const struct ode_task *task = sim->evaluation->task;
     size_t end = end_of_time(sim);
-    for (size_t i = sim->rows.i_row; i < end; i++)
-        is_wanted[sim->evaluation->task->row_observable[i]] = true;
+    bool has_noise = sim->evaluation->noise && sim->abi->noise;
+    for (size_t i = sim->rows.i_row; i < end; i++) {
+        uint32_t o = task->row_observable[i];
+        is_wanted[o] = true;
+        if (has_noise && !has_sigma(task, i))
+            is_wanted[sim->abi->n_observable + o] = true;
+    }
     return end;
+}
+
+size_t observation_end_of_own(const struct ode_task *task, size_t first, size_t last, bool *is_own)
+{
+    size_t end = first + 1;
+    *is_own = has_sigma(task, first);
+    while (end < last && has_sigma(task, end) == *is_own)
+        end++;
+    return end;
+}
+
+void observation_take_own(const struct evaluation *evaluation, size_t first, size_t last)
+{
+    const struct ode_task *task = evaluation->task;
+    const uint32_t *to = evaluation->column;
+    size_t stride = evaluation->stride ? evaluation->stride : task->n_row, n = last - first;
+    memcpy(evaluation->noise + first, task->row_sigma + first, n * sizeof(double));
+    for (size_t k = 0; evaluation->d_noise && k < evaluation->n_sens; k++)
+        memset(evaluation->d_noise + first + (to ? to[k] : k) * stride, 0, n * sizeof(double));
 }
 
 /* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state

@@ -30,8 +30,14 @@ bool observation_rows_ask_relative(struct simulation *simulation, size_t first, 
  * largest: n_observable zeros. */
 bool observation_would_ask(const struct evaluation *evaluation, double rtol, double *largest);
 #define OBSERVATION_NOT_ASKED (-1.0)
-/* Marks the observables of the rows of the next time, and returns the end of these rows. */
+/* Marks the observables of the rows of the next time, and n_observable behind them those whose
+ * noise is wanted. Returns the end of these rows. */
 size_t observation_mark(const struct simulation *simulation, bool *is_wanted);
+/* The end of the rows from `first` on, up to `last`, that have standard deviations of their own
+ * (*is_own) or take the model's noise, as the first one does. */
+size_t observation_end_of_own(const struct ode_task *task, size_t first, size_t last, bool *is_own);
+/* The noise of rows first ... last - 1, which have standard deviations of their own. */
+void observation_take_own(const struct evaluation *evaluation, size_t first, size_t last);
 /* For the backward pass, from the last time to the first: adds the derivatives of these rows,
  * weighted as in evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is
  * wanted), the direct ones by parameter to gradient (n_sens). */

@@ -261,7 +261,8 @@ def test_couplings_that_end(tmp):
 
 @h.more
 def test_noise(tmp):
-    """The host answers rows from the device's states, also before and at doses, and where some ask for relative tolerances."""
+    """The device answers rows with the model's noise, but those before and at doses, and where some ask for relative
+    tolerances; of each third measurement the noise is given."""
     need_device(tmp)
     noisy = build(tmp, "noisy", NOISY)
     for words in ([], ["predictions"], ["doses"], ["doses", "predictions"]) if h.SLOW else ([], ["doses", "predictions"]):

@@ -27,6 +27,14 @@ x' = -a*x*exp(-z^2) + tanh(b*z)/(1 + x^1.5) + min(x, 0.1*z)
 z' = b*cos(x) - sqrt(0.1 + z^2)*a + (if a > 1 then 0.1 else erf(x)) + max(a*x, z)/5
 observe x, z
 """
+NOISY = """parameter k = 0.5 in [0.05, 20] scale log, V = 3 in [0.5, 90] scale log
+parameter s = 0.1 in [1e-3, 9] scale log, e = 0.7 in [0.2, 2]
+g(0) = 10
+c(0) = 0
+g' = -1.3*g
+c' = 1.3*g - k*c
+observe u = c/V sd sqrt(s^2 + (0.1*u)^2), w = g + c sd s*(1 + abs(w))^e
+"""
 # What happens to a dataset of each kind; 0: nothing.
 HOSTILE = """parameter k = 0.5 in [0.01, 100] scale log, c = 2 in [0.01, 100] scale log
 covariate kind
@@ -56,17 +64,20 @@ def run(problem, output, *words, kernel=None):
 def test_widths(tmp):
     """SSE2, AVX2 and AVX-512, as far as this CPU has them: all of /fits but the seconds."""
     (tmp / "calls.ode").write_text(CALLS)
+    (tmp / "noisy.ode").write_text(NOISY)
     known = flags()
     widths = [(kernel, march) for kernel, march, flag in WIDTHS if flag in known]
     if len(widths) < 2:
         h.skip("this CPU has one width of registers only, or is not of the x86-64 kind")
-    models = [(tmp / "calls.ode", "0.2:4:0.2"), (h.ROOT / "models/robertson/robertson.ode", "1:40:4")]
+    models = [(tmp / "calls.ode", "0.2:4:0.2"), (h.ROOT / "models/robertson/robertson.ode", "1:40:4"),
+              (tmp / "noisy.ode", "0.5:10:0.5")]
     if h.SLOW:
         models += [(h.ROOT / "models/alpha-pinene/alpha-pinene.ode", "1000:36000:5000"),
                    (h.ROOT / "models/van-der-pol/van-der-pol.ode", "0.5:10:0.5")]
     for text, times in h.portion(models, 1):
         p = tmp / f"{text.stem}.h5"
-        h.stiffit("simulate", "-m", text, "--times", times, "--datasets", 24, "--noise", 0.02, "-o", p)
+        noise = () if text.stem == "noisy" else ("--noise", 0.02)
+        h.stiffit("simulate", "-m", text, "--times", times, "--datasets", 24, *noise, "-o", p)
         first, libraries = None, set()
         for kernel, march in widths:
             plugin = tmp / f"{text.stem}-{march}.so"

@@ -165,31 +165,55 @@ void exchange_put(const struct exchange *own, bool turned, double *to)
     put_task(own, to);
 }
 
-/* Takes predictions and their derivatives from an answer. False: something is not finite. */
+/* Takes the observables of rows, or their noise (kind, as in struct lanes_plan), and the
+ * derivatives (NULL: none) from an answer. False: something is not finite, or a noise is not
+ * above 0. */
+static bool take_rows(const struct exchange *own, struct exchange_rows rows, size_t kind,
+                      double *value, double *derivative, const double *answer)
+{
+    const struct evaluation *evaluation = rows.evaluation;
+    const struct record *record = own->record;
+    size_t n = rows.last - rows.first, at = kind * own->n_row,
+           stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
+    const double *derived = answer + record->derivative + at * own->n_column;
+    const uint32_t *to = evaluation->column;
+    double odd = 0;
+    bool is_low = false;
+    for (size_t i = rows.first; i < rows.last; i++) {
+        value[i] = answer[record->seen + at + i];
+        odd += 0 * answer[record->excess + at + i];
+        is_low |= value[i] <= 0;
+    }
+    for (size_t k = 0; derivative && to && k < evaluation->n_sens; k++)
+        memset(derivative + rows.first + to[k] * stride, 0, n * sizeof(double));
+    for (size_t k = 0; derivative && k < evaluation->n_sens; k++)
+        for (size_t i = rows.first; i < rows.last; i++) {
+            double *place = &derivative[i + (to ? to[k] : k) * stride];
+            double each = derived[i * own->n_column + k];
+            odd += 0 * each;
+            *place = to ? *place + each : each;
+        }
+    return odd == 0 && !(kind > 0 && is_low);
+}
+
+/* Takes predictions, the noise and derivatives from an answer. False: as above. */
 static bool take_answer(const struct exchange *own, struct exchange_rows rows,
                         const double *answer)
 {
     struct evaluation *evaluation = rows.evaluation;
-    size_t n_row = evaluation->task->n_row, n = rows.last - rows.first,
-           stride = evaluation->stride ? evaluation->stride : n_row;
-    const struct record *record = own->record;
-    const double *prediction = answer + record->prediction;
-    const double *derivative = answer + record->derivative;
-    double odd = 0;
-    for (size_t i = rows.first; i < rows.last; i++) {
-        evaluation->prediction[i] = prediction[i];
-        odd += 0 * answer[record->excess + i];
+    bool good = take_rows(own, rows, 0, evaluation->prediction, evaluation->d_prediction, answer);
+    bool has_noise = evaluation->noise && own->lane->sim.abi->noise;
+    struct exchange_rows next = rows;
+    for (size_t end = rows.first; has_noise && end < rows.last && good; end = next.last) {
+        bool is_own;
+        next.first = end;
+        next.last = observation_end_of_own(evaluation->task, end, rows.last, &is_own);
+        if (is_own)
+            observation_take_own(evaluation, next.first, next.last);
+        else
+            good = take_rows(own, next, 1, evaluation->noise, evaluation->d_noise, answer);
     }
-    const uint32_t *to = evaluation->column;
-    for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
-        memset(evaluation->d_prediction + rows.first + to[k] * stride, 0, n * sizeof(double));
-    for (size_t k = 0; evaluation->d_prediction && k < evaluation->n_sens; k++)
-        for (size_t i = rows.first; i < rows.last; i++) {
-            double *place = &evaluation->d_prediction[i + (to ? to[k] : k) * stride];
-            double each = derivative[i * own->n_column + k];
-            *place = to ? *place + each : each;
-        }
-    return odd == 0;
+    return good;
 }
 
 /* After that: whether some rows ask for relative tolerances. */
@@ -198,7 +222,7 @@ static bool asks_relative(const struct exchange *own, struct exchange_rows rows,
 {
     struct simulation *sim = &own->lane->sim;
     const struct ode_task *task = rows.evaluation->task;
-    const double *excess = answer + own->record->excess;
+    const double *excess = answer + own->record->excess; /* of observables */
     if (!own->is_own) {
         sim->evaluation = rows.evaluation;
         tolerance_set(sim, false);

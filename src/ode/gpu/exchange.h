@@ -7,7 +7,7 @@
 
 struct exchange {
     const struct record *record;
-    size_t n_column;    /* of the records */
+    size_t n_column, n_row; /* of the records */
     bool has_doses;     /* they have */
     struct lane *lane;  /* with which evaluations begin */
     bool is_own;        /* it is of this evaluation alone, which has begun in it */

@@ -80,6 +80,7 @@ static struct exchange exchange_of(const struct gpu_engine *own, const struct se
 {
     return (struct exchange){.record = &own->share.record,
                              .n_column = own->share.size.n_column,
+                             .n_row = own->share.size.n_row,
                              .has_doses = own->share.size.has_doses,
                              .lane = seat->has_stops ? seat->lane : own->lane,
                              .is_own = seat->has_stops};

@@ -439,11 +439,16 @@ static void answer(__global struct lanes_bank *bank, int h)
     OF(now.t) = PART(bank->time, i);
     set_inputs(bank, OF(now.t), bank->scratch.input + N_IN, h);
     lanes_observe(&at, FROM(bank->values[i]));
-    for (long row = PART(bank->row_of, i); row < PART(bank->row_of, i + 1); row++) {
-        long o = PART(bank->observable, row);
-        PART(bank->prediction, row) = PART(bank->values[i], o);
-        PART(bank->excess, row) = excess_of(bank, o, bank->values[i], h);
-    }
+#if N_KIND > 1
+    lanes_noise(&at, FROM(bank->values[i] + N_OBSERVE));
+#endif
+    for (int k = 0; k < N_KIND; k++)
+        for (long row = PART(bank->row_of, i); row < PART(bank->row_of, i + 1); row++) {
+            long o = PART(bank->observable, row);
+            double value = PART(bank->values[i], k * N_OBSERVE + o);
+            PART(bank->seen[k], row) = value;
+            PART(bank->excess[k], row) = excess_of(bank, k * N_OBSERVABLE + o, value, bank->values[i], h);
+        }
 }
 
 /* positive.c, for states that went below zero in the latest step: whether the step certainly stands and needs no watch, because
@@ -560,14 +565,28 @@ __kernel void go_on(__global double *memory, int n_evaluation)
     follow_up(bank, h);
 }
 
+/* The derivative by column c of kind k of an observable; NaN if what comes by way of the states is not finite. */
+static double derived_of(__global double *values, int k, long o, __global struct bank_columns *own, long c, double *column)
+{
+    double sum = 0, odd;
+    int seen = k * N_OBSERVABLE + o, list = k * N_PARAMETER + own->id[c];
+    for (int e = observe_start[seen]; e < observe_start[seen + 1]; e++)
+        sum = fused(get(values, observe_value[e], 0), column[observe_row[e]], sum);
+    odd = own->active[c] ? 0 * sum : 0;
+    sum = own->active[c] ? sum : 0;
+    for (int e = direct_start[list]; e < direct_start[list + 1]; e++)
+        if (direct_row[e] == o)
+            sum += get(values, direct_value[e], 0);
+    return odd == 0 ? sum : NAN;
+}
+
 /* The derivatives by column c of the rows that the latest attempt has answered. */
 static void answer_column(__global struct lanes_bank *bank, __global struct bank_columns *own, long c, int h)
 {
-    long j = own->id[c], n_stage = METHOD_NOW->n_stage;
+    long n_stage = METHOD_NOW->n_stage;
     double share = OF(tolerance.rtol) * OF(tolerance.fraction), square = share * share, odd = 0, column[N];
     __global double *after = OF(flip) ? own->sens_other[0] : own->sens[0];
     __global double *before = OF(flip) ? own->sens[0] : own->sens_other[0];
-    bool active = own->active[c];
     for (long i = OF(first_time); i < OF(last_time); i++) {
         struct weights weights = weights_at(bank, i, h);
         __global double *values = FROM(bank->values[i]);
@@ -584,19 +603,12 @@ static void answer_column(__global struct lanes_bank *bank, __global struct bank
                 own->sens_at[i * N + e][c] = column[e];
             continue;
         }
-        for (long row = PART(bank->row_of, i); row < PART(bank->row_of, i + 1); row++) {
-            long o = PART(bank->observable, row);
-            double sum = 0;
-            for (int k = observe_start[o]; k < observe_start[o + 1]; k++)
-                sum = fused(get(values, observe_value[k], 0), column[observe_row[k]], sum);
-            odd += active ? 0 * sum : 0;
-            sum = active ? sum : 0;
-            for (int k = direct_start[j]; k < direct_start[j + 1]; k++)
-                if (direct_row[k] == o)
-                    sum += get(values, DIRECT + k, 0);
-            odd += 0 * sum;
-            own->derivative[row][c] = sum;
-        }
+        for (int k = 0; k < N_KIND; k++)
+            for (long row = PART(bank->row_of, i); row < PART(bank->row_of, i + 1); row++) {
+                double derived = derived_of(values, k, PART(bank->observable, row), own, c, column);
+                odd += k == 0 ? 0 * derived : 0; /* the host looks whether a noise is wanted */
+                own->derivative[k * N_ROW + row][c] = derived;
+            }
     }
     if (odd != 0)
         OF(status) = ODD;

@@ -17,7 +17,8 @@ static size_t some(size_t n) { return n ? n : 1; }
            n_work = abi->n_work, n_input = abi->n_input, \
            n_time = (size)->n_time, n_row = (size)->n_row, \
            n_column = (size)->n_column, n_derive = (plan)->n_derive, n_curve = (plan)->n_curve, \
-           n_entry = (plan)->n_entry, n_factor = (plan)->n_factor, n_observe = (plan)->n_observe, \
+           n_entry = (plan)->n_entry, n_factor = (plan)->n_factor, n_values = (plan)->n_values, \
+           n_kind = (plan)->n_kind, \
            n_rate = (size)->has_doses ? n : 0, n_shown = (size)->has_states ? n_time : 0;
 
 struct record record_of(const struct lanes_plan *plan, const struct record_size *size)
@@ -127,24 +128,25 @@ void record_text(const struct lanes_plan *plan, const struct record_size *size, 
                  FILE *out)
 {
     const struct stiffit_model *abi = plan->abi;
-    const struct stiffit_pattern *direct = &plan->lanes->observe_parameter;
     const struct record record = record_of(plan, size);
-    size_t n = plan->n, n_direct = (size_t)direct->start[abi->n_parameter];
+    size_t n = plan->n;
     fprintf(out,
             "#define GROUP %d\n#define RECORD %zu\n#define N_BANK %zu\n#define N %zu\n"
-            "#define NC %zu\n#define N_DERIVE %zu\n#define FIRST_ENTRY %zu\n#define DIRECT %zu\n"
+            "#define NC %zu\n#define N_DERIVE %zu\n#define FIRST_ENTRY %zu\n"
+            "#define N_KIND %zu\n#define N_OBSERVE %zu\n#define N_OBSERVABLE %u\n"
+            "#define N_PARAMETER %u\n#define N_ROW %zu\n"
             "#define FOLLOWS_SIZES %d\n#define N_IN %u\n#define HAS_DOSES %d\n"
             "#define HAS_STATES %d\n",
             RECORD_GROUP, record.n_bank + record.n_columns, record.n_bank, n, size->n_column,
-            plan->n_derive, n + (size_t)plan->lanes->by_state.start[n + 1],
-            (size_t)abi->n_observable + (size_t)plan->lanes->observe_state.start[n],
-            follows_sizes, (unsigned)abi->n_input, size->has_doses, size->has_states);
+            plan->n_derive, n + (size_t)plan->lanes->by_state.start[n + 1], plan->n_kind,
+            plan->n_observe, (unsigned)abi->n_observable, (unsigned)abi->n_parameter,
+            some(size->n_row), follows_sizes, (unsigned)abi->n_input,
+            size->has_doses, size->has_states);
     put_structs(plan, size, out);
     put_constants(out);
     put_rows(out, "jacobian", &plan->jacobian, n);
-    put_rows(out, "observe", &plan->observe, abi->n_observable);
-    put_integers(out, "direct_start", abi->n_parameter + 1, direct->start, 1);
-    put_integers(out, "direct_row", n_direct, direct->row, 1);
+    put_rows(out, "observe", &plan->observe, plan->n_kind * abi->n_observable);
+    put_rows(out, "direct", &plan->direct, plan->n_kind * abi->n_parameter);
 }
 
 static void put_factorize(const struct lanes_plan *plan, FILE *out)

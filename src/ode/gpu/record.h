@@ -34,7 +34,8 @@ struct record_size {
 /* The members of struct lanes_bank on a device, with the names that they have in ode/lanes/bank.h
  * where files step_*.h use them: ONE(type, name), MANY(type, name, numbers), and ROWS(type, name,
  * rows, numbers); OPEN and CLOSE(name) make a struct of what is between them. Sizes are n
- * (states), n_column, ... of the program. */
+ * (states), n_column, ... of the program. Of rows, seen, excess and derivative are by kind:
+ * observables, then noise (model/lanes_plan.h). */
 #define RECORD_HEAD(ONE, MANY, ROWS, OPEN, CLOSE) \
     ONE(long, status) ONE(double, t) ONE(long, method) ONE(long, is_stiff) \
     ONE(double, stiff_from) ONE(long, n_explicit) ONE(long, n_implicit) ONE(long, n_rhs) \
@@ -70,9 +71,9 @@ struct record_size {
     MANY(double, argument, n) MANY(double, base, n) MANY(double, right, n) \
     MANY(double, error, n) MANY(double, tolerance, n) MANY(double, factor_end, n_factor) \
     MANY(double, input, 2 * n_input) CLOSE(scratch) \
-    ROWS(double, inside, n_time, n) ROWS(double, values, n_time, n_observe)
+    ROWS(double, inside, n_time, n) ROWS(double, values, n_time, n_values)
 #define RECORD_ANSWER(ONE, MANY, ROWS, OPEN, CLOSE) \
-    MANY(double, prediction, n_row) MANY(double, excess, n_row) \
+    ROWS(double, seen, n_kind, n_row) ROWS(double, excess, n_kind, n_row) \
     ROWS(double, at_time, n_shown, n) ROWS(double, size_at, n_shown, n) \
     ROWS(double, guess_at, n_shown, n) ROWS(double, beyond_at, n_shown, n)
 /* Those of struct bank_columns. */
@@ -84,7 +85,7 @@ struct record_size {
     ROWS(double, sens_other, n, n_column) ROWS(double, slope, n, n_column) \
     ROWS(double, slope_other, n, n_column) ROWS(double, stage, METHOD_STAGES * n, n_column)
 #define COLUMNS_ANSWER(MANY, ROWS) \
-    ROWS(double, derivative, n_row, n_column) ROWS(double, sens_at, n_shown * n, n_column)
+    ROWS(double, derivative, n_kind * n_row, n_column) ROWS(double, sens_at, n_shown * n, n_column)
 
 /* Parts of a record that are copied: numbers of the bank and of the columns. A copy holds the
  * former, then the latter. */

@@ -148,11 +148,11 @@ struct lanes_kernel {
     void (*inside[N_METHOD])(const struct lanes_bank *bank, const lanes *s, lanes *out);
     /* tolerance_drop_vanished for sensitivities found inside. */
     void (*drop_vanished)(const struct lanes_bank *bank, lanes *inside);
-    /* The wanted observables at a time, from what `inside` has found there; for models whose
-     * plan has n_observe. values: n_observe numbers, the output of the model's function. out:
-     * n_observable x (1 + n_column), column by column: first the errors that come from the
-     * states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite;
-     * then the derivatives by way of the states. */
+    /* The wanted observables and their noise at a time, from what `inside` has found there, by
+     * their numbers in a plan that has n_kind. values: n_values numbers, the outputs of the
+     * model's functions. out: as many as is_wanted x (1 + n_column), column by column: first the
+     * errors that come from the states' tolerances beyond rtol |y|, or NaN in lanes where a wanted
+     * number is not finite; then the derivatives by way of the states. */
     void (*observe)(const struct lanes_bank *bank, const lanes *time, const lanes *inside,
                     const bool *is_wanted, lanes *values, lanes *out);
 };

@@ -39,14 +39,14 @@ void gang_fini(struct gang *gang)
 bool gang_init(struct gang *gang, const struct lanes_plan *plan,
                 const struct lanes_method *method, size_t n_id)
 {
-    size_t n_inside = plan->n * (1 + n_id),
-           n_observable = plan->n_observe ? plan->abi->n_observable : 0;
+    size_t n_inside = plan->n * (1 + n_id), n_observable = plan->abi->n_observable,
+           n_seen = plan->n_kind * n_observable;
     gang->parameter = calloc(n_id, sizeof *gang->parameter);
     gang->number = calloc(n_id, sizeof *gang->number);
     gang->inside = aligned_alloc(64, n_inside * sizeof *gang->inside);
-    gang->values = aligned_alloc(64, (plan->n_observe + 1) * sizeof(lanes));
-    gang->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
-    gang->is_wanted = calloc(n_observable + 1, sizeof(bool));
+    gang->values = aligned_alloc(64, (plan->n_values + 1) * sizeof(lanes));
+    gang->observed = aligned_alloc(64, (n_seen * (1 + n_id) + 1) * sizeof(lanes));
+    gang->is_wanted = calloc(2 * n_observable, sizeof(bool));
     for (int l = 0; l < N_LANE; l++)
         gang->seat[l] = -1;
     bool good = lanes_bank_init(&gang->bank, plan, method, n_id - plan->abi->n_parameter);
@@ -218,19 +218,17 @@ static void plan_rows(const struct gang *gang, int l, struct lane *lane)
     const struct evaluation *evaluation = sim->evaluation;
     const struct lanes_plan *plan = gang->bank.plan;
     size_t n_sens = evaluation->d_prediction ? evaluation->n_sens : 0;
-    lane->is_simple = plan->n_observe && lane_rows_are_simple(sim->abi, evaluation) &&
+    lane->is_simple = plan->n_kind && lane_rows_are_simple(sim->abi, evaluation) &&
                       !sim->blocks.is_pace;
-    lane->is_plain = !evaluation->column || n_sens == 0;
-    for (size_t s = 0; lane->is_simple && lane->is_plain && s < n_sens; s++) {
-        uint32_t j = sim->blocks.sens[s];
+    for (size_t s = 0; lane->is_simple && s < n_sens; s++) {
         int32_t block = sim->blocks.of_sens[s];
-        const int32_t *direct = plan->lanes->observe_parameter.start;
-        lane->is_plain = block >= 0 && !(j < sim->abi->n_parameter && direct[j] < direct[j + 1]);
-        size_t column = block < 0 ? 0 : column_of(gang, lane->id[block]);
-        int k = block < 0 ? l : l + rank_of(gang, lane->id[block]);
-        lane->from[s] = sim->abi->n_observable * (1 + column) * N_LANE + (size_t)k;
+        lane->from[s] = LANE_NOWHERE;
+        if (block < 0)
+            continue;
+        size_t column = column_of(gang, lane->id[block]),
+               k = (size_t)l + (size_t)rank_of(gang, lane->id[block]);
+        lane->from[s] = plan->n_kind * sim->abi->n_observable * (1 + column) * N_LANE + k;
     }
-    lane->n_from = lane->is_plain ? n_sens : 0;
 }
 
 void gang_load(struct gang *gang, int l, struct lane *lane)
@@ -407,49 +405,48 @@ void gang_take_inside(const struct gang *gang, int l, struct lane *lane)
     }
 }
 
-/* Adds the entries of parameter j to what is numbered by observable. */
-static void add_direct(const struct gang *gang, int k, uint32_t j, double *by_observable)
+/* Rows to be answered from what the kernel has found in lane l: their observables or their noise
+ * (kind, as in struct lanes_plan), and the answer, whose first row is theirs. */
+struct taken {
+    int l;
+    size_t kind, n;
+    const uint32_t *observable;
+    double *value, *derivative; /* derivative: NULL, or as evaluation.d_prediction */
+};
+
+/* Adds the direct entries by parameter j to what is numbered by observable. */
+static void add_direct(const struct gang *gang, const struct taken *rows, uint32_t j,
+                       double *by_observable)
 {
     const struct lanes_plan *plan = gang->bank.plan;
-    const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
-    const lanes *entry = gang->values + plan->abi->n_observable +
-                         plan->lanes->observe_state.start[plan->n];
-    for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
-        by_observable[pattern->row[e]] += entry[e][k];
+    const struct lanes_term *term = plan->direct.term;
+    const int32_t *start = plan->direct.start + rows->kind * plan->abi->n_parameter;
+    for (int32_t k = start[j]; k < start[j + 1]; k++)
+        by_observable[term[k].row] += gang->values[term[k].value][rows->l];
 }
 
-/* What is in a lane (the first number is at `from`) of the observables of n rows. */
-static void take_rows(size_t n, const uint32_t *observable, const double *from, double *to)
+/* The derivatives of rows. False: one is not finite. */
+static bool take_derivatives(const struct gang *gang, const struct lane *lane,
+                             const struct taken *rows)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] = from[(size_t)observable[i] * N_LANE];
-}
-
-/* The derivatives of n rows from `first` on. False: one is not finite. */
-static bool fill_derivatives(const struct lane *lane, const struct gang *gang, int l,
-                             size_t first, size_t n)
-{
-    const struct simulation *sim = &lane->sim;
-    const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    const uint32_t *observable = task->row_observable + first, *to = evaluation->column;
-    size_t n_observable = sim->abi->n_observable, n_sens = evaluation->n_sens,
-           stride = evaluation->stride ? evaluation->stride : task->n_row;
-    const int32_t *direct = gang->bank.plan->lanes->observe_parameter.start;
-    double odd = 0, *all = evaluation->d_prediction + first, *derived = sim->rows.h_row;
+    const struct stiffit_model *abi = lane->sim.abi;
+    const struct evaluation *evaluation = lane->sim.evaluation;
+    size_t n = rows->n, n_sens = evaluation->n_sens,
+           stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
+    const uint32_t *to = evaluation->column, *observable = rows->observable;
+    const lanes *first = gang->observed + rows->kind * abi->n_observable;
+    double odd = 0, *derived = lane->sim.rows.h_row; /* by observable */
     for (size_t s = 0; to && s < n_sens; s++)
-        memset(all + to[s] * stride, 0, n * sizeof(double));
+        memset(rows->derivative + to[s] * stride, 0, n * sizeof(double));
     for (size_t s = 0; s < n_sens; s++) {
-        uint32_t j = sim->blocks.sens[s];
-        int32_t block = sim->blocks.of_sens[s];
-        size_t column = block < 0 ? 0 : column_of(gang, lane->id[block]);
-        int k = block < 0 ? l : l + rank_of(gang, lane->id[block]);
-        const lanes *by_way = gang->observed + n_observable * (1 + column);
-        double *derivative = all + (to ? to[s] : s) * stride;
+        uint32_t j = lane->sim.blocks.sens[s];
+        const double *way = lane->from[s] == LANE_NOWHERE ? NULL
+                                                          : (const double *)first + lane->from[s];
+        double *derivative = rows->derivative + (to ? to[s] : s) * stride;
         for (size_t i = 0; i < n; i++)
-            derived[observable[i]] = block < 0 ? 0 : by_way[observable[i]][k];
-        if (j < sim->abi->n_parameter && direct[j] < direct[j + 1])
-            add_direct(gang, k, j, derived);
+            derived[observable[i]] = way ? way[(size_t)observable[i] * N_LANE] : 0;
+        if (j < abi->n_parameter)
+            add_direct(gang, rows, j, derived);
         for (size_t i = 0; i < n; i++) {
             double each = derived[observable[i]];
             odd += 0 * each; /* NaN if it is not finite */
@@ -459,31 +456,62 @@ static bool fill_derivatives(const struct lane *lane, const struct gang *gang, i
     return odd == 0;
 }
 
+/* Answers these rows. False: a number is not finite, or a noise is not above 0. */
+static bool take_rows(const struct gang *gang, const struct lane *lane, const struct taken *rows)
+{
+    const struct lanes_plan *plan = gang->bank.plan;
+    size_t n_share = (size_t)gang->bank.n_share;
+    const double *value = (const double *)(gang->values + lanes_plan_value(plan, rows->kind, 0));
+    const lanes *excess = gang->observed + rows->kind * plan->abi->n_observable;
+    double odd = 0;
+    bool is_low = false;
+    for (size_t i = 0; i < rows->n; i++) {
+        size_t o = rows->observable[i];
+        rows->value[i] = value[o * N_LANE + (size_t)rows->l];
+        is_low |= rows->value[i] <= 0;
+        for (size_t each = 0; each < n_share; each++)
+            odd += 0 * excess[o][(size_t)rows->l + each]; /* NaN: a number is not finite */
+    }
+    return odd == 0 && !(rows->kind > 0 && is_low) &&
+           (!rows->derivative || take_derivatives(gang, lane, rows));
+}
+
+/* The noise of rows first ... last - 1. */
+static bool take_noise(const struct gang *gang, int l, const struct lane *lane, size_t first,
+                       size_t last)
+{
+    const struct evaluation *evaluation = lane->sim.evaluation;
+    bool good = true;
+    for (size_t end; first < last && good; first = end) {
+        bool is_own;
+        end = observation_end_of_own(evaluation->task, first, last, &is_own);
+        const struct taken rows = {
+            l, 1, end - first, evaluation->task->row_observable + first, evaluation->noise + first,
+            evaluation->d_noise ? evaluation->d_noise + first : NULL};
+        if (is_own)
+            observation_take_own(evaluation, first, end);
+        else
+            good = take_rows(gang, lane, &rows);
+    }
+    return good;
+}
+
 bool gang_answer_rows(const struct gang *gang, int l, struct lane *lane, size_t last)
 {
     struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
-    size_t first = sim->rows.i_row, n = last - first, n_share = (size_t)gang->bank.n_share,
-           stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
-    if (!lane->is_simple)
-        return false;
-    const uint32_t *observable = evaluation->task->row_observable + first;
-    const double *error = (const double *)gang->observed + l;
-    double odd = 0;
-    take_rows(n, observable, (const double *)gang->values + l, evaluation->prediction + first);
-    for (size_t each = 0; each < n_share; each++)
-        for (size_t i = 0; i < n; i++)
-            odd += 0 * error[(size_t)observable[i] * N_LANE + each]; /* NaN: not finite */
-    if (odd != 0)
-        return false;
-    for (size_t s = 0; s < lane->n_from; s++)
-        take_rows(n, observable, (const double *)gang->observed + lane->from[s],
-                  evaluation->d_prediction + first + s * stride);
-    if (!lane->is_plain && !fill_derivatives(lane, gang, l, first, n))
+    size_t first = sim->rows.i_row;
+    const struct taken rows = {
+        l, 0, last - first, evaluation->task->row_observable + first,
+        evaluation->prediction + first,
+        evaluation->d_prediction ? evaluation->d_prediction + first : NULL};
+    if (!lane->is_simple || !take_rows(gang, lane, &rows) ||
+        (evaluation->noise && sim->abi->noise && !take_noise(gang, l, lane, first, last)))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
-                       observation_rows_ask_relative(sim, first, last, error, N_LANE);
+                       observation_rows_ask_relative(sim, first, last,
+                                                     (const double *)gang->observed + l, N_LANE);
     return true;
 }
 

@@ -19,7 +19,7 @@ struct gang {
     int32_t *number;            /* n_id: of each id its number among these, or -1 */
     lanes *inside;              /* result of the kernel's `inside` */
     lanes *values, *observed;   /* results of its `observe`: `values` and `out` */
-    bool *is_wanted;            /* n_observable: which ones `observe` computes */
+    bool *is_wanted;            /* 2 n_observable: which ones and whose noise `observe` computes */
     double used;                /* the cost of its attempts, for each evaluation in them */
 };
 
@@ -101,10 +101,10 @@ void gang_set_times(const struct gang *gang, unsigned which, const double t[N_LA
                      bool is_root, lanes *s);
 /* The state and its sensitivities that `inside` has found. */
 void gang_take_inside(const struct gang *gang, int l, struct lane *lane);
-/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at
- * once. False: nothing is done, because it is one of the rare cases that are left to
- * observation.c: noise of the model, rows with parameters of their own, a wanted state, and
- * numbers that are not finite. */
+/* Answers rows up to `last` from the observables and the noise that the kernel has computed for
+ * all lanes at once. False: it is one of the rare cases that are left to observation.c, which
+ * answers all of these rows: rows with parameters of their own, a wanted state, numbers that are
+ * not finite, and a noise that is not above 0. */
 bool gang_answer_rows(const struct gang *gang, int l, struct lane *lane, size_t last);
 /* Goes on to the next measurement. */
 void gang_look_ahead(struct gang *gang, int l, struct lane *lane);

@@ -6,6 +6,9 @@
 #include "ode/lanes/step_inside.h"
 #include "ode/lanes/step_stops.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 INLINE void inside_by(const struct lanes_method *method, const struct lanes_bank *bank,
                       const lanes *at, lanes *out)
 {
@@ -52,23 +55,27 @@ static void drop_vanished(const struct lanes_bank *bank, lanes *inside)
     }
 }
 
-/* Observable o: its derivatives, and its excess; NaN if one of these or its value is not finite. */
-INLINE void observe_one(const struct lanes_bank *bank, size_t o, const lanes *values,
+/* The derivatives of what is seen under a number, and its excess; NaN if one of these or its value
+ * is not finite. */
+INLINE void observe_one(const struct lanes_bank *bank, size_t seen, const lanes *values,
                         const lanes *inside, lanes *out, int h)
 {
-    const struct lanes_rows *rows = &bank->plan->observe;
-    const struct lanes_term *first = rows->term + rows->start[o],
-                            *end = rows->term + rows->start[o + 1];
-    size_t n = bank->plan->n, n_observable = bank->plan->abi->n_observable;
-    part excess = excess_of(bank, o, values, h);
+    const struct lanes_plan *plan = bank->plan;
+    const struct lanes_rows *rows = &plan->observe;
+    const struct lanes_term *first = rows->term + rows->start[seen],
+                            *end = rows->term + rows->start[seen + 1];
+    size_t n = plan->n, n_observable = plan->abi->n_observable,
+           n_seen = plan->n_kind * n_observable,
+           value = lanes_plan_value(plan, seen / n_observable, seen % n_observable);
+    part excess = excess_of(bank, seen, PART(values, value), values, h);
     for (size_t c = 1; c <= bank->n_column; c++) {
         part sum = {0};
         for (const struct lanes_term *term = first; term < end; term++)
             sum = fused(PART(values, term->value), PART(inside, c * n + (size_t)term->row), sum);
-        PART(out, c * n_observable + o) = sum;
+        PART(out, c * n_seen + seen) = sum;
         excess = pick(MASK(bank->active, c - 1), fused((part){0}, sum, excess), excess);
     }
-    PART(out, o) = excess;
+    PART(out, seen) = excess;
 }
 
 static void observe(const struct lanes_bank *bank, const lanes *time, const lanes *inside,
@@ -86,10 +93,17 @@ static void observe(const struct lanes_bank *bank, const lanes *time, const lane
                                            .input = (const double *)input,
                                            .input_slope =
                                                (const double *)bank->outside.input_slope};
-    bank->plan->lanes->observe(&at, (double *)values);
-    for (size_t o = 0; o < abi->n_observable; o++)
-        if (is_wanted[o])
-            EACH_PART(bank) observe_one(bank, o, values, inside, out, h);
+    for (size_t k = 0; k < bank->plan->n_kind; k++) {
+        const bool *wanted = is_wanted + k * abi->n_observable;
+        if (!memchr(wanted, true, abi->n_observable * sizeof *wanted))
+            continue;
+        (k == 0 ? bank->plan->lanes->observe : bank->plan->lanes->noise)(
+            &at, (double *)(values + lanes_plan_value(bank->plan, k, 0)));
+        for (size_t o = 0; o < abi->n_observable; o++)
+            if (wanted[o])
+                EACH_PART(bank)
+                    observe_one(bank, k * abi->n_observable + o, values, inside, out, h);
+    }
 }
 
 #endif

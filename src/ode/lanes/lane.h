@@ -19,10 +19,9 @@ struct lane {
     uint32_t *id;
     /* While in a lane, for gang_answer_rows: */
     bool is_simple;     /* gang_answer_rows answers the rows */
-    /* each derivative of a row is one number of gang.observed; `from` (n_from, by sens) has the
-     * places of the first observable's */
-    bool is_plain;
-    size_t n_from, *from;
+    /* by sens: the place in gang.observed of the first observable's derivative by way of the
+     * states; LANE_NOWHERE: no state depends on it */
+    size_t *from;
     enum lanes_method_kind method;
     double t_turn;      /* an explicit method goes no further */
     int64_t patience_back; /* of the next implicit method */
@@ -37,13 +36,15 @@ struct lane {
     bool rejected, watched;
 };
 
-/* Whether the rows of an evaluation are no more than observables and their derivatives, which are
- * computed where it is integrated: observation.c answers all others. */
+#define LANE_NOWHERE SIZE_MAX
+
+/* Whether the rows of an evaluation are no more than observables, their noise and derivatives of
+ * both, which are computed where it is integrated: observation.c answers all others. */
 static inline bool lane_rows_are_simple(const struct stiffit_model *abi,
                                         const struct evaluation *evaluation)
 {
-    return !(evaluation->noise && abi->noise) && !evaluation->task->row_variant &&
-           !evaluation->end;
+    bool has_noise = evaluation->noise && abi->noise;
+    return (!has_noise || abi->lanes->noise) && !evaluation->task->row_variant && !evaluation->end;
 }
 
 /* Functions of struct integrator; the plan is not used. */

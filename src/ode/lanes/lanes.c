@@ -683,15 +683,14 @@ static unsigned answer_lanes(struct batch *b, struct gang *gang, unsigned which)
         EACH_LANE(gang, l, k)
             bank->t[k] = b->seat[gang->seat[l]]->t;
     gang_set_times(gang, which, (const double *)&bank->t_next, false, &s);
-    if (bank->plan->n_observe) {
-        memset(gang->is_wanted, 0, bank->plan->abi->n_observable * sizeof *gang->is_wanted);
-        EACH_SEAT(l, which)
+    memset(gang->is_wanted, 0, 2 * bank->plan->abi->n_observable * sizeof *gang->is_wanted);
+    EACH_SEAT(l, which)
+        if (lane_of(own, gang->seat[l])->is_simple)
             last[l] = observation_mark(b->seat[gang->seat[l]], gang->is_wanted);
-    }
     kernel->inside[gang - own->gang](bank, &s, gang->inside);
     if (bank->tolerance.follows_sizes)
         kernel->drop_vanished(bank, gang->inside);
-    if (bank->plan->n_observe)
+    if (bank->plan->n_kind)
         kernel->observe(bank, &bank->t_next, gang->inside, gang->is_wanted, gang->values,
                         gang->observed);
     EACH_SEAT(l, which) {

@@ -41,12 +41,14 @@ INLINE void interpolate(METHOD_TABLE struct lanes_method *method, const struct w
         }
 }
 
-/* The error of observable o that is due to tolerances beyond rtol |y| of states that are not
- * young; NaN if one of these or its value is not finite. */
-INLINE part excess_of(AT const struct lanes_bank *bank, size_t o, AT const lanes *values, int h)
+/* The error of what is seen under a number (lanes_plan.h), in which it is `value`, that is due to
+ * tolerances beyond rtol |y| of states that are not young; NaN if one of these or the value is not
+ * finite. */
+INLINE part excess_of(AT const struct lanes_bank *bank, size_t seen, part value,
+                      AT const lanes *values, int h)
 {
-    part excess = 0 * PART(values, o);
-    for (int k = ROW(observe, o); k < ROW(observe, o + 1); k++) {
+    part excess = 0 * value;
+    for (int k = ROW(observe, seen); k < ROW(observe, seen + 1); k++) {
         part effect = magnitude(PART(values, TERM(observe, k, value))) *
                       PART(bank->tolerance.beyond, TERM(observe, k, row));
         excess += pick(PART(bank->tolerance.guess, TERM(observe, k, row)) == 0, effect, spread(0));
