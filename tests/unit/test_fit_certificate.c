@@ -144,6 +144,52 @@ static void test_same_steps(void **state)
     }
 }
 
+/* The fit begins OFF from the optimum in a. Its steps, the `n_noisy` first of them, meet an error at right angles to what they
+ * gain, which is larger than that: the search ends at once. */
+static const double OFF = 1e-3, SHIFT = 0.1;
+static int n_noisy;
+
+/* The first certificate, of f = (10 + 5 OFF^2) / 2, finds the same f in another place: (1 + k) e and OFF + SHIFT in place of e
+ * and OFF. So nothing but a decrease of 5/2 (OFF + SHIFT)^2 is missing, which other tolerances do not explain. */
+static bool hide_gain(struct fit_case *self, struct evaluation *evaluation)
+{
+    bool is_tight = evaluation->tighter > 1, is_start = evaluation->p[0] == self->start[0];
+    double k = sqrt(1 + 0.5 * OFF * OFF - 0.5 * (OFF + SHIFT) * (OFF + SHIFT)) - 1;
+    tight.n_tight += is_tight;
+    evaluation->n_step = is_tight ? steps(evaluation) : 100;
+    bool is_certificate = is_tight && tight.n_tight == 1, is_noisy = !is_tight && !is_start && n_noisy > 0;
+    for (int i = 0; i < ROWS; i++)
+        evaluation->prediction[i] += is_certificate ? k * e[i] + SHIFT : is_noisy ? 2 * OFF * (i - 2) : 0;
+    n_noisy -= is_noisy;
+    return true;
+}
+
+/* Where the certificate promises more than errors explain, another search at the same tolerances is to find it. If it moves,
+ * however little it gains, its end has a certificate of its own; if not, tolerances are tightened without another one. */
+static void test_repeats(void **state)
+{
+    (void)state;
+    for (int moves = 1; moves >= 0; moves--) {
+        struct fit_case *self = make(1);
+        self->spoil = hide_gain;
+        self->options.is_near = true; /* without steps at loose tolerances */
+        self->start[0] = 10 + OFF;
+        self->start[1] = 3;
+        for (int i = 0; i < ROWS; i++)
+            self->sigma[i] = 1;
+        n_noisy = moves ? 1 : 2;
+        const struct fit_record *result = case_run(self);
+        assert_int_equal(result->outcome, OUTCOME_converged);
+        assert_int_equal(n_noisy, 0);
+        assert_true(fabs(result->parameter[0] - 10) < 1e-9);
+        assert_false(result->notes & NOTE_not_certified);
+        assert_int_equal(result->rtol < self->options.accuracy, !moves);
+        /* two certificates; where tolerances are tightened, the best point and the end of a step in between */
+        assert_int_equal(tight.n_tight, moves ? 2 : 4);
+        case_free(self);
+    }
+}
+
 /* Where no two tolerances agree, it says so, and at last that no confirmation was had. */
 static void test_never_agrees(void **state)
 {
@@ -257,9 +303,9 @@ static void test_closed_form(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_goes_on),
-                                       cmocka_unit_test(test_same_steps), cmocka_unit_test(test_never_agrees),
-                                       cmocka_unit_test(test_bound), cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_landing),
+                                       cmocka_unit_test(test_same_steps), cmocka_unit_test(test_repeats),
+                                       cmocka_unit_test(test_never_agrees), cmocka_unit_test(test_bound),
+                                       cmocka_unit_test(test_failures), cmocka_unit_test(test_landing),
                                        cmocka_unit_test(test_closed_form)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,12 +287,12 @@ static enum asked check_lanes(struct joint *joint)
 }
 
 /* Certifies the best point of a search that has met a stopping test. One that has repeated another
- * and gained too little needs no certificate to go on with tighter tolerances. */
+ * and has not moved has that one's certificate. */
 static enum asked check(struct joint *joint, struct ending ending)
 {
     struct joint_confirm *confirm = &joint->confirm;
     enum asked asked = ASKED_FAILED;
-    if (confirm->repeats && !(joint->above.f < confirm->goal)) {
+    if (confirm->repeats && joint->above.f == confirm->former.f) {
         confirm->certificate = confirm->former.certificate;
         asked = go_on_tighter(joint, ending);
     }
