@@ -69,8 +69,11 @@ def supervisors(job):
     found = {}
     mine = children(job.pid)
     for pid in mine + [pid for proxy in mine for pid in children(proxy) if len(mine) == 1]:
-        with open(f"/proc/{pid}/environ", "rb") as f:
-            variables = dict(entry.partition(b"=")[::2] for entry in f.read().split(b"\0"))
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                variables = dict(entry.partition(b"=")[::2] for entry in f.read().split(b"\0"))
+        except OSError:  # it has just ended
+            continue
         rank = variables.get(b"OMPI_COMM_WORLD_RANK") or variables.get(b"PMI_RANK")
         if rank is not None:
             found.setdefault(int(rank), pid)
