@@ -2,6 +2,7 @@
  * datasets they are summed over more points, until these change little.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed/pass.h"
+#include "fit/mixed/points.h"
 
 #include "fit/joint/members.h"
 
@@ -65,7 +66,7 @@ static double rule_error(const struct refined *refined, double n)
 /* Further levels. False: there is no need, or no more of them. */
 static bool refine(struct mixed *mixed, const struct refined *refined, double n)
 {
-    bool refines = !mixed->refines_more && rule_error(refined, n) > MIXED_RULE_ERROR;
+    bool refines = !mixed->refines_more && rule_error(refined, n) > mixed_rule_error(mixed);
     mixed->refines_more = mixed->refines_more || refines;
     return refines;
 }

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So often a dataset returns to lanes: a pass may only have met points that are far away. */
+enum { MOST_LEFT = 4 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
@@ -146,26 +148,13 @@ static enum asked differ(struct effects *local, struct around *around, size_t k)
     return ASKED_OK;
 }
 
-/* The random parameter that an estimate moves with the random effects held, and by how much; NULL
- * for shared ones. */
-static const uint32_t *moved_by(const struct effects *local, size_t j, double *by)
-{
-    *by = j < local->s ? 1 : local->here.b[local->column[j - local->s]];
-    if (j >= local->s)
-        return &local->random[local->row[j - local->s]];
-    for (size_t a = 0; a < local->r; a++)
-        if (local->random[a] == j)
-            return &local->random[a];
-    return NULL;
-}
-
 /* The mode's derivative by estimate j: -H~^-1 times the mixed derivatives, with the true second
  * derivatives H~, whose factor is known. */
 static void move_mode(struct effects *local, struct around *around, size_t j)
 {
     size_t r = local->r, s = local->s;
     double by, *mode_by = around->mode_by + j * r;
-    const uint32_t *random = moved_by(local, j, &by);
+    const uint32_t *random = effects_moved_by(local, j, local->here.b, &by);
     effects_by(local, around->second + (random ? *random : j) * s, 1, mode_by);
     for (size_t c = 0; c < r; c++)
         mode_by[c] *= -by;
@@ -180,7 +169,7 @@ static void move_factor(struct effects *local, struct around *around, size_t j)
 {
     size_t r = local->r, s = local->s;
     double by, *change = around->change, *factor_by = around->factor_by + j * r * r;
-    const uint32_t *random = moved_by(local, j, &by);
+    const uint32_t *random = effects_moved_by(local, j, local->here.b, &by);
     memset(change, 0, r * r * sizeof *change);
     for (size_t k = 0; !random && k < r * r; k++)
         change[k] = around->by[j * r * r + k];
@@ -272,33 +261,13 @@ static void put_laplace(struct effects *local, const struct around *around)
     block->lost = 0;
     block->rounding = local->here.rounding;
     for (size_t j = 0; j < local->m; j++) {
-        const uint32_t *random = moved_by(local, j, &by);
+        const uint32_t *random = effects_moved_by(local, j, local->here.b, &by);
         local->gradient[j] = by * local->here.slope[random ? *random : j]
                                + trace(r, around->factor_by + j * r * r);
     }
     matrix_inverse(r, local->cholesky, around->change); /* H^-1 */
     describe(local, local->here.b, around->change);
     put_information(local, local->here.information);
-}
-
-/* The gradient of the sum over points that move with the mode and its curvature; those on several
- * hills do not move. */
-static void put_gradient(const struct effects *local, const struct around *around,
-                         const struct sums *sums)
-{
-    size_t r = local->r;
-    for (size_t j = 0; j < local->m; j++) {
-        const double *factor_by = around->factor_by + j * r * r;
-        double sum = sums->gradient[j];
-        for (size_t a = 0; sums->n_hill == 1 && a < r; a++) {
-            sum += sums->pull[a] * around->mode_by[a + j * r];
-            for (size_t e = a; e < r; e++)
-                sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
-        }
-        local->gradient[j] = sum / sums_weight(sums);
-        if (sums->n_hill == 1)
-            local->gradient[j] += trace(r, factor_by);
-    }
 }
 
 /* Where among the estimates of the distributions estimate j of the dataset is; SIZE_MAX: it is a
@@ -317,7 +286,7 @@ static size_t place_of(const struct effects *local, size_t j)
 static void put_observed(const struct effects *local, const struct sums *sums, const double *first,
                          double *second)
 {
-    size_t r = local->r, n = sums->n_score;
+    size_t r = local->r, n = sums->n_observed;
     double *to = local->matrix, weight = sums_weight(sums);
     for (size_t a = 0; a < r; a++)
         for (size_t b = 0; b < r; b++)
@@ -328,44 +297,124 @@ static void put_observed(const struct effects *local, const struct sums *sums, c
                 low = i > j ? j : i;
             *to++ = high >= n ? 0
                               : louis_information(&sums->louis, i, j, first, second)
-                                    - sums->score_products[high + low * n] / weight
-                                    + sums->score[i] / weight * sums->score[j] / weight;
+                                    - sums->products[high + low * n] / weight
+                                    + sums->observed[i] / weight * sums->observed[j] / weight;
         }
 }
 
+/* Points have derivatives by those parameters alone that scores need: shared ones, and those of the
+ * effects that are held. */
+static bool restrict_derivatives(struct effects *local, const struct scores *scores)
+{
+    const struct mixed *mixed = local->mixed;
+    const struct joint_work *work = local->work;
+    struct fit_map *map = &work->asker->map;
+    size_t r = mixed->progress.r, q = mixed->progress.q;
+    bool *is_wanted = arena_calloc(local->arena, map->n_free + 1, sizeof *is_wanted);
+    if (!is_wanted)
+        return false;
+    for (size_t k = 0; k < mixed->progress.s; k++)
+        is_wanted[work->order[k]] = true;
+    for (size_t a = 0; a < r; a++)
+        is_wanted[work->order[local->random[a]]] = scores->is_curve[a];
+    for (size_t a = r; a < local->r; a++)
+        if (scores->is_curve[a])
+            is_wanted[work->order[mixed->random[r + (a - r) % q]]] = true;
+    map->is_wanted = is_wanted;
+    map->binding = fit_map_bindings(map, work->asker->problem, is_wanted, local->arena);
+    return map->binding != NULL;
+}
+
+/* The means and the factor of the dataset's random effects at some estimates. */
+static struct hills_frame frame_at(const struct effects *local, const double *estimates,
+                                   double *mean, double *factor)
+{
+    size_t r = local->r;
+    memset(factor, 0, r * r * sizeof *factor);
+    for (size_t a = 0; a < r; a++)
+        mean[a] = local->random[a] < local->mixed->progress.s ? estimates[local->random[a]] : 0;
+    for (size_t k = 0; k < local->m - local->s; k++)
+        factor[local->row[k] + local->column[k] * r] = estimates[local->estimate[k]];
+    return (struct hills_frame){mean, factor};
+}
+
+/* Moves the hills to these estimates: parameters stay where data say much of them, and random
+ * effects where they say little. False: out of memory. */
+static bool move_hills(struct effects *local)
+{
+    const struct mixed_block *block = local->block;
+    size_t r = local->r, n = block->n_hill;
+    double *mean, *factor, *scratch;
+    bool *stays = arena_calloc(local->arena, r + 1, sizeof *stays);
+    if (!stays || !ARENA_DOUBLES(local->arena, {&local->hill, hills_size(r, HILLS_MOST), 1},
+                                 {&mean, r, 2}, {&factor, r, 2 * r}, {&scratch, 3 * r, r}))
+        return false;
+    memcpy(local->hill, block->hill, hills_size(r, n) * sizeof *local->hill);
+    if (n == 0 || !memcmp(block->hill_at, local->at, local->mixed->m * sizeof *local->at))
+        return true;
+    const struct hills_frame from = frame_at(local, block->hill_at, mean, factor),
+                             to = frame_at(local, local->at, mean + r, factor + r * r);
+    const struct hill highest = hills_at(r, block->hill, 0);
+    for (size_t a = 0; a < r; a++) {
+        double known = -1;
+        for (size_t c = 0; c <= a; c++)
+            known += highest.factor[a + c * r] * highest.factor[a + c * r];
+        stays[a] = !(known > effects_known(local)) || from.factor[a + a * r] == 0
+                   || to.factor[a + a * r] == 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hill hill = hills_at(r, local->hill, i);
+        if (!hills_is_prior(r, &hill))
+            hills_move(r, &from, &to, stays, &hill, scratch);
+    }
+    return true;
+}
+
+/* Keeps the hills as they are at these estimates. */
+static void keep_moved(struct effects *local)
+{
+    struct mixed_block *block = local->block;
+    memcpy(block->hill, local->hill, hills_size(local->r, block->n_hill) * sizeof *block->hill);
+    memcpy(block->hill_at, local->at, local->mixed->m * sizeof *block->hill_at);
+}
+
 /* The likelihood by points around the mode. */
-static enum asked put_sample(struct effects *local, const struct around *around)
+static enum asked put_sample(struct effects *local)
 {
     const struct mixed *mixed = local->mixed;
     struct mixed_block *block = local->block;
+    struct fit_map *map = &local->work->asker->map, whole = *map;
     struct sums sums;
-    size_t r = local->r, s = local->s;
+    size_t r = local->r;
     double *mean, *second, *scratch;
     unsigned level = points_level(local, mixed->progress.level);
-    if (!sums_make(&sums, local, mixed->chooses ? 1 : points_n_hill(local))
+    if (!move_hills(local)
+        || !sums_make(&sums, local, mixed->chooses ? 1 : points_n_hill(local))
+        || !restrict_derivatives(local, &sums.scores)
         || !ARENA_DOUBLES(local->arena, {&mean, r, 1}, {&second, r, r}, {&scratch, r, r + 1}))
         return effects_end_short(local);
     block->is_refined = points_are_refined(local);
     enum asked asked = mixed->chooses       ? points_choose(local, &sums)
                        : block->is_refined ? points_refine(local, &sums)
                                            : points_add(local, level, &sums);
+    *map = whole;
     if (asked != ASKED_OK)
         return asked;
+    if (mixed->chooses)
+        keep_moved(local);
     double weight = sums_weight(&sums);
     block->number[0] = sums_value(&sums);
     block->effective = weight * weight / *sums.squares;
     block->lost = *sums.lost / weight;
     block->rounding = log(*sums.sharp / weight);
-    put_gradient(local, around, &sums);
+    for (size_t j = 0; j < local->m; j++)
+        local->gradient[j] = -sums.score[j] / weight;
     points_moments(local, &sums, mean, second, scratch);
     describe(local, mean, second);
-    if (sums.n_score > 0) {
+    if (mixed_has_information(mixed))
         put_observed(local, &sums, mean, second);
-        return ASKED_OK;
-    }
-    for (size_t k = 0; k < s * s; k++)
-        sums.information[k] /= weight;
-    put_information(local, sums.information);
+    else
+        put_information(local, local->here.information);
     return ASKED_OK;
 }
 
@@ -402,8 +451,10 @@ static bool keep_hills(struct effects *local, double *numbers, size_t n, bool *a
 {
     size_t r = local->r;
     struct mixed_block *block = local->block;
-    n = r <= HILLS_EFFECTS && n > 1 ? n : 0;
-    *are_new = n != block->n_hill || !hills_are_alike(r, block->hill, numbers, n);
+    bool is_rough = local->mixed->progress.is_rough;
+    n = (r <= HILLS_EFFECTS || is_rough) && n > 1 ? n : 0;
+    *are_new = n != block->n_hill
+               || !hills_are_alike(r, local->hill, numbers, is_rough && n > 0 ? n - 1 : n);
     if (!*are_new && !local->mixed->chooses)
         return true;
     if (n > block->n_hill && !(block = mixed_block_with(local->mixed, block, n)))
@@ -412,6 +463,7 @@ static bool keep_hills(struct effects *local, double *numbers, size_t n, bool *a
     block->n_hill = n;
     block->needs_hills = block->needs_hills && n > 0;
     memcpy(block->hill, numbers, hills_size(r, n) * sizeof *numbers);
+    memcpy(block->hill_at, local->at, local->mixed->m * sizeof *block->hill_at);
     return true;
 }
 
@@ -424,7 +476,8 @@ static enum asked seek(struct effects *local)
     size_t r = local->r, n;
     bool are_new;
     memcpy(local->here.b, block->mode, r * sizeof *block->mode);
-    if (!ARENA_DOUBLES(local->arena, {&numbers, hills_size(r, HILLS_MOST), 1}))
+    if (!ARENA_DOUBLES(local->arena, {&numbers, hills_size(r, HILLS_MOST), 1})
+        || !move_hills(local))
         return effects_end_short(local);
     enum asked asked = seek_hills(local, numbers, &n);
     if (asked != ASKED_OK)
@@ -460,14 +513,14 @@ static enum asked contribute(struct effects *local)
         return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
     memcpy(block->found, local->here.b, local->r * sizeof *block->found);
-    bool is_exact = local->mixed->progress.phase == MIXED_EXACT;
-    bool moves = !is_exact || local->mixed->chooses || points_n_hill(local) == 1;
-    if (moves && look_around(local, &around) == ASKED_END)
+    if (mixed->progress.phase == MIXED_EXACT) {
+        if (local->has_left_sides)
+            local->work->asker->accuracy.gradient = local->sided;
+        asked = put_sample(local);
+    } else if (look_around(local, &around) == ASKED_END)
         return ASKED_END;
-    if (!is_exact)
-        put_laplace(local, &around);
     else
-        asked = put_sample(local, &around);
+        put_laplace(local, &around);
     if (asked == ASKED_OK)
         put_derivatives(local);
     return asked;
@@ -572,6 +625,9 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         work->asker->used = used;
     if (local.has_left_sides)
         work->asker->accuracy.gradient = block->gradient = gradient;
+    if (block->engine.left != ENGINE_REFERENCE && joint->pass != JOINT_TELL
+        && local.block->n_left++ < MOST_LEFT)
+        joint_return_to_lanes(block, false);
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;

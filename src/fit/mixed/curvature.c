@@ -68,7 +68,7 @@ bool mixed_factor_curvature(const struct mixed *mixed, double *triangle)
         for (uint32_t k = 0; k < m; k++) {
             double *entry = &matrix[k + k * m];
             index[k] = k;
-            *entry = fmax(*entry > 0 ? *entry : 0, least_curvature(mixed, k)) * (1 + part);
+            *entry = fmax(fabs(*entry), least_curvature(mixed, k)) * (1 + part);
             *entry = *entry > 0 ? *entry : 1e-8;
         }
         is_good = matrix_factor(m, matrix, m, index, lower);

@@ -19,6 +19,9 @@ static const double OTHER_MODE = 1e-2;
 /* A mode is another one if -log density differs by this. */
 static const double DIFFERENT = 1e-4;
 
+/* Of effects_known: with rough sums less, since scores of the curve are rougher. */
+static const double WELL_KNOWN = 1, ROUGHLY_KNOWN = 0.1;
+
 static bool make_place(struct effects_place *place, size_t r, size_t s, size_t n_experiment,
                        struct arena *arena)
 {
@@ -150,7 +153,8 @@ static void add_rows(const struct effects *local, size_t n_row, size_t e,
     }
 }
 
-/* The information of the measurements' rows, and the gradient. */
+/* The gradient and, unless some parameters have no derivatives, the information of the
+ * measurements' rows. */
 static bool take_rows(struct effects *local, struct effects_place *place)
 {
     struct joint_work *work = local->work;
@@ -160,11 +164,12 @@ static bool take_rows(struct effects *local, struct effects_place *place)
     size_t s = local->s, n_experiment = asker->problem->n_experiment;
     place->rounding =
         fit_objective_has_kinks(objective) ? fit_objective_rounding(objective, &answer) : 0;
+    bool has_all = asker->map.is_wanted == NULL;
     memset(place->information, 0, s * s * sizeof *place->information);
     memset(place->slope, 0, s * sizeof *place->slope);
     for (size_t k = 0; k < local->mixed->progress.s; k++)
         place->slope[k] = work->at.gradient[work->order[k]];
-    if (!work->at.by_experiment) {
+    if (!work->at.by_experiment && has_all) {
         fit_objective_rows(objective, &answer, CURVATURE_ABOVE, work->rows, work->rhs);
         add_rows(local, fit_objective_n_row(objective), 0, place);
     }
@@ -216,6 +221,17 @@ void effects_by(const struct effects *local, const double *x, size_t n, double *
                 sum += local->factor[a + c * r] * x[local->random[a] + k * s];
             out[c + k * r] = sum;
         }
+}
+
+const uint32_t *effects_moved_by(const struct effects *local, size_t j, const double *b, double *by)
+{
+    *by = j < local->s ? 1 : b[local->column[j - local->s]];
+    if (j >= local->s)
+        return &local->random[local->row[j - local->s]];
+    for (size_t a = 0; a < local->r; a++)
+        if (local->random[a] == j)
+            return &local->random[a];
+    return NULL;
 }
 
 bool effects_hessian(struct effects *local, const double *information)
@@ -345,6 +361,7 @@ static bool leave_sides(struct effects *local)
         || !may_have_kinks(asker))
         return false;
     asker->meets_jump = true;
+    local->sided = asker->accuracy.gradient;
     memcpy(local->here.b, local->block->mode, local->r * sizeof *local->here.b);
     local->has_left_sides = joint_change_method(local->work, ASKED_END, local->arena);
     return local->has_left_sides;
@@ -370,6 +387,11 @@ enum asked effects_find_mode(struct effects *local)
     memcpy(block->found_course, local->here.course, bytes);
     memcpy(block->found_course + n, local->work->asker->course, bytes);
     return ASKED_OK;
+}
+
+double effects_known(const struct effects *local)
+{
+    return local->mixed->progress.is_rough ? ROUGHLY_KNOWN : WELL_KNOWN;
 }
 
 bool effects_are_apart(size_t r, const double *b, const double *other)

@@ -35,9 +35,11 @@ struct effects {
     double *gradient, *matrix; /* m, and a packed lower triangle: by these estimates */
     double *by_experiment; /* as in struct fit_point, or NULL */
     struct effects_place here, there;
+    double *hill;        /* block->hill, as it is at these estimates */
     double *hessian, *cholesky; /* r x r: by the random effects */
     double *step, *scratch;     /* r, r x s */
     bool is_on_kink;     /* the latest climb has ended where the slopes do not vanish */
+    enum gradient_method sided; /* the derivatives before that, which are of one side */
     bool has_left_sides; /* the pass goes on with difference quotients, as a mode is on a kink */
     uint32_t *index;    /* 0 .. r-1 */
     double *shift;      /* s: from the parameters above at their place */
@@ -54,6 +56,10 @@ enum asked effects_evaluate(struct effects *local, struct effects_place *place);
 /* L'x for the random parameters' entries of n columns x (s each): derivatives by the random
  * effects, r x n. */
 void effects_by(const struct effects *local, const double *x, size_t n, double *out);
+/* The random parameter that estimate j of the dataset moves with the random effects b held, and by
+ * how much; NULL: it is a shared one. */
+const uint32_t *effects_moved_by(const struct effects *local, size_t j, const double *b,
+                                 double *by);
 /* Sets local->hessian to I + L'AL for the information A (s x s), and its Cholesky factor. False:
  * it has none. */
 bool effects_hessian(struct effects *local, const double *information);
@@ -67,6 +73,9 @@ enum asked effects_find_mode(struct effects *local);
 /* Steps from local->here.b to the mode that they lead to, which is evaluated: local->here. They
  * begin at the mean if that place cannot be evaluated. */
 enum asked effects_climb(struct effects *local);
+/* How much data must say of a random effect, relative to what its density says, for its parameter
+ * to be known better than the effect itself. */
+double effects_known(const struct effects *local);
 /* Whether two places (r) are different modes. */
 bool effects_are_apart(size_t r, const double *b, const double *other);
 /* Half the logarithm of the determinant of the matrix (r x r) with this Cholesky factor. */

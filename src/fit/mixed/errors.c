@@ -19,7 +19,7 @@ static const double MOST = 900;
  * estimates' own; differences of gradients may make it negative, and are less accurate by then. An
  * estimate belongs to it if it moves by more than PART of the one that moves most. */
 static const double FLAT = 1e-6, NOT_DEFINITE = 1e-2, PART = 0.1;
-enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
+enum { ENOUGH = 200, FEW_RANDOM = 2 };
 
 /* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of
  * 0. */
@@ -130,12 +130,10 @@ static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_o
     return ASKED_OK;
 }
 
-/* Whether the datasets' own levels are enough for the differences: those are for estimates of
- * shared parameters alone, which change little of the integrands, and for so many that finer
- * levels would cost more than the step that they save in the search. */
+/* Whether the datasets' own levels are enough for the differences: they are for estimates of shared
+ * parameters alone, which change little of the integrands. */
 static bool are_own_enough(const struct mixed *mixed, const struct errors *errors)
 {
-    size_t n = 0;
     for (size_t c = 0; c < errors->n; c++) {
         uint32_t k = errors->loose[c];
         bool is_shared = k < mixed->progress.s;
@@ -143,9 +141,8 @@ static bool are_own_enough(const struct mixed *mixed, const struct errors *error
             is_shared = is_shared && mixed->random[a] != k;
         if (!is_shared && !errors->is_observed[k])
             return false;
-        n += is_shared;
     }
-    return n > FEW_SHARED;
+    return true;
 }
 
 /* By differences, with steps of parts of standard errors. */
@@ -495,7 +492,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (asked != ASKED_END)
         asked = mixed_run_last(mixed);
     mixed_factor(mixed, mixed->point.theta, factor);
-    if (asked == ASKED_OK && has_errors && mixed_observes(mixed) && !mixed_observe(mixed))
+    if (asked == ASKED_OK && has_errors && mixed_has_information(mixed) && !mixed_observe(mixed))
         return joint_end_short(joint);
     if (asked == ASKED_OK)
         asked = put_estimates(mixed, factor, arena);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed/hills.h"
 
+#include "fit/objective/matrix.h"
+
 #include <math.h>
+#include <string.h>
 
 /* Hills are alike if their centres are by no more than so many of their standard deviations. */
 static const double ALIKE = 0.5;
@@ -51,5 +54,71 @@ bool hills_are_alike(size_t r, double *numbers, double *others, size_t n)
         if (rise_of(r, &hill, other.centre) > 0.5 * ALIKE * ALIKE)
             return false;
     }
+    return true;
+}
+
+bool hills_is_prior(size_t r, const struct hill *hill)
+{
+    bool is_prior = true;
+    for (size_t c = 0; c < r; c++) {
+        is_prior = is_prior && hill->centre[c] == 0;
+        for (size_t a = c; a < r; a++)
+            is_prior = is_prior && hill->factor[a + c * r] == (a == c);
+    }
+    return is_prior;
+}
+
+/* The effects b, of which those that stay are known, with which the parameters that do not stay are
+ * `parameter`. */
+static void solve_frame(size_t r, const struct hills_frame *frame, const bool *stays,
+                        const double *parameter, double *b)
+{
+    for (size_t a = 0; a < r; a++) {
+        double left = parameter[a] - frame->mean[a];
+        for (size_t c = 0; c < a; c++)
+            left -= frame->factor[a + c * r] * b[c];
+        b[a] = stays[a] ? b[a] : left / frame->factor[a + a * r];
+    }
+}
+
+bool hills_move(size_t r, const struct hills_frame *from, const struct hills_frame *to,
+                const bool *stays, const struct hill *hill, double *scratch)
+{
+    double *by = scratch, *moved = by + r * r, *hessian = moved + r * r, mass = *hill->f;
+    double parameter[HILLS_WIDEST] = {0}, b[HILLS_WIDEST];
+    uint32_t index[HILLS_WIDEST] = {0};
+    for (size_t a = 0; a < r; a++) {
+        parameter[a] = from->mean[a];
+        for (size_t c = 0; c <= a; c++)
+            parameter[a] += from->factor[a + c * r] * hill->centre[c];
+        mass += log(hill->factor[a + a * r]);
+        index[a] = (uint32_t)a;
+    }
+    memcpy(b, hill->centre, r * sizeof *b);
+    solve_frame(r, to, stays, parameter, b);
+    for (size_t k = 0; k < r; k++) { /* column k: the old effects by the new one k */
+        const struct hills_frame old = {.mean = (double[HILLS_WIDEST]){0}, .factor = from->factor};
+        double *column = by + k * r;
+        for (size_t a = 0; a < r; a++) {
+            parameter[a] = a >= k ? to->factor[a + k * r] : 0;
+            column[a] = stays[a] && a == k;
+        }
+        solve_frame(r, &old, stays, parameter, column);
+    }
+    for (size_t k = 0; k < r; k++) /* G' by */
+        for (size_t c = 0; c < r; c++)
+            moved[c + k * r] = matrix_dot(r - c, hill->factor + c + c * r, by + c + k * r);
+    for (size_t k = 0; k < r; k++)
+        for (size_t c = 0; c < r; c++)
+            hessian[c + k * r] = matrix_dot(r, moved + c * r, moved + k * r);
+    if (!matrix_factor(r, hessian, r, index, by))
+        return false;
+    memcpy(hill->centre, b, r * sizeof *b);
+    for (size_t c = 0; c < r; c++)
+        for (size_t a = 0; a < r; a++)
+            hill->factor[a + c * r] = a >= c ? by[a + c * r] : 0;
+    for (size_t a = 0; a < r; a++)
+        mass -= log(hill->factor[a + a * r]);
+    *hill->f = mass;
     return true;
 }

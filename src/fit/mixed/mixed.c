@@ -275,7 +275,8 @@ static size_t place(const struct mixed *mixed, struct mixed_block *block)
     block->mean = next += most_shape(n);
     block->deviation = next += r;
     block->number = next += r;
-    block->course = (struct evaluation_course *)(next + mixed_n_number(mixed->m));
+    block->hill_at = next += mixed_n_number(mixed->m);
+    block->course = (struct evaluation_course *)(next + mixed->m);
     block->found_course = block->course + 2 * block->n_experiment;
     block->hill = (double *)(block->found_course + 2 * block->n_experiment);
     return (size_t)((char *)block->hill - (char *)block);
@@ -329,9 +330,11 @@ bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **k
     ARRAY(to->course, 2 * n_experiment);
     ARRAY(to->shape, most_shape(n));
     ARRAY(to->hill, hills_size(n, n_hill));
+    ARRAY(to->hill_at, mixed_of_joint(joint)->m);
     FIELD(to->is_on_kink);
     FIELD(to->needs_hills);
     FIELD(to->level);
+    FIELD(to->n_left);
     FIELD(to->value);
     return true;
 }

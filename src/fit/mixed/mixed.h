@@ -17,10 +17,12 @@
  * lie around the mode, scaled by H: adaptive quadrature (Pinheiro & Bates 1995, J. Comput. Graph.
  * Stat. 4, 12), or importance sampling with quasi-random points (Leary & Dunlavey 2012). In
  * these units they follow the shape of the dataset's integrand (fit/mixed/shape.h), which is found
- * once. The points move with the mode and with H, and the gradient is that of the sum over
- * moving points. So the sum is a smooth function of the estimates, and where Laplace's
- * approximation is exact, the sum is. Integrands with several modes, or with plateaus, are summed
- * over points of their own for each of these (fit/mixed/hills.h), which do not move.
+ * once. The points move with the mode and with H, so that the sum is a smooth function of the
+ * estimates, and exact where Laplace's approximation is. Integrands with several modes, or with
+ * plateaus, or with kinks, are summed over points of their own for each hill (fit/mixed/hills.h).
+ * The gradient is the mean of the estimates' scores over the points (fit/mixed/scores.h): it needs
+ * few derivatives of the model, and does not follow the errors of the sum, as that of the sum over
+ * moving points does. So the exact likelihood's steps are judged by their slopes.
  *
  * A prior of a random parameter is one of its typical value, the mean taken to the natural scale:
  * it is added to the sum over all datasets, as are those of shared parameters.
@@ -46,9 +48,6 @@ enum mixed_phase {
  * The likelihood is corrected by the finest and levels beyond it in a sample of the datasets, which
  * shows its error. Differences for second derivatives have levels of their own. */
 enum mixed_level { MIXED_OWN, MIXED_ERRORS, MIXED_FINER, MIXED_FINEST };
-
-/* What its integrals may be off by, in -log likelihood, unless that would cost too much. */
-#define MIXED_RULE_ERROR 0.025
 
 enum { MIXED_ENDS = 4 };
 
@@ -80,6 +79,8 @@ struct mixed_progress {
     double before_f;
     int64_t before_iteration;
     bool is_given_up;
+    /* In the exact stages: modes lie on kinks of the integrands, and sums over points are rough. */
+    bool is_rough;
     int n_sought;             /* passes of the latest search that looked for higher modes */
 };
 
@@ -165,7 +166,7 @@ struct mixed_block {
     size_t n_experiment;
     double *shape;            /* of the integrand, in the search: numbers for shape_at */
     size_t n_hill;            /* of an integrand that has several (fit/mixed/hills.h), or 0 */
-    double *hill;
+    double *hill, *hill_at;   /* and the estimates (m) that their random effects belong to */
     bool is_on_kink, found_on_kink; /* these modes are, so that derivatives are quotients */
     bool needs_hills;         /* points around the mode alone are not enough */
     bool has_changed;         /* the latest search for modes has found a higher one, or hills */
@@ -174,6 +175,7 @@ struct mixed_block {
     double value;             /* the value at the best estimates */
     unsigned level;           /* of the rule, in the search */
     double rounding;          /* of kinks, in the value: a likelihood is reported without it */
+    int n_left;               /* passes that have left lanes */
     bool misses;              /* some points of the latest integral could not be evaluated */
     /* In the last passes, if the integral has been refined: what that changes the value by, how far
      * it may still be off, and what points it has taken. */
@@ -224,6 +226,11 @@ void mixed_take_given(const struct mixed *mixed, double *estimates);
 void mixed_clear_columns(const struct mixed *mixed, double *estimates);
 /* The columns of the factor that are 0, a bit each: their random effects move nothing. */
 uint64_t mixed_zero_columns(const struct mixed *mixed, const double *estimates);
+/* Whether estimate k, one of the factor's entries or behind them, is a standard deviation. */
+static inline bool mixed_is_diagonal(const struct mixed *mixed, size_t k)
+{
+    return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
+}
 static inline uint64_t mixed_bit(size_t column)
 {
     return column < 64 ? UINT64_C(1) << column : 0;
@@ -238,6 +245,13 @@ static inline bool mixed_observes(const struct mixed *mixed)
 {
     const struct mixed_progress *progress = &mixed->progress;
     return progress->phase == MIXED_EXACT && progress->r <= RULE_PRODUCT_MOST && progress->q == 0;
+}
+
+/* Whether sums over points have the observed information of the distributions' estimates. */
+static inline bool mixed_has_information(const struct mixed *mixed)
+{
+    return mixed->progress.phase == MIXED_EXACT
+           && mixed_observes(mixed) && mixed->progress.level >= MIXED_FINER;
 }
 
 /* After joint_init: makes parameters of the sum random. `levels` is copied, its arrays are not.

@@ -115,6 +115,19 @@ static enum asked run_blocks(struct mixed *mixed, enum joint_pass pass, const do
     return ASKED_FAILED;
 }
 
+static void kinks_of(const void *context, const struct joint_block *block, double *number)
+{
+    *number = mixed_weight(context, block) > 0 && (block->notes & NOTE_state_jump) != 0;
+}
+
+bool mixed_find_rough(struct mixed *mixed)
+{
+    double n;
+    bool is_known = joint_totals(mixed->joint, 1, kinks_of, mixed, &n);
+    mixed->progress.is_rough = is_known && n > 0.5;
+    return is_known;
+}
+
 enum asked mixed_seek(struct mixed *mixed, bool *has_changed)
 {
     double n;

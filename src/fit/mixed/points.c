@@ -30,6 +30,12 @@ enum { PROBE_TIMES = 5 };
  * SURE times what these levels differ by, unless the last one is reached. */
 static const double NEGLIGIBLE = 3e-3, SURE = 3;
 enum { HILLS_FROM = 1, HILLS_TO = 3 };
+/* Where integrands have kinks, the last hill is a normal density that follows their moments in
+ * N_ADAPT rounds, WIDER by this; the prior has PRIOR_PART of the whole. The other hills have levels
+ * with fewer points, LESS below. A level has points enough that LEAST_EFFECTIVE would be as good if
+ * their weights were equal. */
+static const double WIDER = 1.2, PRIOR_PART = 0.05, LEAST_EFFECTIVE = 400;
+enum { N_ADAPT = 3, ADAPT_LEVEL = 3, LESS = 2 };
 enum { PURPOSE = 0x53414d50 }; /* of random numbers */
 /* Each dataset's part of what the integrals may be off by in all, of which MOST_COUNTED datasets
  * have one: further ones are sampled. Errors of lattices have random signs, those of products may
@@ -51,6 +57,7 @@ static struct rule_level level_of(const struct effects *local, size_t v, unsigne
     const struct joint *joint = local->work->joint;
     return (struct rule_level){
         .rule = &local->mixed->rule, .r = v, .level = level, .is_lattice = is_lattice,
+        .is_narrow = local->mixed->progress.is_rough && points_n_hill(local) > 1,
         .dataset = joint->ranks.first + (size_t)(local->work->block - joint->block)};
 }
 
@@ -63,7 +70,8 @@ struct rule_level points_lattice(const struct effects *local, unsigned level)
  * several hills, whose parts of the integrand may be steep where they meet, takes lattices. */
 static struct rule_level rule_at(const struct effects *local, size_t v, unsigned level)
 {
-    return level_of(local, v, level, v > RULE_PRODUCT_MOST || points_n_hill(local) > 1);
+    bool is_smooth = points_n_hill(local) == 1 && (v <= 1 || !local->mixed->progress.is_rough);
+    return level_of(local, v, level, v > RULE_PRODUCT_MOST || !is_smooth);
 }
 
 static size_t count_points(const struct effects *local, size_t v, unsigned level)
@@ -84,7 +92,7 @@ static struct axes axes_of(const struct effects *local, size_t i, size_t n_hill)
 {
     if (n_hill == 1)
         return (struct axes){local->here.b, local->cholesky, NAN};
-    struct hill hill = hills_at(local->r, local->block->hill, i);
+    struct hill hill = hills_at(local->r, local->hill, i);
     return (struct axes){hill.centre, hill.factor,
                          *hill.f - 0.5 * matrix_squares(local->r, hill.centre)};
 }
@@ -107,9 +115,11 @@ static enum asked add_hill(struct effects *local, unsigned level, size_t hill, s
     size_t n = rule_size(&at);
     double part = at.is_lattice ? 0 : shape_part(&shape, shaped, rule_reach(&at));
     double determinant = effects_half_log_det(r, axes.factor);
-    enum asked asked = ASKED_OK;
+    struct rule_match match;
+    enum asked asked = rule_match_init(&match, &at, local->arena) ? ASKED_OK
+                                                                  : effects_end_short(local);
     for (size_t k = 0; k < n && asked != ASKED_END; k++) {
-        double logarithm = rule_point(&at, k, t) - determinant;
+        double logarithm = rule_matched_point(&at, &match, k, t) - determinant;
         double change = shape_map(&shape, shaped, part, t, u);
         memcpy(u + shaped, t + shaped, (v - shaped) * sizeof *u);
         logarithm += change + 0.5 * matrix_squares(v, u);
@@ -119,7 +129,7 @@ static enum asked add_hill(struct effects *local, unsigned level, size_t hill, s
         matrix_solve_upper(r, axes.factor, b);
         for (size_t a = 0; a < r; a++)
             b[a] += axes.centre[a];
-        logarithm += hills_part(r, local->block->hill, sums->n_hill, hill, b);
+        logarithm += hills_part(r, local->hill, sums->n_hill, hill, b);
         asked = effects_evaluate(local, &local->there);
         local->block->misses = local->block->misses || asked != ASKED_OK;
         if (asked == ASKED_OK)
@@ -135,8 +145,9 @@ enum asked points_add(struct effects *local, unsigned level, struct sums *sums)
 {
     enum asked asked = ASKED_OK;
     sums_clear(sums);
+    unsigned others = !local->mixed->progress.is_rough ? level : level > LESS ? level - LESS : 0;
     for (size_t i = 0; i < sums->n_hill && asked != ASKED_END; i++)
-        asked = add_hill(local, level, i, sums);
+        asked = add_hill(local, i + 1 < sums->n_hill ? others : level, i, sums);
     if (asked == ASKED_END)
         return ASKED_END;
     return sums_weight(sums) > 0 ? ASKED_OK : ASKED_FAILED;
@@ -256,10 +267,63 @@ static enum asked compare_hills(struct effects *local, double value, struct sums
     return ASKED_OK;
 }
 
+/* Gives the last hill the moments of the integrand, and the prior its part of the whole. */
+static void adapt_hill(struct effects *local, const struct sums *sums, double *scratch)
+{
+    size_t r = local->r, n = local->block->n_hill;
+    double *mean = scratch, *second = mean + r, *factor = second + r * r, *rest = factor + r * r;
+    struct hill hill = hills_at(r, local->hill, n - 1),
+                prior = hills_at(r, local->hill, n - 2);
+    points_moments(local, sums, mean, second, rest);
+    for (size_t k = 0; k < r * r; k++)
+        second[k] *= WIDER * WIDER;
+    if (!matrix_factor(r, second, r, local->index, factor))
+        return;
+    matrix_inverse(r, factor, second);
+    if (!matrix_factor(r, second, r, local->index, factor))
+        return;
+    memcpy(hill.centre, mean, r * sizeof *mean);
+    *hill.f = sums_value(sums);
+    for (size_t c = 0; c < r; c++)
+        for (size_t a = 0; a < r; a++)
+            hill.factor[a + c * r] = a >= c ? factor[a + c * r] : 0;
+    *hill.f -= effects_half_log_det(r, hill.factor);
+    *prior.f = sums_value(sums) - log(PRIOR_PART);
+}
+
+/* Points on all hills, of which the last one follows the integrand's moments. */
+static enum asked choose_rough(struct effects *local, struct sums *sums)
+{
+    struct mixed_block *block = local->block;
+    size_t r = local->r, v = local->n_variable, most = MANY_POINTS / 2;
+    enum asked asked = ASKED_OK;
+    double *scratch, effective = 0;
+    block->needs_hills = true;
+    if (!sums_make(sums, local, points_n_hill(local))
+        || !ARENA_DOUBLES(local->arena, {&scratch, r, 3 * r + 2}))
+        return effects_end_short(local);
+    for (int i = 0; i < N_ADAPT && asked == ASKED_OK; i++) {
+        asked = points_add(local, ADAPT_LEVEL, sums);
+        if (asked == ASKED_OK)
+            adapt_hill(local, sums, scratch);
+    }
+    for (unsigned level = ADAPT_LEVEL; asked == ASKED_OK && effective < LEAST_EFFECTIVE; level++) {
+        if (level > ADAPT_LEVEL && count_points(local, v, level) > most)
+            break;
+        block->level = level;
+        asked = points_add(local, level, sums);
+        double weight = sums_weight(sums);
+        effective = weight * weight / *sums->squares;
+    }
+    return asked;
+}
+
 /* How the dataset's points are chosen: around the mode alone where that is enough. */
 enum asked points_choose(struct effects *local, struct sums *sums)
 {
     struct mixed_block *block = local->block;
+    if (local->mixed->progress.is_rough && block->n_hill > 1)
+        return choose_rough(local, sums);
     block->needs_hills = false;
     enum asked asked = choose_level(local, sums);
     if (block->n_hill <= 1 || asked == ASKED_END)
@@ -293,7 +357,7 @@ static double left_after(double change, double before, bool is_lattice)
 /* The most points of a level. */
 static double most_points(const struct effects *local, double n_last)
 {
-    if (!mixed_are_few(local->mixed))
+    if (!mixed_are_few(local->mixed) || local->mixed->progress.is_rough)
         return MANY_TIMES * n_last;
     return fmax(FINE_TIMES * n_last, FINE_POINTS);
 }
@@ -317,7 +381,8 @@ enum asked points_refine(struct effects *local, struct sums *sums)
     unsigned level = points_level(local, MIXED_FINER);
     bool is_lattice = block->is_lattice = rule_at(local, v, level).is_lattice;
     double n = fmin((double)local->work->joint->part.n_all, MOST_COUNTED);
-    double part = MIXED_RULE_ERROR / (is_lattice ? sqrt(n) : n), n_hill = (double)sums->n_hill;
+    double part = mixed_rule_error(local->mixed) / (is_lattice ? sqrt(n) : n);
+    double n_hill = (double)sums->n_hill;
     double most = most_points(local, n_hill * (double)count_points(local, v, level));
     double value = block->value, change = INFINITY, below = value;
     if (level > 0 && add_level(local, level - 1, sums, &below, &change) == ASKED_END)

@@ -6,6 +6,12 @@
 #include "fit/mixed/effects.h"
 #include "fit/mixed/sums.h"
 
+/* What integrals may be off by, in -log likelihood, unless that would cost too much. */
+static inline double mixed_rule_error(const struct mixed *mixed)
+{
+    return mixed->progress.is_rough ? 0.1 : 0.025;
+}
+
 /* How many hills the pass sums over; 1: the points are around the mode. */
 size_t points_n_hill(const struct effects *local);
 /* A level of the rule's lattices for the dataset. */

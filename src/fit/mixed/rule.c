@@ -3,8 +3,10 @@
 
 #include "base/random.h"
 #include "fit/objective/distribution.h"
+#include "fit/objective/matrix.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PURPOSE = 0x52554c45 };
 /* Nodes of products by level; and points of the lattices. */
@@ -118,8 +120,64 @@ double rule_point(const struct rule_level *at, size_t k, double *t)
                    + random_uniform(at->rule->seed, stream, at->level * RULE_MOST + a);
         x = fmin(fmax(x < 1 ? x : x - 1, 1e-12), 1 - 1e-12);
         double u = distribution_normal_quantile(x);
-        t[a] = WIDTH * u;
-        logarithm += log(WIDTH) + 0.5 * (u * u - t[a] * t[a]);
+        double width = at->is_narrow ? 1 : WIDTH;
+        t[a] = width * u;
+        logarithm += log(width) + 0.5 * (u * u - t[a] * t[a]);
     }
+    return logarithm;
+}
+
+/* The mean of n points with their weights, and then their covariance, r x r. */
+static void add_moments(const struct rule_level *at, size_t n, struct rule_match *match,
+                        double *covariance)
+{
+    double t[RULE_MOST], total = 0;
+    size_t r = at->r;
+    memset(match->mean, 0, r * sizeof *match->mean);
+    memset(covariance, 0, r * r * sizeof *covariance);
+    for (size_t k = 0; k < n; k++) {
+        double weight = exp(rule_point(at, k, t));
+        total += weight;
+        for (size_t a = 0; a < r; a++)
+            match->mean[a] += weight * t[a];
+        for (size_t a = 0; a < r; a++)
+            for (size_t b = 0; b <= a; b++)
+                covariance[a + b * r] += weight * t[a] * t[b];
+    }
+    match->log_total = log(total);
+    for (size_t a = 0; a < r; a++)
+        match->mean[a] /= total;
+    for (size_t a = 0; a < r; a++)
+        for (size_t b = 0; b <= a; b++)
+            covariance[b + a * r] = covariance[a + b * r] =
+                covariance[a + b * r] / total - match->mean[a] * match->mean[b];
+}
+
+bool rule_match_init(struct rule_match *match, const struct rule_level *at, struct arena *arena)
+{
+    size_t r = at->r;
+    uint32_t index[RULE_MOST];
+    double *covariance;
+    *match = (struct rule_match){.mean = NULL};
+    if (!at->is_lattice || r == 0)
+        return true;
+    if (!ARENA_DOUBLES(arena, {&match->mean, r, 1}, {&match->factor, r, r}, {&covariance, r, r}))
+        return false;
+    for (uint32_t a = 0; a < r; a++)
+        index[a] = a;
+    add_moments(at, rule_size(at), match, covariance);
+    if (!matrix_factor(r, covariance, r, index, match->factor))
+        *match = (struct rule_match){.mean = NULL};
+    return true;
+}
+
+double rule_matched_point(const struct rule_level *at, const struct rule_match *match, size_t k,
+                          double *t)
+{
+    double logarithm = rule_point(at, k, t) - match->log_total;
+    for (size_t a = 0; match->mean && a < at->r; a++)
+        t[a] -= match->mean[a];
+    if (match->mean)
+        matrix_solve_lower(at->r, match->factor, t);
     return logarithm;
 }

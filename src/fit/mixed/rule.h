@@ -37,6 +37,7 @@ struct rule_level {
     size_t r;
     unsigned level;
     bool is_lattice;
+    bool is_narrow; /* a lattice's points have the standard normal density */
     uint64_t dataset;
 };
 static inline bool rule_has_level(bool is_lattice, unsigned level)
@@ -49,3 +50,15 @@ size_t rule_size(const struct rule_level *at);
 double rule_reach(const struct rule_level *at);
 /* Writes point k: r coordinates. Returns the logarithm of its weight. */
 double rule_point(const struct rule_level *at, size_t k, double *t);
+/* What makes a lattice exact for polynomials of second order, as products are: its points are
+ * shifted and scaled to have the mean and covariance of standard normal variables, and their
+ * weights add up to 1. */
+struct rule_match {
+    double *mean, *factor; /* r; lower triangle of r x r: of the points as they are. NULL: none */
+    double log_total;      /* logarithm of the sum of their weights */
+};
+/* False: out of memory. */
+bool rule_match_init(struct rule_match *match, const struct rule_level *at, struct arena *arena);
+/* rule_point with these. */
+double rule_matched_point(const struct rule_level *at, const struct rule_match *match, size_t k,
+                          double *t);

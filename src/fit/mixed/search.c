@@ -7,6 +7,7 @@
 #include "fit/mixed/block.h"
 #include "fit/mixed/curvature.h"
 #include "fit/mixed/pass.h"
+#include "fit/mixed/starts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,11 @@ enum { MAX_SOUGHT = 4 };
  * and the second derivatives there begins as near, and its steps are worth their price only
  * beyond 2e-3. */
 static const double LAST = 2e-7, NEWTON = 2e-6, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
+/* Sums over points err by so much from step to step, and those that are rough by ROUGH_RISE. */
+static const double RISE = 0.02, ROUGH_RISE = 0.5;
+/* Rough sums do not tell more. Ends of Laplace's likelihood that differ by less than SIMILAR are
+ * then one. */
+static const double ROUGHLY = 5e-3, SIMILAR = 0.1;
 /* A variance of 0 is left if the likelihood rises with a small one, by more than GAIN. The first of
  * MAX_PROBE tries is a standard deviation of this part of the first one. */
 static const double PROBE = 0.1, GAIN = 1e-3;
@@ -94,6 +100,13 @@ static void take(struct mixed *mixed, double f)
     mixed_keep_found(mixed);
 }
 
+/* How much -log likelihood may rise by the errors of its sums, where only slopes tell. */
+static double rise_of_errors(const struct mixed *mixed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    return progress->phase != MIXED_EXACT ? -INFINITY : progress->is_rough ? ROUGH_RISE : RISE;
+}
+
 static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
 {
     struct mixed *mixed = mixed_of(search);
@@ -108,6 +121,8 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
         const struct fit_point end = {.theta = mixed->trial, .gradient = mixed->slope,
                                       .f = mixed->sum[0]};
         trial->decrease = stopping_decrease(&search->stopping, model, &mixed->point, &end);
+        if (mixed->point.f - end.f > -rise_of_errors(mixed))
+            trial->decrease = stopping_by_slopes(m, &mixed->point, &end);
         for (size_t k = 0; k < m; k++)
             trial->slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
         if (trial->decrease > -10 * model->promise)
@@ -122,8 +137,9 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
     struct mixed *mixed = mixed_of(search);
     (void)trial;
     (void)radius;
-    if (is_taken)
-        take(mixed, mixed->sum[0]);
+    if (!is_taken)
+        return;
+    take(mixed, mixed->sum[0]);
 }
 
 static bool has_budget(const struct fit_search *search)
@@ -198,6 +214,12 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint
     return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
 }
 
+/* What a variance must gain not to be 0. */
+static double least_gain(const struct mixed *mixed)
+{
+    return mixed->progress.phase == MIXED_EXACT && mixed->progress.is_rough ? SIMILAR : GAIN;
+}
+
 /* Variances that are next to nothing become 0 if the likelihood does not tell. The search does not
  * go on there: slopes at 0 that are errors of the points might lead back for ever. But it does if
  * what was below the diagonal entry has gone to a column that was left out. */
@@ -262,7 +284,7 @@ static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
 {
     size_t a = mixed->row[k - mixed->progress.s], m = mixed->m;
     double deviation = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
-    double before = mixed->point.f;
+    double before = mixed->point.f, least = least_gain(mixed);
     enum asked asked = ASKED_OK;
     mixed->probed = mixed->progress.left_out & mixed_bit(a);
     memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
@@ -272,7 +294,7 @@ static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
     }
     bool has_before = asked == ASKED_OK;
     *gain = -INFINITY;
-    for (int i = 0; has_before && i < MAX_PROBE && deviation > 0 && !(*gain > GAIN); i++) {
+    for (int i = 0; has_before && i < MAX_PROBE && deviation > 0 && !(*gain > least); i++) {
         mixed->trial[k] = deviation;
         asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
         if (asked == ASKED_END)
@@ -297,7 +319,7 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
         if (a != mixed->column[k - s] || mixed->point.theta[k] != 0)
             continue;
         asked = try_variance(mixed, k, &gain);
-        if (!(gain > GAIN))
+        if (!(gain > least_gain(mixed)))
             continue;
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
         take(mixed, mixed->sum[0]);
@@ -314,48 +336,23 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
 static void set_tolerance(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
-    bool is_last =
-        mixed->progress.phase == MIXED_EXACT || joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    bool is_exact = mixed->progress.phase == MIXED_EXACT;
+    bool is_rough = is_exact && mixed->progress.is_rough;
+    bool is_last = is_exact || joint->options->likelihood == LIKELIHOOD_LAPLACE;
     bool is_newton = mixed_observes(mixed) && mixed->progress.level == MIXED_FINER;
-    double n = fmax(1, (double)joint->asker.objective.n_row), last = is_newton ? NEWTON : LAST;
+    double n = fmax(1, (double)joint->asker.objective.n_row);
+    double last = is_rough ? ROUGHLY : is_newton ? NEWTON : LAST;
     mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
                                  * (is_last ? last : OTHERS) / (0.5 * n);
 }
 
-/* With few datasets the likelihood may have several maxima, of which one may lie in a submodel:
- * without some variance, or without correlations. Then the search also begins with each variance
- * at 0, which holds it there until the end (leave_zeros), and where a search without correlations
- * ends. With any number of them it also begins with guessed deviations at the latest means, if a
- * variance has gone to 0 or the first start was a given one. So a model is not less likely than
- * one that it contains. */
-
 /* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
  * likely one may have a higher exact likelihood. */
 static const double DIFFERENT = 1e-3, NEAR = 1.5;
-/* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
- * from guesses, n without each of them, one from the best of these ends with correlations, and n
- * without each. And the given one, as the pooled fit may have taken the first into a valley. */
-enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
 
 /* Candidates for the first start have so many times the deviations that are guessed or given. */
 static const double WIDTH[] = {1, 3};
 enum { N_WIDTH = sizeof WIDTH / sizeof *WIDTH };
-
-static bool is_diagonal(const struct mixed *mixed, size_t k)
-{
-    return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
-}
-
-static size_t count_variances(const struct mixed *mixed)
-{
-    return mixed->progress.r + mixed->progress.q;
-}
-
-static bool is_uncorrelated(const struct mixed *mixed, size_t number)
-{
-    return number == START_LATEST ||
-           (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
-}
 
 /* Correlations are held at 0 for starts without them, and columns that are left out. */
 static void hold_estimates(struct mixed *mixed)
@@ -363,9 +360,9 @@ static void hold_estimates(struct mixed *mixed)
     struct fit_map *map = &mixed->asker.map;
     for (size_t k = mixed->progress.s; k < mixed->m; k++) {
         bool is_out = mixed->progress.left_out & mixed_bit(mixed->column[k - mixed->progress.s]);
-        bool holds = is_out || (!is_diagonal(mixed, k)
-                                && is_uncorrelated(mixed, mixed->progress.start));
-        map->lower[k] = holds || is_diagonal(mixed, k) ? 0 : -INFINITY;
+        bool holds = is_out || (!mixed_is_diagonal(mixed, k)
+                                && starts_are_uncorrelated(mixed, mixed->progress.start));
+        map->lower[k] = holds || mixed_is_diagonal(mixed, k) ? 0 : -INFINITY;
         map->upper[k] = holds ? 0 : INFINITY;
     }
 }
@@ -397,9 +394,12 @@ static bool is_usable(enum outcome outcome)
  * others, which begin or end with it, it belongs to theirs. */
 static bool seeks_at_end(const struct mixed *mixed)
 {
-    bool is_last = mixed->progress.phase == MIXED_EXACT
-                       ? mixed->progress.level == MIXED_FINER
+    const struct mixed_progress *progress = &mixed->progress;
+    bool is_last = progress->phase == MIXED_EXACT
+                       ? progress->level == MIXED_FINER
                        : mixed->joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    if (progress->phase == MIXED_EXACT && progress->is_rough)
+        return progress->level == MIXED_OWN && progress->n_sought == 0;
     return is_last || mixed_are_few(mixed);
 }
 
@@ -438,68 +438,6 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
             return mixed->joint->asker.outcome;
     } while (has_changed && search->n_iteration < mixed->options.max_evaluations);
     return outcome;
-}
-
-/* Sets independent guessed deviations; false: a variance was not 0 before. */
-static bool guess(struct mixed *mixed, double *trial)
-{
-    bool any = false;
-    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
-        any = any || (is_diagonal(mixed, k) && trial[k] == 0);
-        trial[k] = is_diagonal(mixed, k)
-                       ? mixed_first_deviation(mixed, trial, mixed->row[k - mixed->progress.s]) : 0;
-    }
-    return any;
-}
-
-/* Sets variance i to 0; false: it was. */
-static bool leave_out(struct mixed *mixed, double *trial, size_t i)
-{
-    size_t s = mixed->progress.s, n = 0, k = s;
-    for (; k < mixed->m && !(is_diagonal(mixed, k) && n++ == i);)
-        k++;
-    bool is_there = k < mixed->m && trial[k] != 0;
-    for (size_t j = s; j < mixed->m && is_there; j++)
-        trial[j] = mixed->row[j - s] == mixed->row[k - s] ? 0 : trial[j];
-    mixed_clear_columns(mixed, trial);
-    return is_there;
-}
-
-static size_t count_starts(const struct mixed *mixed)
-{
-    bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
-    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1) + 1;
-}
-
-/* The start with this number, in the trial. False: there is none. */
-static bool set_start(struct mixed *mixed, size_t number)
-{
-    size_t m = mixed->m, n = count_variances(mixed), first = START_UNCORRELATED;
-    bool has_pairs = m > mixed->progress.s + n, is_diagonal_one = is_uncorrelated(mixed, number);
-    bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
-    const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
-    memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
-    if (number + 1 == count_starts(mixed)) {
-        mixed_take_given(mixed, mixed->trial);
-        return mixed_are_few(mixed) && !mixed->progress.began_given;
-    }
-    if (number == START_GUESS) {
-        bool has_zero = guess(mixed, mixed->trial);
-        return has_zero || mixed->levels.deviation;
-    }
-    if (!mixed_are_few(mixed) || (!has_pairs && number <= first + n + 1))
-        return false;
-    if (number == START_RELEASED)
-        memcpy(mixed->trial, mixed->point.theta, m * sizeof *mixed->trial);
-    for (size_t k = mixed->progress.s; k < m && number == START_LATEST; k++)
-        mixed->trial[k] = is_diagonal(mixed, k) ? mixed->trial[k] : 0;
-    if (number == START_LATEST || number == START_RELEASED)
-        return true;
-    if (number == first)
-        guess(mixed, mixed->trial);
-    if (number == first || number == first + n + 1)
-        return true;
-    return leave_out(mixed, mixed->trial, number - first - (is_diagonal_one ? 1 : n + 2));
 }
 
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
@@ -580,7 +518,7 @@ static void keep_end(struct mixed *mixed)
     double f = mixed->point.f, *kept = mixed->kept;
     size_t most = mixed_are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
     size_t start = progress->start;
-    if (is_uncorrelated(mixed, start)
+    if (starts_are_uncorrelated(mixed, start)
         && (start == START_LATEST || f < progress->uncorrelated_f - SAME)) {
         memcpy(kept + MIXED_ENDS * m, mixed->point.theta, m * sizeof *kept);
         progress->uncorrelated_f = f;
@@ -656,11 +594,11 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
         is_under_way = false;
         do
             progress->start++;
-        while (progress->start < count_starts(mixed) && !set_start(mixed, progress->start));
-        if (is_usable(outcome) && progress->start < count_starts(mixed))
+        while (progress->start < starts_count(mixed) && !starts_set(mixed, progress->start));
+        if (is_usable(outcome) && progress->start < starts_count(mixed))
             asked = go_to_trial(mixed);
     } while (asked != ASKED_END && is_usable(outcome)
-             && progress->start < count_starts(mixed));
+             && progress->start < starts_count(mixed));
     hold_estimates(mixed);
     if (asked != ASKED_END)
         asked = return_to_end(mixed, 0);
@@ -753,6 +691,25 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
+/* False: out of memory. */
+static bool begin_exact(struct mixed *mixed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    bool is_known = mixed_find_rough(mixed);
+    size_t n = 0;
+    for (size_t e = 0; e < progress->n_end; e++) {
+        bool is_similar = n > 0 && progress->is_rough
+                          && progress->end_f[e] < progress->end_f[n - 1] + SIMILAR;
+        if (is_similar)
+            continue;
+        progress->end_f[n] = progress->end_f[e];
+        memmove(mixed->kept + n++ * mixed->m, mixed->kept + e * mixed->m,
+                mixed->m * sizeof *mixed->kept);
+    }
+    progress->n_end = n;
+    return is_known;
+}
+
 /* Then with finer levels, from the optimum of the former and with the second derivatives there: one
  * step or two. */
 static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
@@ -760,6 +717,8 @@ static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
     const struct joint *joint = mixed->joint;
     enum mixed_level level = is_under_way ? mixed->progress.level : MIXED_OWN;
     enum outcome outcome;
+    if (!is_under_way && !begin_exact(mixed))
+        return joint_end_short(mixed->joint) == ASKED_END ? joint->asker.outcome : OUTCOME_not_run;
     for (;; level = MIXED_FINER) {
         if (level != MIXED_OWN && !is_under_way && begin_stage(mixed, level) != ASKED_OK)
             return joint->asker.outcome;
@@ -782,6 +741,9 @@ static enum outcome evaluate(struct mixed *mixed)
     enum asked asked = mixed_run_at_best(mixed, JOINT_UPPER);
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
+    if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT
+        && !mixed_find_rough(mixed))
+        asked = joint_end_short(mixed->joint);
     if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
         asked = begin_stage(mixed, MIXED_OWN);
     if (asked == ASKED_OK)

@@ -248,7 +248,7 @@ static enum asked add_others(struct effects *local, struct found *found)
     size_t n_look;
     int n_climb = 0;
     enum asked asked = look_at_all(local, &looks, &n_look);
-    while (asked == ASKED_OK && looks && found->n + 1 < HILLS_MOST) {
+    while (asked == ASKED_OK && looks && found->n + HILLS_ADDED < HILLS_MOST) {
         look = find_unexplained(local, numbers, found->n, looks, n_look);
         bool is_unexplained = look != NULL;
         if (!look && n_climb++ < MOST_CLIMBS)
@@ -279,11 +279,11 @@ static void leave_out(size_t r, struct found *found)
 
 /* Adds the prior to several hills, or to a narrow one, with a small mass: where all of them are low
  * it is sampled. */
-static void add_prior(size_t r, struct found *found)
+static void add_prior(size_t r, struct found *found, bool is_rough)
 {
     const struct hill highest = hills_at(r, found->numbers, 0),
                       prior = hills_at(r, found->numbers, found->n);
-    if (found->n <= 1 && !found->has_narrow)
+    if (found->n <= 1 && !found->has_narrow && !is_rough)
         return;
     memset(prior.f, 0, hills_size(r, 1) * sizeof *prior.f);
     *prior.f = mass_of(r, &highest) - log(PRIOR_MASS);
@@ -306,7 +306,10 @@ enum asked seek_hills(struct effects *local, double *numbers, size_t *n)
     asked = add_others(local, &found);
     local->work->asker->notes = notes;
     leave_out(r, &found);
-    add_prior(r, &found);
+    bool is_rough = local->mixed->progress.is_rough;
+    add_prior(r, &found, is_rough);
+    if (is_rough) /* until the moments are known */
+        memcpy(hills_at(r, numbers, found.n++).f, numbers, hills_size(r, 1) * sizeof *numbers);
     *n = found.n;
     memcpy(local->here.b, hills_at(r, numbers, 0).centre, r * sizeof *local->here.b);
     return asked == ASKED_END ? ASKED_END : ASKED_OK;

@@ -6,38 +6,48 @@
 #include <math.h>
 #include <string.h>
 
+/* What the scores' means need least of, as the curvature at the mode says. */
+static bool make_scores(struct sums *sums, const struct effects *local)
+{
+    size_t r = local->r, m = local->m;
+    bool *is_curve = arena_calloc(local->arena, r + 1, sizeof *is_curve);
+    if (!is_curve || !ARENA_DOUBLES(local->arena, {&sums->latest, m, 1}))
+        return false;
+    for (size_t a = 0; a < r; a++)
+        is_curve[a] = !(local->hessian[a + a * r] - 1 > effects_known(local));
+    return scores_init(&sums->scores, local, is_curve);
+}
+
 bool sums_make(struct sums *sums, const struct effects *local, size_t n_hill)
 {
     size_t r = local->r, s = local->s, m = local->m, v = local->n_variable;
     double *next;
-    bool observes = mixed_observes(local->mixed) && local->mixed->progress.level >= MIXED_FINER;
-    size_t n = sums->n_score = observes ? r + m - s : 0;
+    bool observes = mixed_has_information(local->mixed);
+    size_t n = sums->n_observed = observes ? r + m - s : 0;
     sums->louis = (struct louis){.r = r, .n_entry = m - s, .row = local->row,
                                  .column = local->column};
-    if (n > 0 && !ARENA_DOUBLES(local->arena, {&sums->louis.inverse, r, r}))
+    if (!make_scores(sums, local)
+        || (n > 0 && !ARENA_DOUBLES(local->arena, {&sums->louis.inverse, r, r})))
         return false;
     if (n > 0)
         louis_init(&sums->louis, local->factor);
     size_t n_moment = 1 + v + v * v + (v <= SHAPE_MOST ? v * v * v : 0);
     sums->n_hill = n_hill;
-    sums->n = 3 + m + s * s + r + r * r + n_hill * n_moment + n + n * n;
+    sums->n = 3 + n_hill * n_moment + m + n + n * n;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
         return false;
     next = sums->number;
     sums->squares = next;
     sums->lost = next += 1;
     sums->sharp = next += 1;
-    sums->gradient = next += 1;
-    sums->information = next += m;
-    sums->pull = next += s * s;
-    sums->pulled = next += r;
-    next += r * r;
+    next += 1;
     for (size_t h = 0; h < n_hill; h++, next += n_moment)
         sums->deviates[h] = (struct shape_moments){.weight = next, .first = next + 1,
                                                    .second = next + 1 + v,
                                                    .third = next + 1 + v + v * v};
     sums->score = next;
-    sums->score_products = next + n;
+    sums->observed = next + m;
+    sums->products = next + m + n;
     return true;
 }
 
@@ -62,17 +72,20 @@ static void add_moments(struct shape_moments *moments, size_t v, const double *u
     }
 }
 
-static void add_scores(struct sums *sums, const double *b, double weight)
+/* Those of the point at local->there. */
+static void add_scores(struct sums *sums, const struct effects *local, double weight)
 {
-    double score[RULE_MOST + RULE_MOST * (RULE_MOST + 1) / 2];
-    size_t n = sums->n_score;
-    if (n == 0)
-        return;
-    louis_score(&sums->louis, b, score);
+    double observed[RULE_MOST + RULE_MOST * (RULE_MOST + 1) / 2];
+    size_t n = sums->n_observed;
+    scores_at(&sums->scores, local, sums->latest);
+    for (size_t i = 0; i < local->m; i++)
+        sums->score[i] += weight * sums->latest[i];
+    if (n > 0)
+        louis_score(&sums->louis, local->there.b, observed);
     for (size_t i = 0; i < n; i++) {
-        sums->score[i] += weight * score[i];
+        sums->observed[i] += weight * observed[i];
         for (size_t j = 0; j <= i; j++)
-            sums->score_products[i + j * n] += weight * score[i] * score[j];
+            sums->products[i + j * n] += weight * observed[i] * observed[j];
     }
 }
 
@@ -98,34 +111,14 @@ void sums_add(struct sums *sums, const struct effects *local, size_t hill, const
               double logarithm)
 {
     const struct effects_place *there = &local->there;
-    size_t r = local->r, s = local->s;
-    double *pull = local->step, *solved = local->scratch;
     if (!(logarithm > -INFINITY))
         return;
     raise_most(sums, logarithm);
     double weight = exp(logarithm - sums->most);
     add_moments(&sums->deviates[hill], local->n_variable, deviate, weight);
-    add_scores(sums, there->b, weight);
+    add_scores(sums, local, weight);
     *sums->squares += weight * weight;
     *sums->sharp += weight * exp(there->rounding);
-    for (size_t k = 0; k < s; k++)
-        sums->gradient[k] += weight * there->slope[k];
-    for (size_t k = 0; k < local->m - s; k++)
-        sums->gradient[s + k] +=
-            weight * there->slope[local->random[local->row[k]]] * there->b[local->column[k]];
-    for (size_t k = 0; k < s * s; k++)
-        sums->information[k] += weight * there->information[k];
-    if (sums->n_hill > 1)
-        return;
-    effects_by(local, there->slope, 1, pull);
-    for (size_t a = 0; a < r; a++)
-        solved[a] = pull[a] += there->b[a];
-    matrix_solve_lower(r, local->cholesky, solved);
-    for (size_t a = 0; a < r; a++) {
-        sums->pull[a] += weight * pull[a];
-        for (size_t e = 0; e < local->n_variable; e++)
-            sums->pulled[local->variable[e] + a * r] += weight * deviate[e] * solved[a];
-    }
 }
 
 double sums_weight(const struct sums *sums)

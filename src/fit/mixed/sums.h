@@ -5,7 +5,7 @@
 
 #include "fit/mixed/effects.h"
 #include "fit/mixed/hills.h"
-#include "fit/mixed/louis.h"
+#include "fit/mixed/scores.h"
 #include "fit/mixed/shape.h"
 
 /* Each point counts exp(logarithm - most). The first n numbers are these: */
@@ -15,15 +15,13 @@ struct sums {
     double *squares;                /* 1: of the points' weights */
     double *lost;                   /* 1: weights of points that could not be evaluated */
     double *sharp;                  /* 1: weights where kinks are not rounded */
-    double *gradient, *information; /* m, s x s: with the random effects held */
-    /* Of points around the only mode, which move with it: */
-    double *pull;                   /* r: derivatives by the random effects; */
-    double *pulled;                 /* r x r: deviates times G^-1 pull */
     struct shape_moments deviates[HILLS_MOST]; /* of the rule's variables, for each hill; */
     size_t n_hill;                  /* 1: the points are around the mode */
-    struct louis louis;             /* for n_score estimates, or none, */
-    size_t n_score;
-    double *score, *score_products; /* their scores, and the products of these */
+    struct scores scores;
+    double *score, *latest;         /* m: their sums, and those of the latest point */
+    struct louis louis;             /* for n_observed estimates, or none, */
+    size_t n_observed;
+    double *observed, *products;    /* sums of their scores, and of the products of these */
 };
 
 /* False: out of memory. */

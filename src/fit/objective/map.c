@@ -261,24 +261,27 @@ static void drop_columns(struct fit_binding *binding, size_t n_free)
     binding->column = is_plain ? NULL : binding->column;
 }
 
-static bool fill_bindings(struct fit_map *map, const struct fit_problem *problem,
-                          uint32_t *theta_of, struct arena *arena)
+struct fit_binding *fit_map_bindings(const struct fit_map *map, const struct fit_problem *problem,
+                                     const bool *is_wanted, struct arena *arena)
 {
-    for (size_t i = 0; i < map->n_parameter; i++)
+    uint32_t *theta_of = arena_alloc(arena, (map->n_parameter + 1) * sizeof *theta_of);
+    struct fit_binding *bindings = arena_calloc(arena, map->n_binding, sizeof *bindings);
+    size_t offset = 0;
+    for (size_t i = 0; theta_of && i < map->n_parameter; i++)
         theta_of[i] = FIT_NO_COLUMN;
-    for (size_t j = 0; j < map->n_free; j++)
-        theta_of[map->file_index[j]] = (uint32_t)j;
-    map->binding = arena_calloc(arena, map->n_binding, sizeof *map->binding);
-    for (size_t f = 0; map->binding && f < map->n_binding; f++) {
-        struct fit_binding *binding = &map->binding[f];
+    for (size_t j = 0; theta_of && j < map->n_free; j++)
+        if (!is_wanted || is_wanted[j])
+            theta_of[map->file_index[j]] = (uint32_t)j;
+    for (size_t f = 0; theta_of && bindings && f < map->n_binding; f++) {
+        struct fit_binding *binding = &bindings[f];
         if (!fit_binding_init(binding, &problem->model->abi, map->n_parameter, problem->to_model,
                               theta_of, &problem->task[f], arena))
-            return false;
+            return NULL;
         drop_columns(binding, map->n_free);
-        binding->offset = map->n_of_model;
-        map->n_of_model += fit_binding_n_number(binding);
+        binding->offset = offset;
+        offset += fit_binding_n_number(binding);
     }
-    return map->binding != NULL;
+    return theta_of ? bindings : NULL;
 }
 
 static bool has_substitutes(const struct fit_problem *problem)
@@ -299,8 +302,7 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     map->n_binding = has_substitutes(problem) || problem->varies ? problem->n_experiment : 1;
     for (size_t i = 0; i < n; i++)
         map->n_free += is_free(problem, i);
-    uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order),
-             *theta_of = order + map->n_model + n;
+    uint32_t *order = arena_calloc(arena, map->n_model + n + 1, sizeof *order);
     if (!order || !map_allocate(map, arena)) {
         snprintf(reason, REASON, "no memory for %zu parameters", n);
         return OUTCOME_out_of_memory;
@@ -316,7 +318,10 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     for (size_t place = 0; place < map->n_model + n; place++)
         if (order[place] && is_free(problem, order[place] - 1))
             add_free(map, problem, order[place] - 1, place);
-    if (fill_bindings(map, problem, theta_of, arena))
+    map->binding = fit_map_bindings(map, problem, NULL, arena);
+    for (size_t f = 0; map->binding && f < map->n_binding; f++)
+        map->n_of_model += fit_binding_n_number(&map->binding[f]);
+    if (map->binding)
         return OUTCOME_converged;
     snprintf(reason, REASON, "no memory for %zu experiments", problem->n_experiment);
     return OUTCOME_out_of_memory;

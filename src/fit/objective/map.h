@@ -63,6 +63,8 @@ struct fit_map {
     uint32_t *file_index;   /* n_free */
     size_t n_binding;          /* 1: the same in all experiments; or one for each */
     struct fit_binding *binding;  /* column NULL: sens[j] is theta[j] for all n_free */
+    const bool *is_wanted;  /* n_free: evaluations have derivatives by these, and others are 0; or
+                             * NULL: by all */
     size_t n_of_model;      /* numbers of all bindings */
     enum parameter_scale *scale;                  /* n_free */
     /* n_free, optimiser's scale; the start lies within the bounds */
@@ -74,6 +76,11 @@ struct fit_map {
     double *natural_start, *natural_lower, *natural_upper;
     double *base;           /* n_parameter: every parameter at its (clipped) start */
 };
+
+/* Its bindings, with columns of those free parameters alone that are wanted (n_free, or NULL: of
+ * all). NULL: out of memory. */
+struct fit_binding *fit_map_bindings(const struct fit_map *map, const struct fit_problem *problem,
+                                     const bool *is_wanted, struct arena *arena);
 
 static inline const struct fit_binding *fit_map_binding(const struct fit_map *map,
                                                         size_t experiment)

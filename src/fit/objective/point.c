@@ -403,9 +403,8 @@ static void choose_places(const struct fit_quotient *quotient, const struct fit_
 static void fill_evaluations(const struct fit_asker *asker, const double *p, const double *of_model,
                              double *prediction, double *noise, struct evaluation *evaluation)
 {
-    const struct fit_map *map = &asker->map;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
-        const struct fit_binding *binding = fit_map_binding(map, e);
+        const struct fit_binding *binding = fit_map_binding(&asker->map, e);
         evaluation[e] = (struct evaluation){.task = &asker->problem->task[e],
                                             .named = p, .outcome = EVALUATION_MODEL_FAILED,
                                             .prediction = prediction + asker->first_row[e],
@@ -481,6 +480,19 @@ static bool take_column(const struct fit_quotient *quotient, const struct fit_as
     return has_first || has_second;
 }
 
+static bool is_wanted(const struct fit_asker *asker, size_t j)
+{
+    return !asker->map.is_wanted || asker->map.is_wanted[j];
+}
+
+static void clear_column(const struct fit_asker *asker, struct fit_point *point, size_t j)
+{
+    size_t n_row = asker->objective.n_row;
+    memset(point->d_prediction + j * n_row, 0, n_row * sizeof *point->d_prediction);
+    if (point->noise)
+        memset(point->d_noise + j * n_row, 0, n_row * sizeof *point->d_noise);
+}
+
 /* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two
  * places for each free parameter, all at once: at theta - h and theta + h or, if a bound is
  * nearer than h, both on the side away from it. If one of the two cannot be evaluated, only the
@@ -491,6 +503,10 @@ static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker
     size_t n = asker->map.n_free, n_asked = 0, n_experiment = asker->problem->n_experiment;
     quotient->step = step_of(asker, accuracy.tighter);
     for (size_t j = 0; j < n; j++) {
+        if (!is_wanted(asker, j)) {
+            clear_column(asker, point, j);
+            continue;
+        }
         choose_places(quotient, &asker->map, point->theta, j, &quotient->offset[j],
                       &quotient->offset[j + n]);
         for (size_t place = 0; place < 2; place++) {
@@ -503,7 +519,7 @@ static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker
     if (fit_ask_all(asker, accuracy, quotient->asked, n_asked) == ASKED_END)
         return ASKED_END;
     for (size_t j = 0; j < n; j++)
-        if (!take_column(quotient, asker, point, j))
+        if (is_wanted(asker, j) && !take_column(quotient, asker, point, j))
             return fit_asker_fail(asker,
                                   find_failure(asker, &quotient->evaluation[j * n_experiment]));
     return ASKED_OK;
@@ -565,7 +581,7 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
     asker->asked_point = point;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
         struct evaluation *evaluation = &asker->evaluation[e];
-        const struct fit_binding *binding = fit_map_binding(map, e);
+        const struct fit_binding *binding = fit_map_binding(&asker->map, e);
         asker->asked[e] = evaluation;
         /* Other fits may begin at the same point. */
         bool is_first = n_experiment == 1 && asker->used.n_evaluation == 0;
