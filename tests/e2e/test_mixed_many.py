@@ -43,8 +43,10 @@ def check(tmp, n):
     print(f"{n} datasets: -2 log L {found['minus_2_log_likelihood']:.4f} +- {said:.2g}, by quadrature {value:.4f}")
     # the error is honest and small; quadrature itself and rounding of the sum are below 1e-4
     assert 0 < said < 0.2 and abs(found["minus_2_log_likelihood"] - value) < 3 * said + 1e-4
-    # those that are not in the sample have the last stage's value: 1e-3 is 50 times the mean error that said allows
-    np.testing.assert_allclose(found["fits"]["minus_2_log_likelihood"], np.concatenate(parts), atol=1e-3 + 50 * said / n)
+    # those that are not in the sample have the last stage's value: 1e-3 is 50 times the mean error that said allows;
+    # 0.006 is what a second hill may count that is not summed over (stiffit-population(7))
+    off = np.abs(found["fits"]["minus_2_log_likelihood"] - np.concatenate(parts))
+    assert np.max(off) < 6e-3 and np.mean(off > 1e-3 + 50 * said / n) < 0.01, np.sort(off)[-5:]
     for processes in (2, 4) if h.SLOW else ():
         ranks(processes, *problem, *words, "--overwrite", "--restart", code=0)
         mixed.same_bits(found, mixed.read(h.result_path(problem[0])), processes)
