@@ -44,15 +44,19 @@ def test_laplace_ends(tmp):
     assert evaluations < 250_000, evaluations
 
 
-def test_killed(tmp):
-    """A state says which modes are on kinks, and how fast the start's search comes down."""
+def check_kills(tmp, words, writes):
     problem = write(tmp)
-    whole = mixed.run(problem, *WORDS)
-    for k in (60, 140):
+    whole = mixed.run(problem, *words)
+    for k in writes:
         h.result_path(problem[0]).unlink()
         env = faults.environment(tmp, ("__compute", "write", k, "kill"), SHIM_HASTE=1)
-        mixed.same_bits(mixed.run(problem, *WORDS, env=env), whole, f"killed at write {k}")
+        mixed.same_bits(mixed.run(problem, *words, env=env), whole, f"killed at write {k}")
         assert faults.counts(tmp)["__compute", "write"] > k
+
+
+def test_killed(tmp):
+    """A state says which modes are on kinks, and how fast the start's search comes down."""
+    check_kills(tmp, WORDS, (60, 140))
 
 
 def study():
@@ -128,13 +132,7 @@ def test_exact_ends(tmp):
 @h.more
 def test_exact_killed(tmp):
     """A state has the points of integrals with kinks, and the estimates that these belong to."""
-    problem = write(tmp)
-    whole = mixed.run(problem, *EXACT)
-    for k in (215, 222):
-        h.result_path(problem[0]).unlink()
-        env = faults.environment(tmp, ("__compute", "write", k, "kill"), SHIM_HASTE=1)
-        mixed.same_bits(mixed.run(problem, *EXACT, env=env), whole, f"killed at write {k}")
-        assert faults.counts(tmp)["__compute", "write"] > k
+    check_kills(tmp, EXACT, (215, 222))
 
 
 if __name__ == "__main__":

@@ -2,39 +2,11 @@
  * lanes, in any order, after withdrawing, and with each kernel; lanes that fail alone; budgets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model_case.h"
-#include "ode_case.h"
+#include "ode_side.h"
 
 #include "ode/lanes/bank.h"
 
-enum { MAX_ANSWER = 200, N_ASIDE = 16 };
-
-/* An engine of either kind. */
-struct side {
-    struct model model;
-    struct engine_pool *pool;
-    struct engine *engine;
-};
-
-static void side_init(struct side *s, const struct engine_table *table, const struct stiffit_model *abi,
-                      const struct stiffit_lanes *functions, double rtol, size_t n_worker)
-{
-    struct ode_options options = {.rtol = rtol, .atol = 0, .linear_solver = LINEAR_AUTO};
-    struct error error = {0};
-    *s = (struct side){.model.abi = *abi};
-    s->model.abi.lanes = functions;
-    s->pool = table->pool_new(table, &s->model, &options, table->capacity * n_worker + N_ASIDE, n_worker, &error);
-    if (!s->pool)
-        fail_msg("%s", error.message);
-    s->pool->table = table;
-    s->engine = engine_new(s->pool, &error);
-    assert_non_null(s->engine);
-}
-
-static void side_fini(struct side *s)
-{
-    engine_free(s->engine);
-    engine_pool_free(s->pool);
-}
+enum { MAX_ANSWER = 200 };
 
 /* An evaluation with room for its answer: all observables at all times. */
 struct request {

@@ -1,7 +1,7 @@
 /* Rows with the model's noise in lanes: values and derivatives against closed forms, without a call of the functions for one
  * lane; the same bits whatever is in other lanes; a noise that is not above 0 fails where a row needs it, and there alone.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode_case.h"
+#include "ode_side.h"
 
 /* x' = -k x, x(0) = 1. Observed: u = x/V with noise a + b u, and w = x + a with noise b - low t. */
 enum { K, V, A, B, N_P };
@@ -142,32 +142,6 @@ static const struct stiffit_model model = {
 
 static const double times[N_TIME] = {0, 0.3, 0.5, 1, 2, 4};
 
-struct side {
-    struct model model;
-    struct engine_pool *pool;
-    struct engine *engine;
-};
-
-static void side_init(struct side *s, const struct stiffit_lanes *functions)
-{
-    const struct ode_options options = {.rtol = 1e-9, .linear_solver = LINEAR_AUTO};
-    struct error error = {0};
-    *s = (struct side){.model.abi = model};
-    s->model.abi.lanes = functions;
-    s->pool = engine_lanes.pool_new(&engine_lanes, &s->model, &options, engine_lanes.capacity, 1, &error);
-    if (!s->pool)
-        fail_msg("%s", error.message);
-    s->pool->table = &engine_lanes;
-    s->engine = engine_new(s->pool, &error);
-    assert_non_null(s->engine);
-}
-
-static void side_fini(struct side *s)
-{
-    engine_free(s->engine);
-    engine_pool_free(s->pool);
-}
-
 struct request {
     struct evaluation evaluation;
     struct ode_task task;
@@ -242,7 +216,7 @@ static void test_closed_form(void **state)
     static struct request r;
     static const uint32_t all[N_P] = {K, V, A, B}, joined[N_P] = {K, V, V, K}, first[N_P] = {0, 1};
     struct side s;
-    side_init(&s, &lanes);
+    side_init(&s, &engine_lanes, &model, &lanes, 1e-9, 1);
     n_call = 0;
     for (int kind = 0; kind < 4; kind++) {
         request_init(&r, usual, 0.01);
@@ -274,7 +248,7 @@ static void test_without_noise_in_lanes(void **state)
     struct stiffit_lanes older = lanes;
     struct side s;
     older.noise = NULL;
-    side_init(&s, &older);
+    side_init(&s, &engine_lanes, &model, &older, 1e-9, 1);
     request_init(&r, usual, 0.01);
     n_call = 0;
     engine_evaluate(s.engine, &r.evaluation);
@@ -316,7 +290,7 @@ static void test_company(void **state)
     (void)state;
     static struct request alone[N_COMPANY], r[N_COMPANY];
     struct side s;
-    side_init(&s, &lanes);
+    side_init(&s, &engine_lanes, &model, &lanes, 1e-9, 1);
     for (int i = 0; i < N_COMPANY; i++) {
         company_init(&alone[i], i);
         engine_evaluate(s.engine, &alone[i].evaluation);

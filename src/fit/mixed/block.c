@@ -378,7 +378,7 @@ static void keep_moved(struct effects *local)
     memcpy(block->hill_at, local->at, local->mixed->m * sizeof *block->hill_at);
 }
 
-/* The likelihood by points around the mode. */
+/* The likelihood by points. */
 static enum asked put_sample(struct effects *local)
 {
     const struct mixed *mixed = local->mixed;
@@ -496,7 +496,6 @@ static enum asked seek(struct effects *local)
 static enum asked contribute(struct effects *local)
 {
     struct mixed_block *block = local->block;
-    struct around around;
     const struct mixed *mixed = local->mixed;
     enum asked asked = mixed->chooses && !mixed->has_hills ? seek(local) : ASKED_OK;
     if (asked != ASKED_OK)
@@ -504,8 +503,6 @@ static enum asked contribute(struct effects *local)
     block = local->block;
     block->misses = false;
     memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
-    if (!make_around(&around, local))
-        return effects_end_short(local);
     asked = effects_find_mode(local);
     if (asked != ASKED_OK)
         return asked;
@@ -517,10 +514,14 @@ static enum asked contribute(struct effects *local)
         if (local->has_left_sides)
             local->work->asker->accuracy.gradient = local->sided;
         asked = put_sample(local);
-    } else if (look_around(local, &around) == ASKED_END)
-        return ASKED_END;
-    else
+    } else {
+        struct around around;
+        if (!make_around(&around, local))
+            return effects_end_short(local);
+        if (look_around(local, &around) == ASKED_END)
+            return ASKED_END;
         put_laplace(local, &around);
+    }
     if (asked == ASKED_OK)
         put_derivatives(local);
     return asked;

@@ -250,8 +250,7 @@ static inline bool mixed_observes(const struct mixed *mixed)
 /* Whether sums over points have the observed information of the distributions' estimates. */
 static inline bool mixed_has_information(const struct mixed *mixed)
 {
-    return mixed->progress.phase == MIXED_EXACT
-           && mixed_observes(mixed) && mixed->progress.level >= MIXED_FINER;
+    return mixed_observes(mixed) && mixed->progress.level >= MIXED_FINER;
 }
 
 /* After joint_init: makes parameters of the sum random. `levels` is copied, its arrays are not.

@@ -717,8 +717,10 @@ static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
     const struct joint *joint = mixed->joint;
     enum mixed_level level = is_under_way ? mixed->progress.level : MIXED_OWN;
     enum outcome outcome;
-    if (!is_under_way && !begin_exact(mixed))
-        return joint_end_short(mixed->joint) == ASKED_END ? joint->asker.outcome : OUTCOME_not_run;
+    if (!is_under_way && !begin_exact(mixed)) {
+        joint_end_short(mixed->joint);
+        return joint->asker.outcome;
+    }
     for (;; level = MIXED_FINER) {
         if (level != MIXED_OWN && !is_under_way && begin_stage(mixed, level) != ASKED_OK)
             return joint->asker.outcome;
