@@ -46,32 +46,50 @@ static bool column_finite(const struct derivatives *d, enum rows rows, const dou
     return true;
 }
 
-/* Calls a function at the point d->at, which fills n_column columns. */
-static int model_call(struct derivatives *d, stiffit_function *function, const char *where,
-                      enum rows rows, double *out, size_t n_row, size_t n_column)
+/* Of a matrix by parameter only the wanted columns count. */
+enum { BY_PARAMETER = -1 };
+
+static bool is_answer_finite(const struct derivatives *d, enum rows rows, const double *out,
+                             size_t n_row, int64_t n_column)
 {
-    int code = function(&d->at, out);
-    if (code != STIFFIT_OK)
-        return model_fail(d, where, d->at.t, false, code < 0);
-    if (rows == ROWS_ALL) /* its columns are one piece */
-        n_row *= n_column, n_column = 1;
-    for (size_t j = 0; j < n_column; j++)
-        if (!column_finite(d, rows, out + j * n_row, n_row))
-            return model_fail(d, where, d->at.t, true, false);
-    return STIFFIT_OK;
+    size_t n = n_column == BY_PARAMETER ? d->set.n_sens : (size_t)n_column;
+    if (n_column != BY_PARAMETER && rows == ROWS_ALL) /* its columns are one piece */
+        n_row *= n, n = 1;
+    for (size_t k = 0; k < n; k++)
+        if (!column_finite(d, rows, out + (n_column == BY_PARAMETER ? d->set.sens[k] : k) * n_row,
+                           n_row))
+            return false;
+    return true;
 }
 
-/* Calls a function that fills a matrix by parameter. */
-static int model_call_by_parameter(struct derivatives *d, stiffit_function *function,
-                                   const char *where, enum rows rows, double *out, size_t n_row)
+/* The state without what errors have made of it. False: they have done nothing. */
+static bool lift(const struct derivatives *d, const double *y, double *lifted)
 {
-    int code = function(&d->at, out);
-    if (code != STIFFIT_OK)
-        return model_fail(d, where, d->at.t, false, code < 0);
-    for (size_t k = 0; k < d->set.n_sens; k++)
-        if (!column_finite(d, rows, out + d->set.sens[k] * n_row, n_row))
-            return model_fail(d, where, d->at.t, true, false);
-    return STIFFIT_OK;
+    bool any = false;
+    for (size_t i = 0; i < d->abi->n_state; i++) {
+        bool is_lifted = d->is_kept[i] && y[i] <= 0;
+        lifted[i] = is_lifted ? DBL_MIN : y[i];
+        any = any || is_lifted;
+    }
+    return any;
+}
+
+/* Calls a function at the point d->at, which fills n_column columns or, BY_PARAMETER, the matrix of
+ * all parameters. A power with a broken exponent has no value below zero and may have no slope at
+ * zero, where errors take states that the equations keep from there: if the function fails, it gets
+ * the least positive number in their place. */
+static int model_call(struct derivatives *d, stiffit_function *function, const char *where,
+                      enum rows rows, double *out, size_t n_row, int64_t n_column)
+{
+    struct stiffit_point at = d->at;
+    int code = function(&at, out);
+    bool is_good = code == STIFFIT_OK && is_answer_finite(d, rows, out, n_row, n_column);
+    if (!is_good && code >= 0 && d->is_kept && at.y && lift(d, at.y, d->y_lifted)) {
+        at.y = d->y_lifted;
+        code = function(&at, out);
+        is_good = code == STIFFIT_OK && is_answer_finite(d, rows, out, n_row, n_column);
+    }
+    return is_good ? STIFFIT_OK : model_fail(d, where, at.t, code == STIFFIT_OK, code < 0);
 }
 
 /* Sets the time and the inputs at that time. */
@@ -364,6 +382,7 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->wanted = calloc(abi->n_observable + 1, sizeof(uint32_t));
     d->p_moved = calloc(abi->n_parameter + 1, sizeof(double));
     d->y_moved = calloc(n + 1, sizeof(double));
+    d->y_lifted = calloc(n + 1, sizeof(double));
     d->up = calloc(n_out, sizeof(double));
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
@@ -371,8 +390,8 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
     d->signs = calloc(2 * (size_t)abi->n_switching + 1, sizeof(double));
     return parameter_set_init(&d->set, abi) && parameter_set_init(&d->other, abi) && d->input &&
-           d->signs && d->wanted && d->p_moved && d->y_moved && d->up && d->down && d->base &&
-           d->jacobian_values;
+           d->signs && d->wanted && d->p_moved && d->y_moved && d->y_lifted &&
+           d->up && d->down && d->base && d->jacobian_values;
 }
 
 static void parameter_set_fini(struct parameter_set *set)
@@ -392,6 +411,7 @@ void derivatives_fini(struct derivatives *d)
     parameter_set_fini(&d->other);
     free(d->p_moved);
     free(d->y_moved);
+    free(d->y_lifted);
     free(d->up);
     free(d->down);
     free(d->base);
@@ -559,8 +579,8 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
         return STIFFIT_RECOVERABLE;
     int code;
     if (abi->rhs_parameter) {
-        code = model_call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out,
-                                       abi->n_state);
+        code = model_call(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out,
+                                       abi->n_state, BY_PARAMETER);
     } else {
         d->n_rhs += 2 * (int64_t)d->set.n_sens;
         code = quotient_by_parameter(d, rhs_quotient(d), STIFFIT_USE_RHS, out);
@@ -584,8 +604,8 @@ int derivatives_initial_parameter(struct derivatives *d, double *out)
     model_set_time(d, d->t0);
     d->at.y = NULL;
     if (abi->initial_parameter)
-        return model_call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL,
-                                       out, abi->n_state);
+        return model_call(d, abi->initial_parameter, "initial_parameter", ROWS_ALL,
+                                       out, abi->n_state, BY_PARAMETER);
     const struct quotient q = {.function = abi->initial,
                                .where = "initial", .n_out = abi->n_state, .rows = ROWS_ALL};
     return quotient_by_parameter(d, q, STIFFIT_USE_INITIAL, out);
@@ -657,8 +677,8 @@ int derivatives_by_parameter(struct derivatives *d, enum point_function which, d
     stiffit_function *analytic = function_at(d->abi, row_of[which].by_parameter);
     if (!move_anywhere(d, row_of[which].name_parameter, t, y))
         return STIFFIT_RECOVERABLE;
-    return analytic ? model_call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows,
-                                              out, q.n_out)
+    return analytic ? model_call(d, analytic, row_of[which].name_parameter, q.rows,
+                                              out, q.n_out, BY_PARAMETER)
                     : quotient_by_parameter(d, q, row_of[which].use, out);
 }
 

@@ -84,6 +84,8 @@ struct derivatives {
     const struct stiffit_model *abi;
     const double *sizes;             /* the caller's: 2 n_state, the states' sizes (cvodes.h) */
     double floor;                    /* atol / rtol; 0: a fraction of sizes */
+    /* n_state: the equations keep these states non-negative (positive.h); NULL: not known */
+    const bool *is_kept;
     bool is_relative;                /* for observables: no floor, except for a state that is 0 */
     /* p, covariate and work of the evaluation; t and y of the call */
     struct stiffit_point at;
@@ -119,7 +121,7 @@ struct derivatives {
     } set, other;
     /* scratch */
     double *p_moved;                 /* n_parameter */
-    double *y_moved;                 /* n_state */
+    double *y_moved, *y_lifted;      /* n_state each */
     double *up, *down, *base;        /* max(n_state, n_observable) each */
     double *input;                   /* n_input */
     double *signs;                   /* 2 n_switching */

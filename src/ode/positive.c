@@ -61,6 +61,8 @@ struct positive *positive_new(size_t n_state)
 
 void positive_free(struct positive *p) { free(p); }
 
+const bool *positive_kept(const struct positive *p) { return p->is_kept; }
+
 const double *positive_lows(const struct simulation *sim) { return sim->positive->low; }
 
 static bool is_input_kept(const struct simulation *sim, uint32_t i)
@@ -249,11 +251,19 @@ void positive_lift(struct simulation *sim, double *y)
             lift(sim, i, y);
 }
 
+/* Whether state i is zero within its error, and no longer above it or on the way there. */
+static bool is_spent(const struct simulation *sim, size_t i, double y, bool has_slope)
+{
+    return y != 0 && fabs(y) <= error_of(sim, i, y) &&
+           (y < 0 || !has_slope || sim->f[i] < 0);
+}
+
 bool positive_rescue(struct simulation *sim, double *y)
 {
     bool is_lifted = false;
+    bool has_slope = derivatives_rhs(&sim->model, sim->t, y, sim->f) == STIFFIT_OK;
     for (size_t i = 0; i < sim->n_state; i++)
-        if (sim->positive->is_kept[i] && y[i] < 0 && -y[i] <= error_of(sim, i, y[i])) {
+        if (sim->positive->is_kept[i] && is_spent(sim, i, y[i], has_slope)) {
             lift(sim, i, y);
             is_lifted = true;
         }

@@ -15,6 +15,9 @@ struct positive;
 struct positive *positive_new(size_t n_state);
 void positive_free(struct positive *positive); /* NULL is legal */
 
+/* n_state: the equations keep these states from falling below zero, as far as is known now. */
+const bool *positive_kept(const struct positive *positive);
+
 /* Call this at the initial state y. */
 void positive_begin(struct simulation *simulation, const double *y);
 /* After a jump to y: only the integrator's steps may fall. */
@@ -38,7 +41,9 @@ double positive_part(struct simulation *simulation, double t_before, const doubl
 bool positive_is_lost(const struct simulation *simulation);
 void positive_lift(struct simulation *simulation, double *y);
 /* Where no further step is possible from y (blocks): sets states to zero that are below it by
- * errors, since the model may not be computable there. False: there are none. */
+ * errors, since the model may not be computable there, or that fall and are above it by less than
+ * their errors, since their slope may jump there. False: there are none. Overwrites
+ * simulation.f. */
 bool positive_rescue(struct simulation *simulation, double *y);
 /* Judges the states that fell in a step that stands. Overwrites simulation.columns. */
 void positive_fall(struct simulation *simulation, double t_before, const double *before,

@@ -34,6 +34,7 @@ bool simulation_init(struct simulation *sim, const struct stiffit_model *abi,
     complete = blocks_init(&sim->blocks, abi, options) && complete;
     complete = rows_init(&sim->rows, abi, options) && complete;
     sim->model.sizes = sim->tolerance.sizes;
+    sim->model.is_kept = sim->positive ? positive_kept(sim->positive) : NULL;
     sim->model.piece = calloc((size_t)abi->n_input + 1, sizeof *sim->model.piece);
     return complete && sim->f && sim->y_before && sim->columns && has_forcing && sim->positive &&
            sim->stops && sim->model.piece;

@@ -272,8 +272,8 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
                    enum trust_radius radius)
 {
     struct joint *joint = joint_of(search);
-    if (joint->session)
-        joint->session->probe.is_needed |= radius == TRUST_RADIUS_SHRINKS;
+    if (joint->session && radius == TRUST_RADIUS_SHRINKS)
+        trust_probe_poor(&joint->session->probe);
     if (joint->session && is_taken)
         trust_far_relax(&search->model);
     if (joint_takes_line(joint))

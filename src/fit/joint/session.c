@@ -25,7 +25,8 @@ static void free_trial(struct joint_session *session)
 
 void joint_session_forget(struct joint_session *session)
 {
-    session->has_looser = session->probe.is_needed = false;
+    session->has_looser = false;
+    trust_probe_forget(&session->probe);
     session->far.n_back = 0;
 }
 

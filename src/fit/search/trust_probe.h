@@ -5,14 +5,16 @@
  * In a narrow curved valley, linear predictions hold for short steps only. What they miss at the
  * end of a step corrects the step, with the same factorisation: the correction of second order
  * (Fan 2012), which follows the valley's floor as geodesic acceleration does (Transtrum & Sethna
- * 2012), and may be repeated. Then the longest radius is sought that still pays. */
+ * 2012), and may be repeated. Then the longest radius is sought that still pays. Most searches
+ * meet no such valley: some poor steps must have shown it. */
 #pragma once
 
 #include "fit/search/trust_model.h"
 
 struct trust_probe {
     struct fit_asker *asker;
-    /* a step was poor, and its predictions missed more than errors of integration could cause */
+    int n_poor;                /* steps that were poor: they made the trust region shrink */
+    /* enough were, and the latest predictions missed more than errors of integration could cause */
     bool is_needed;
     bool has_plain;            /* plain and plain_f belong to the best point */
     /* n_row: predictions without derivatives at the best point, and at the end of the step */
@@ -31,6 +33,10 @@ struct trust_probe {
 bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct arena *arena);
 /* As bytes: what lasts from step to step. */
 void trust_probe_pass(struct cursor *cursor, struct trust_probe *probe);
+/* Another search begins: no step has been poor. */
+void trust_probe_forget(struct trust_probe *probe);
+/* A step was poor. */
+void trust_probe_poor(struct trust_probe *probe);
 /* Improves the model's step and radius. Overwrites `trial`. ASKED_END: the fit is over. */
 enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model,
                             const struct fit_point *best, struct fit_point *trial);

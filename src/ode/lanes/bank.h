@@ -55,7 +55,8 @@ struct lanes_control {
     /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
     lanes log_h, log_error;
     lanes_mask rejected;          /* the latest attempt was rejected */
-    lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
+    lanes_mask trouble;           /* n_attempt when something was not finite, or more the more
+                                   * often it was (TROUBLE); or far below 0 */
     lanes_mask watched;           /* the caller wants to see each of its steps */
     lanes_mask n_attempt, n_step, max_steps;
     lanes_mask n_sign, patience;  /* signs that the other method would cost less; of which so
@@ -127,7 +128,7 @@ struct lanes_events {
     unsigned measured;  /* it reached t_next */
     unsigned fell;      /* a state went from above to below zero or below its low, or the lane is
                          * watched */
-    unsigned underflow; /* the next step is too small to move t */
+    unsigned underflow; /* the next step is too small to move t, or see is_stuck */
     unsigned spent;     /* n_step has reached max_steps */
     unsigned turned;    /* the other method would cost less from here on */
 };

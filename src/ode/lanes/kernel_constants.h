@@ -57,6 +57,10 @@ enum { INSIDE = 2 };
 /* An underflow so many attempts after the model gave numbers that are not finite is the model's
  * failure. */
 enum { LASTING = 100 };
+/* An attempt with such numbers makes up for so many without; and what is too much: the model
+ * cannot be computed beside the solution, as where a state with a broken exponent is at zero, and
+ * steps would be cut short for ever. */
+enum { TROUBLE = 20, MUCH_TROUBLE = 1000 };
 /* Of the explicit method; the last stage's argument is the end of the step. */
 enum { LAST_SLOPE = 8, N_SLOPE = 9 };
 /* If stiffness began within so many steps, the next evaluation begins with the implicit method. */

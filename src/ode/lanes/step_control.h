@@ -132,9 +132,12 @@ INLINE void control(AT struct lanes_bank *bank, const struct attempt *now, part_
     MASK(&bank->control.rejected, 0) = opposite(accepted) & live;
     MASK(&bank->control.n_attempt, 0) += count_of(live, 1);
     MASK(&bank->control.n_step, 0) += count_of(accepted, 1);
-    MASK(&bank->control.trouble, 0) = count_of(now->good, MASK(&bank->control.trouble, 0)) |
-                                      count_of(opposite(now->good),
-                                               MASK(&bank->control.n_attempt, 0));
+    part_mask trouble = MASK(&bank->control.trouble, 0), n = MASK(&bank->control.n_attempt, 0),
+              recent = trouble > n;
+    MASK(&bank->control.trouble, 0) =
+        count_of(now->good, trouble) |
+        count_of(opposite(now->good),
+                 TROUBLE + (count_of(recent, trouble) | count_of(opposite(recent), n)));
 }
 
 /* Where the step has led, and the signs for the other method. */
@@ -163,10 +166,12 @@ INLINE part_mask has_fallen(AT const struct lanes_bank *bank, int h)
     return fell;
 }
 
-/* Whether the next step is too small to move t. */
+/* Whether the next step is too small to move t, or too many attempts were in vain because something
+ * was not finite. */
 INLINE part_mask is_stuck(AT const struct lanes_bank *bank, int h)
 {
-    return opposite(PART(&bank->h, 0) > 4 * DBL_EPSILON * magnitude(PART(&bank->t, 0)) + DBL_MIN);
+    return opposite(PART(&bank->h, 0) > 4 * DBL_EPSILON * magnitude(PART(&bank->t, 0)) + DBL_MIN) |
+           (MASK(&bank->control.trouble, 0) - MASK(&bank->control.n_attempt, 0) >= MUCH_TROUBLE);
 }
 
 /* Whether n_step has reached max_steps. */
