@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 
 import helpers as h
+import mixed as problems
 from test_shared import write
 
 MODEL = """parameter k = 0.3 in [1e-3, 1e2] scale log
@@ -36,7 +37,7 @@ def described(path, model, *words, code=(0, 1)):
         shared = [name.decode() for name in f["shared/name"][()]] if "shared" in f else []
     words = dict(word.split("=", 1) for word in text.split())
     return {name: words[name] for name in ("share", "random", "random-covariance", "likelihood",
-                                           "leave-out-failed") if name in words} | {"shared": shared}
+                                           "likelihood-error", "leave-out-failed") if name in words} | {"shared": shared}
 
 
 def test_identity(tmp):
@@ -49,6 +50,42 @@ def test_identity(tmp):
         "share": "A,s", "random": "k,V", "shared": ["A", "s"]}
     assert described(path, model, "--random", "all", "--share", "s", "--likelihood", "laplace") == {
         "share": "s", "random": "k,V,A", "likelihood": "laplace", "shared": ["s"]}
+    assert described(path, model, "--random", "all", "--share", "s", "--likelihood-error", 0.5) == {
+        "share": "s", "random": "k,V,A", "likelihood-error": "0.5", "shared": ["s"]}
+
+
+def by_grid(y, t, estimate):
+    """-2 log L of y = V exp(-k t), standard deviation 0.05, with log k and log V random: sums over a grid of standard normal
+    deviates. `estimate`: means, deviations, correlation."""
+    mean_k, mean_v, sd_k, sd_v, r = estimate
+    u = np.linspace(-6, 6, 301)
+    a, b = (each.ravel() for each in np.meshgrid(u, u))
+    k, v = np.exp(mean_k + sd_k * a), np.exp(mean_v + sd_v * (r * a + np.sqrt(1 - r * r) * b))
+    f = v[:, None] * np.exp(-k[:, None] * t)
+    prior = -0.5 * (a * a + b * b) - np.log(2 * np.pi) + 2 * np.log(u[1] - u[0])
+    constant = -len(t) * np.log(0.05 * np.sqrt(2 * np.pi))
+    return -2 * sum(np.logaddexp.reduce(prior + constant - 0.5 * np.sum((each - f) ** 2, 1) / 0.05 ** 2) for each in y)
+
+
+def test_likelihood_error(tmp):
+    """Two samples a subject leave much to the integrals. -2 log L is off by no more than what is asked for, by a grid at the
+    estimates; and what is asked for costs."""
+    rng, t, n = np.random.default_rng(6), np.array([1.0, 4.0]), 150
+    k, v = np.exp(rng.normal(np.log(0.3), 0.6, n)), np.exp(rng.normal(0, 0.4, n))
+    y = v[:, None] * np.exp(-k[:, None] * t) + 0.05 * rng.standard_normal((n, 2))
+    rows = [(d, time, 0, y[d, i], 0.05) for d in range(n) for i, time in enumerate(t)]
+    text = "parameter k = 0.3 scale log\nparameter V = 1 scale log\nobserve y = V*exp(-k*t)\n"
+    path = problems.write(tmp / "p.h5", text, rows)
+    evaluations = []
+    for error in (0.5, 0.1, 0.01):
+        found = problems.run(path, "--random", "k,V", "--likelihood-error", error, "--overwrite")
+        sd = np.sqrt(np.diag(found["covariance"]))
+        exact = by_grid(y, t, [*found["mean"], *sd, found["covariance"][0, 1] / sd.prod()])
+        said = found["minus_2_log_likelihood_error"]
+        assert abs(found["minus_2_log_likelihood"] - exact) < said + 1e-4 and said < 1.2 * error, (
+            error, said, found["minus_2_log_likelihood"], exact, found["mean"])
+        evaluations.append(np.sum(found["fits"]["evaluations"]))
+    assert evaluations[0] < evaluations[1] <= evaluations[2], evaluations
 
 
 def test_covariance_is_canonical(tmp):
@@ -131,7 +168,9 @@ def test_refused(tmp):
             (base + ("--retry-failed",), "run it anew (--overwrite)"),
             (base + ("--random-covariance", "k@experiment.V"), "correlations of it are not possible yet"),
             (base + ("--likelihood", "foce"), "--likelihood"),
+            (base + ("--likelihood-error", "0"), "--likelihood-error"),
             (("--likelihood", "laplace"), "--likelihood: no parameter is random"),
+            (("--likelihood-error", "0.2"), "--likelihood-error: no parameter is random"),
             (("--random-covariance", "diagonal"), "--random-covariance: no parameter is random")):
         done = h.stiffit("run", path, "--model", model, *words, code=2)
         assert text in done.stderr, (words, done.stderr)

@@ -241,7 +241,8 @@ def test_options_in_the_file_lose_to_the_command_line(tmp):
 
 OTHER = {  # of every option of the table, another value than its default that a run of two datasets takes
     "starts": "2", "seed": "2", "warm-start": "pilot", "share": "k", "leave-out-failed": "--share=k", "random": None,
-    "random-covariance": None, "random-deviation": None, "likelihood": None,  # tests/e2e/test_random_options.py
+    # tests/e2e/test_random_options.py
+    "random-covariance": None, "random-deviation": None, "likelihood": None, "likelihood-error": None,
     "profile": "k", "bootstrap": "2", "bootstrap-kind": None,
     "huber-k": None, "student-nu": None, "rtol": "1e-6", "atol": "1e-9", "max-step": "0.5", "linear-solver": "dense",
     "engine": None, "devices": None, "device-memory": None, "error": "laplace",

@@ -12,10 +12,9 @@
 /* The first sample of datasets. */
 static const double SAMPLE = 300;
 enum { MOST_PASSES = 8 };
-/* What -log likelihood may be off by the sample: larger ones are taken until it is not, as long as
- * all that they take are at most MOST_POINTS. REST: a larger sample's size, relative to the one it
- * needs. */
-static const double SAMPLE_ERROR = 0.0125, MOST_POINTS = 1e7, REST = 1.2;
+/* Larger samples are taken until their error is as asked for, as long as all that they take are at
+ * most MOST_POINTS. REST: a larger sample's size, relative to the one it needs. */
+static const double MOST_POINTS = 1e7, REST = 1.2;
 
 /* Of the datasets in the sample: how many; what their corrections are, and the squares of these;
  * how far they may still be off with products of rules, and the squares of that with lattices;
@@ -50,7 +49,7 @@ static double sampling_error(const struct refined *refined, double n)
 /* A larger sample. False: there is no need, or it would cost too much. */
 static bool extend(struct mixed *mixed, const struct refined *refined, double n)
 {
-    double times = sampling_error(refined, n) / SAMPLE_ERROR, had = mixed->sampled;
+    double times = sampling_error(refined, n) / mixed_sample_error(mixed), had = mixed->sampled;
     double most = MOST_POINTS * refined->n / refined->n_point;
     mixed->sampled = fmax(had, fmin(fmin(REST * had * times * times, n), most));
     return mixed->sampled > had;

@@ -153,9 +153,15 @@ enum asked points_add(struct effects *local, unsigned level, struct sums *sums)
     return sums_weight(sums) > 0 ? ASKED_OK : ASKED_FAILED;
 }
 
+/* An error of -2 log likelihood from which on the last stage has the levels of the first one. */
+static const double COARSE = 0.2;
+
 /* How many levels of the rule above the dataset's own, which is for n_shaped variables. */
 static unsigned above(const struct effects *local, enum mixed_level level)
 {
+    bool is_coarse = local->work->joint->options->likelihood_error >= COARSE;
+    if (is_coarse && level > MIXED_ERRORS)
+        level--;
     static const unsigned products[] = {0, 1, 2, 3}, of_many[] = {0, 1, 1, 2},
         lattices[] = {0, 0, 1, 2};
     return rule_at(local, local->n_shaped, 0).is_lattice ? lattices[level]

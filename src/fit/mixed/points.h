@@ -6,10 +6,17 @@
 #include "fit/mixed/effects.h"
 #include "fit/mixed/sums.h"
 
-/* What integrals may be off by, in -log likelihood, unless that would cost too much. */
+/* What -log likelihood may be off by, unless less would cost too much: by the integrals, and by the
+ * sample of datasets that corrects them. Twice both is the error of -2 log likelihood. */
 static inline double mixed_rule_error(const struct mixed *mixed)
 {
-    return mixed->progress.is_rough ? 0.1 : 0.025;
+    double asked = mixed->joint->options->likelihood_error;
+    return asked > 0 ? asked / 4 : mixed->progress.is_rough ? 0.1 : 0.025;
+}
+static inline double mixed_sample_error(const struct mixed *mixed)
+{
+    double asked = mixed->joint->options->likelihood_error;
+    return asked > 0 ? asked / 4 : 0.0125;
 }
 
 /* How many hills the pass sums over; 1: the points are around the mode. */

@@ -114,6 +114,7 @@ struct fit_options {
     /* the start is near an optimum: the first steps have the full accuracy, too */
     bool is_near;
     int likelihood;             /* of fits with random parameters: enum likelihood */
+    double likelihood_error;    /* what -2 log L may be off by then; 0: the default */
 };
 
 #define FIT_OPTIONS_DEFAULT \

@@ -199,7 +199,8 @@ enum status share_random_check_options(const struct share_random *random,
         const char *name = recipe->random_covariance              ? "--random-covariance"
                            : recipe->random_deviation                   ? "--random-deviation"
                            : recipe->fit.likelihood != LIKELIHOOD_EXACT ? "--likelihood"
-                                                                  : NULL;
+                           : recipe->fit.likelihood_error > 0           ? "--likelihood-error"
+                                                                        : NULL;
         return name ? error_set(error, STATUS_USAGE, "%s: no parameter is random (--random, "
                                 "/parameters/level)", name)
                     : STATUS_OK;
