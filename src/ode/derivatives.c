@@ -46,50 +46,32 @@ static bool column_finite(const struct derivatives *d, enum rows rows, const dou
     return true;
 }
 
-/* Of a matrix by parameter only the wanted columns count. */
-enum { BY_PARAMETER = -1 };
-
-static bool is_answer_finite(const struct derivatives *d, enum rows rows, const double *out,
-                             size_t n_row, int64_t n_column)
-{
-    size_t n = n_column == BY_PARAMETER ? d->set.n_sens : (size_t)n_column;
-    if (n_column != BY_PARAMETER && rows == ROWS_ALL) /* its columns are one piece */
-        n_row *= n, n = 1;
-    for (size_t k = 0; k < n; k++)
-        if (!column_finite(d, rows, out + (n_column == BY_PARAMETER ? d->set.sens[k] : k) * n_row,
-                           n_row))
-            return false;
-    return true;
-}
-
-/* The state without what errors have made of it. False: they have done nothing. */
-static bool lift(const struct derivatives *d, const double *y, double *lifted)
-{
-    bool any = false;
-    for (size_t i = 0; i < d->abi->n_state; i++) {
-        bool is_lifted = d->is_kept[i] && y[i] <= 0;
-        lifted[i] = is_lifted ? DBL_MIN : y[i];
-        any = any || is_lifted;
-    }
-    return any;
-}
-
-/* Calls a function at the point d->at, which fills n_column columns or, BY_PARAMETER, the matrix of
- * all parameters. A power with a broken exponent has no value below zero and may have no slope at
- * zero, where errors take states that the equations keep from there: if the function fails, it gets
- * the least positive number in their place. */
+/* Calls a function at the point d->at, which fills n_column columns. */
 static int model_call(struct derivatives *d, stiffit_function *function, const char *where,
-                      enum rows rows, double *out, size_t n_row, int64_t n_column)
+                      enum rows rows, double *out, size_t n_row, size_t n_column)
 {
-    struct stiffit_point at = d->at;
-    int code = function(&at, out);
-    bool is_good = code == STIFFIT_OK && is_answer_finite(d, rows, out, n_row, n_column);
-    if (!is_good && code >= 0 && d->is_kept && at.y && lift(d, at.y, d->y_lifted)) {
-        at.y = d->y_lifted;
-        code = function(&at, out);
-        is_good = code == STIFFIT_OK && is_answer_finite(d, rows, out, n_row, n_column);
-    }
-    return is_good ? STIFFIT_OK : model_fail(d, where, at.t, code == STIFFIT_OK, code < 0);
+    int code = function(&d->at, out);
+    if (code != STIFFIT_OK)
+        return model_fail(d, where, d->at.t, false, code < 0);
+    if (rows == ROWS_ALL) /* its columns are one piece */
+        n_row *= n_column, n_column = 1;
+    for (size_t j = 0; j < n_column; j++)
+        if (!column_finite(d, rows, out + j * n_row, n_row))
+            return model_fail(d, where, d->at.t, true, false);
+    return STIFFIT_OK;
+}
+
+/* Calls a function that fills a matrix by parameter. */
+static int model_call_by_parameter(struct derivatives *d, stiffit_function *function,
+                                   const char *where, enum rows rows, double *out, size_t n_row)
+{
+    int code = function(&d->at, out);
+    if (code != STIFFIT_OK)
+        return model_fail(d, where, d->at.t, false, code < 0);
+    for (size_t k = 0; k < d->set.n_sens; k++)
+        if (!column_finite(d, rows, out + d->set.sens[k] * n_row, n_row))
+            return model_fail(d, where, d->at.t, true, false);
+    return STIFFIT_OK;
 }
 
 /* Sets the time and the inputs at that time. */
@@ -494,12 +476,40 @@ static struct quotient rhs_quotient(const struct derivatives *d)
                              .where = "rhs", .n_out = d->abi->n_state, .rows = ROWS_ALL};
 }
 
+static bool is_lifted(const struct derivatives *d, const double *y, size_t i)
+{
+    return d->is_kept[i] && y[i] <= 0;
+}
+
+/* Whether the latest call may be made again at d->at, since it failed where errors have taken
+ * states to zero or below that the equations keep from there, as a power with a broken exponent
+ * does: the point now has the least positive number in their place. */
+static bool lifts(struct derivatives *d, int code)
+{
+    const double *y = d->at.y;
+    bool any = false;
+    for (size_t i = 0; code == STIFFIT_RECOVERABLE && d->is_kept && i < d->abi->n_state; i++) {
+        d->y_lifted[i] = is_lifted(d, y, i) ? DBL_MIN : y[i];
+        any = any || is_lifted(d, y, i);
+    }
+    d->at.y = any ? d->y_lifted : y;
+    return any;
+}
+
+/* Such states are at zero as long as nothing makes them grow, and below it nothing depends on
+ * them. */
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
 {
     d->n_rhs++;
     if (!model_move_to(d, "rhs", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    int code = model_call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, d->abi->n_state, 1);
+    size_t n = d->abi->n_state;
+    int code = model_call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, n, 1);
+    if (lifts(d, code)) {
+        code = model_call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, n, 1);
+        for (size_t i = 0; i < n; i++)
+            ydot[i] = is_lifted(d, y, i) ? fmax(ydot[i], 0) : ydot[i];
+    }
     for (size_t i = 0; d->is_infused && i < d->abi->n_state; i++)
         ydot[i] += d->rate[i];
     return code;
@@ -510,8 +520,17 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
     d->n_jacobian++;
     if (!model_move_to(d, "jacobian_sparse", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    return model_call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values,
-                      d->abi->n_nonzero, 1);
+    const struct stiffit_model *abi = d->abi;
+    const char *where = "jacobian_sparse";
+    int code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
+    if (lifts(d, code)) {
+        code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
+        for (size_t j = 0; j < abi->n_state; j++)
+            for (int32_t k = abi->column_start[j]; is_lifted(d, y, j) && k < abi->column_start[j + 1];
+                 k++)
+                values[k] = 0;
+    }
+    return code;
 }
 
 int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f,
@@ -523,7 +542,14 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
         d->n_jacobian++;
         if (!model_move_to(d, "jacobian", inside(d, t), y))
             return STIFFIT_RECOVERABLE;
-        return model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
+        int code = model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
+        if (lifts(d, code)) {
+            code = model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
+            for (size_t j = 0; j < n; j++)
+                if (is_lifted(d, y, j))
+                    memset(jacobian + j * n, 0, n * sizeof *jacobian);
+        }
+        return code;
     }
     if (abi->jacobian_sparse) {
         int code = derivatives_jacobian_sparse(d, t, y, d->jacobian_values);
@@ -579,8 +605,11 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
         return STIFFIT_RECOVERABLE;
     int code;
     if (abi->rhs_parameter) {
-        code = model_call(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out,
-                                       abi->n_state, BY_PARAMETER);
+        const char *where = "rhs_parameter";
+        code = model_call_by_parameter(d, abi->rhs_parameter, where, ROWS_ALL, out, abi->n_state);
+        if (lifts(d, code))
+            code = model_call_by_parameter(d, abi->rhs_parameter, where, ROWS_ALL, out,
+                                           abi->n_state);
     } else {
         d->n_rhs += 2 * (int64_t)d->set.n_sens;
         code = quotient_by_parameter(d, rhs_quotient(d), STIFFIT_USE_RHS, out);
@@ -604,8 +633,8 @@ int derivatives_initial_parameter(struct derivatives *d, double *out)
     model_set_time(d, d->t0);
     d->at.y = NULL;
     if (abi->initial_parameter)
-        return model_call(d, abi->initial_parameter, "initial_parameter", ROWS_ALL,
-                                       out, abi->n_state, BY_PARAMETER);
+        return model_call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL,
+                                       out, abi->n_state);
     const struct quotient q = {.function = abi->initial,
                                .where = "initial", .n_out = abi->n_state, .rows = ROWS_ALL};
     return quotient_by_parameter(d, q, STIFFIT_USE_INITIAL, out);
@@ -677,8 +706,8 @@ int derivatives_by_parameter(struct derivatives *d, enum point_function which, d
     stiffit_function *analytic = function_at(d->abi, row_of[which].by_parameter);
     if (!move_anywhere(d, row_of[which].name_parameter, t, y))
         return STIFFIT_RECOVERABLE;
-    return analytic ? model_call(d, analytic, row_of[which].name_parameter, q.rows,
-                                              out, q.n_out, BY_PARAMETER)
+    return analytic ? model_call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows,
+                                              out, q.n_out)
                     : quotient_by_parameter(d, q, row_of[which].use, out);
 }
 

@@ -254,20 +254,19 @@ void positive_lift(struct simulation *sim, double *y)
 /* Whether state i is zero within its error, and no longer above it or on the way there. */
 static bool is_spent(const struct simulation *sim, size_t i, double y, bool has_slope)
 {
-    return y != 0 && fabs(y) <= error_of(sim, i, y) &&
-           (y < 0 || !has_slope || sim->f[i] < 0);
+    return y != 0 && fabs(y) <= error_of(sim, i, y) && (y < 0 || !has_slope || sim->f[i] < 0);
 }
 
 bool positive_rescue(struct simulation *sim, double *y)
 {
-    bool is_lifted = false;
+    bool is_rescued = false;
     bool has_slope = derivatives_rhs(&sim->model, sim->t, y, sim->f) == STIFFIT_OK;
     for (size_t i = 0; i < sim->n_state; i++)
         if (sim->positive->is_kept[i] && is_spent(sim, i, y[i], has_slope)) {
             lift(sim, i, y);
-            is_lifted = true;
+            is_rescued = true;
         }
-    return is_lifted;
+    return is_rescued;
 }
 
 void positive_fall(struct simulation *sim, double t_before, const double *before, const double *y)
