@@ -526,9 +526,9 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
     if (lifts(d, code)) {
         code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
         for (size_t j = 0; j < abi->n_state; j++)
-            for (int32_t k = abi->column_start[j]; is_lifted(d, y, j) && k < abi->column_start[j + 1];
-                 k++)
-                values[k] = 0;
+            if (is_lifted(d, y, j))
+                memset(values + abi->column_start[j], 0,
+                       (size_t)(abi->column_start[j + 1] - abi->column_start[j]) * sizeof *values);
     }
     return code;
 }
