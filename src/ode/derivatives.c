@@ -496,8 +496,14 @@ static bool lifts(struct derivatives *d, int code)
     return any;
 }
 
-/* Such states are at zero as long as nothing makes them grow, and below it nothing depends on
- * them. */
+/* Nothing depends on a lifted state, which is at zero as long as nothing else makes it grow. One
+ * that could grow by itself from zero, as in x' = x^0.5, has no single solution there. */
+static int flatten(struct derivatives *d, const char *where, double *column, size_t n, bool grows)
+{
+    memset(column, 0, n * sizeof *column);
+    return grows ? model_fail(d, where, d->at.t, true, false) : STIFFIT_OK;
+}
+
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
 {
     d->n_rhs++;
@@ -525,10 +531,14 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
     int code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
     if (lifts(d, code)) {
         code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
-        for (size_t j = 0; j < abi->n_state; j++)
+        for (size_t j = 0; j < abi->n_state && code == STIFFIT_OK; j++) {
+            size_t first = (size_t)abi->column_start[j], end = (size_t)abi->column_start[j + 1];
+            bool grows = false;
+            for (size_t k = first; k < end; k++)
+                grows = grows || ((size_t)abi->row_index[k] == j && values[k] > 0);
             if (is_lifted(d, y, j))
-                memset(values + abi->column_start[j], 0,
-                       (size_t)(abi->column_start[j + 1] - abi->column_start[j]) * sizeof *values);
+                code = flatten(d, where, values + first, end - first, grows);
+        }
     }
     return code;
 }
@@ -545,9 +555,9 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
         int code = model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
         if (lifts(d, code)) {
             code = model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
-            for (size_t j = 0; j < n; j++)
+            for (size_t j = 0; j < n && code == STIFFIT_OK; j++)
                 if (is_lifted(d, y, j))
-                    memset(jacobian + j * n, 0, n * sizeof *jacobian);
+                    code = flatten(d, "jacobian", jacobian + j * n, n, jacobian[j + j * n] > 0);
         }
         return code;
     }
