@@ -156,11 +156,13 @@ def test_ends(tmp):
 
 def test_growth_from_nothing(tmp):
     """x' = x^0.5 has many solutions from zero, x log x no value there: refused, and not taken for zero."""
-    problem = h.write_problem(tmp / "p.h5", None, ["d0"], [(0, t, 0, 1, 1) for t in USED_TIMES], parameters={"observables": ["X"]})
+    rows = [(0, t, 0, 1, 1) for t in USED_TIMES]
+    problem = h.write_problem(tmp / "p.h5", None, ["d0"], rows, parameters={"observables": ["X"]})
     for rate in ("r*sqrt(x)*(1 - x)", "r*x^0.67 - 0.1*x", "-r*x*log(x)"):
         (tmp / "m.ode").write_text(f"parameter r = 1 in [1e-3, 1e3] scale log\nx(0) = 0\nx' = {rate}\nobserve X = x\n")
         for engine in ("lanes", "cvodes"):
-            h.run(problem, "--model", tmp / "m.ode", "--evaluate", "--engine", engine, "-o", tmp / "r.h5", "--overwrite", code=1)
+            words = ("--model", tmp / "m.ode", "--evaluate", "--engine", engine, "--overwrite")
+            h.run(problem, *words, "-o", tmp / "r.h5", code=1)
             found = h.read_fits(tmp / "r.h5")
             assert found["status"][0] == "model_failed" and "not finite at t = 0" in found["message"][0], (rate, engine, found)
 
