@@ -483,7 +483,7 @@ static bool is_lifted(const struct derivatives *d, const double *y, size_t i)
 
 /* Whether the latest call may be made again at d->at, since it failed where errors have taken
  * states to zero or below that the equations keep from there, as a power with a broken exponent
- * does: the point now has the least positive number in their place. */
+ * does: the point now has the least normal number in their place. */
 static bool lifts(struct derivatives *d, int code)
 {
     const double *y = d->at.y;
