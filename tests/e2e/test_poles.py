@@ -82,13 +82,13 @@ def draw(rng):
 
 
 def reference(text, p):
-    """By Radau, of the same equations where negative amounts count as none, so that there is no pole."""
+    """By LSODA, of the same equations where negative amounts count as none, so that there is no pole."""
     equations = [line.split("=") for line in ["S' = -k*S", *text.split("\n")] if "'" in line]
     states = [left[0] for left, _ in equations]
     begin = {"S": 1, "P": 0} | {m[1]: float(m[2]) for m in re.finditer(r"(\w)\(0\) = (\S+)", text)}
     rates = compile(f"[{','.join(right.replace('^', '**') for _, right in equations)}]", "rates", "eval")
     found = solve_ivp(lambda t, y: eval(rates, {}, p | dict(zip(states, np.maximum(y, 0)))),  # pylint: disable=eval-used
-                      (0, USED_TIMES[-1]), [begin[s] for s in states], "Radau", USED_TIMES, rtol=1e-8, atol=1e-12)
+                      (0, USED_TIMES[-1]), [begin[s] for s in states], "LSODA", USED_TIMES, rtol=1e-10, atol=1e-13)
     assert found.success
     return states, found.y
 
