@@ -108,9 +108,9 @@ def test_each_alone(tmp):
 def test_scipys_optimum(tmp):
     """A plate with wells whose residuals stay large, which crawl in a search that takes Gauss and
     Newton's second derivatives for theirs: there were up to 1300 iterations, and all evaluations were
-    used up at the optimum, as there still are in one of sixty such samples. SciPy's search has all second derivatives."""
+    used up at the optimum. SciPy's search has all second derivatives."""
     n = 12
-    for seed in (1, 2) if h.SLOW else (1,):
+    for seed in (0, 1) if h.SLOW else (0,):
         y, plate, inhibitor = sample(1, n, seed, [(0, 7), (0, 8)], np.array([0.1, 0.3, 1, 3]))
         found = run(*write(tmp / f"{seed}.h5", y, plate, inhibitor), "--share", "kcat@plate")
         assert np.all(found["status"] == 1)
