@@ -481,14 +481,13 @@ static bool is_lifted(const struct derivatives *d, const double *y, size_t i)
     return d->is_kept[i] && y[i] <= 0;
 }
 
-/* Whether the latest call may be made again at d->at, since it failed where errors have taken
- * states to zero or below that the equations keep from there, as a power with a broken exponent
- * does: the point now has the least normal number in their place. */
-static bool lifts(struct derivatives *d, int code)
+/* Moves d->at to the least normal number in place of the states that errors have taken to zero or
+ * below, from where the equations keep them. False: there are none. */
+static bool lift(struct derivatives *d)
 {
     const double *y = d->at.y;
     bool any = false;
-    for (size_t i = 0; code == STIFFIT_RECOVERABLE && d->is_kept && i < d->abi->n_state; i++) {
+    for (size_t i = 0; d->is_kept && i < d->abi->n_state; i++) {
         d->y_lifted[i] = is_lifted(d, y, i) ? DBL_MIN : y[i];
         any = any || is_lifted(d, y, i);
     }
@@ -496,12 +495,32 @@ static bool lifts(struct derivatives *d, int code)
     return any;
 }
 
+/* Calls the right-hand side or its derivatives by state at d->at; if that fails, as a power with a
+ * broken exponent does at zero or below, with such states lifted. */
+static int call_lifting(struct derivatives *d, stiffit_function *function, const char *where,
+                        double *out, size_t n_out, bool *has_lifted)
+{
+    int code = model_call(d, function, where, ROWS_ALL, out, n_out, 1);
+    *has_lifted = code == STIFFIT_RECOVERABLE && lift(d);
+    return *has_lifted ? model_call(d, function, where, ROWS_ALL, out, n_out, 1) : code;
+}
+
 /* Nothing depends on a lifted state, which is at zero as long as nothing else makes it grow. One
- * that could grow by itself from zero, as in x' = x^0.5, has no single solution there. */
-static int flatten(struct derivatives *d, const char *where, double *column, size_t n, bool grows)
+ * that could grow by itself from zero, as in x' = x^0.5, has no single solution there. `own`: the
+ * entry of its column for itself. */
+static int flatten(struct derivatives *d, const char *where, double *column, size_t n, double own)
 {
     memset(column, 0, n * sizeof *column);
-    return grows ? model_fail(d, where, d->at.t, true, false) : STIFFIT_OK;
+    return own > 0 ? model_fail(d, where, d->at.t, true, false) : STIFFIT_OK;
+}
+
+/* The diagonal's entry of column j; 0: there is none. */
+static double diagonal(const struct stiffit_model *abi, const double *values, size_t j)
+{
+    for (int32_t k = abi->column_start[j]; k < abi->column_start[j + 1]; k++)
+        if ((size_t)abi->row_index[k] == j)
+            return values[k];
+    return 0;
 }
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
@@ -509,13 +528,10 @@ int derivatives_rhs(struct derivatives *d, double t, const double *y, double *yd
     d->n_rhs++;
     if (!model_move_to(d, "rhs", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    size_t n = d->abi->n_state;
-    int code = model_call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, n, 1);
-    if (lifts(d, code)) {
-        code = model_call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, n, 1);
-        for (size_t i = 0; i < n; i++)
-            ydot[i] = is_lifted(d, y, i) ? fmax(ydot[i], 0) : ydot[i];
-    }
+    bool has_lifted;
+    int code = call_lifting(d, d->abi->rhs, "rhs", ydot, d->abi->n_state, &has_lifted);
+    for (size_t i = 0; has_lifted && i < d->abi->n_state; i++)
+        ydot[i] = is_lifted(d, y, i) ? fmax(ydot[i], 0) : ydot[i];
     for (size_t i = 0; d->is_infused && i < d->abi->n_state; i++)
         ydot[i] += d->rate[i];
     return code;
@@ -528,17 +544,14 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
         return STIFFIT_RECOVERABLE;
     const struct stiffit_model *abi = d->abi;
     const char *where = "jacobian_sparse";
-    int code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
-    if (lifts(d, code)) {
-        code = model_call(d, abi->jacobian_sparse, where, ROWS_ALL, values, abi->n_nonzero, 1);
-        for (size_t j = 0; j < abi->n_state && code == STIFFIT_OK; j++) {
-            size_t first = (size_t)abi->column_start[j], end = (size_t)abi->column_start[j + 1];
-            bool grows = false;
-            for (size_t k = first; k < end; k++)
-                grows = grows || ((size_t)abi->row_index[k] == j && values[k] > 0);
-            if (is_lifted(d, y, j))
-                code = flatten(d, where, values + first, end - first, grows);
-        }
+    bool has_lifted;
+    int code =
+        call_lifting(d, abi->jacobian_sparse, where, values, abi->n_nonzero, &has_lifted);
+    for (size_t j = 0; has_lifted && j < abi->n_state && code == STIFFIT_OK; j++) {
+        int32_t first = abi->column_start[j], end = abi->column_start[j + 1];
+        if (is_lifted(d, y, j))
+            code = flatten(d, where, values + first, (size_t)(end - first),
+                           diagonal(abi, values, j));
     }
     return code;
 }
@@ -552,13 +565,11 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
         d->n_jacobian++;
         if (!model_move_to(d, "jacobian", inside(d, t), y))
             return STIFFIT_RECOVERABLE;
-        int code = model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
-        if (lifts(d, code)) {
-            code = model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
-            for (size_t j = 0; j < n && code == STIFFIT_OK; j++)
-                if (is_lifted(d, y, j))
-                    code = flatten(d, "jacobian", jacobian + j * n, n, jacobian[j + j * n] > 0);
-        }
+        bool has_lifted;
+        int code = call_lifting(d, abi->jacobian, "jacobian", jacobian, n * n, &has_lifted);
+        for (size_t j = 0; has_lifted && j < n && code == STIFFIT_OK; j++)
+            if (is_lifted(d, y, j))
+                code = flatten(d, "jacobian", jacobian + j * n, n, jacobian[j + j * n]);
         return code;
     }
     if (abi->jacobian_sparse) {
@@ -617,7 +628,7 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
     if (abi->rhs_parameter) {
         const char *where = "rhs_parameter";
         code = model_call_by_parameter(d, abi->rhs_parameter, where, ROWS_ALL, out, abi->n_state);
-        if (lifts(d, code))
+        if (code == STIFFIT_RECOVERABLE && lift(d))
             code = model_call_by_parameter(d, abi->rhs_parameter, where, ROWS_ALL, out,
                                            abi->n_state);
     } else {

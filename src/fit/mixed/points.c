@@ -153,7 +153,8 @@ enum asked points_add(struct effects *local, unsigned level, struct sums *sums)
     return sums_weight(sums) > 0 ? ASKED_OK : ASKED_FAILED;
 }
 
-/* An error of -2 log likelihood from which on the last stage has the levels of the first one. */
+/* An error of -2 log likelihood from which on the last stage, and what checks it, have one level
+ * less. */
 static const double COARSE = 0.2;
 
 /* How many levels of the rule above the dataset's own, which is for n_shaped variables. */
