@@ -10,9 +10,9 @@
 #                 t = 1 on, and a second state that does not depend on x is right to the end
 #   both          RK45: status -1, "Required step size is less than spacing between numbers."; Radau and BDF raise ValueError
 #
-# odeint of 1.17.1 says "Integration successful."; solve_ivp of Debian 12's SciPy 1.10.1, another build of the Fortran code, ends
-# with success, too. Tests of convergence and of errors that ask whether a norm is too large let a NaN pass, and steps go on. A
-# loss by numpy.nansum, or of the second state alone, then looks right.
+# odeint of 1.17.1 says "Integration successful."; solve_ivp of Debian 12's SciPy 1.10.1, another build of the Fortran code,
+# ends with success, too. Tests of convergence and of errors that ask whether a norm is too large let a NaN pass, and steps
+# go on. A loss by numpy.nansum, or of the second state alone, then looks right.
 #
 # Installs both in a temporary folder and fails if this changes. Needs Python 3.11 or 3.12.
 set -e

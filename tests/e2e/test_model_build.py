@@ -55,7 +55,8 @@ class Place:
         return sorted(path.name for path in self.cache.iterdir())
 
     def simulate(self, code=0, model=None, **changes):
-        return h.stiffit("simulate", "-m", model or self.model, "-t", "3", code=code, env=self.env(**changes))
+        """In the folder of the test: a compiler with a cache of its own may take a relative XDG_CACHE_HOME for one there."""
+        return h.stiffit("simulate", "-m", model or self.model, "-t", "3", code=code, env=self.env(**changes), cwd=self.tmp)
 
     def assert_clean(self):
         assert not list((self.tmp / "tmp").iterdir()), list((self.tmp / "tmp").iterdir())
