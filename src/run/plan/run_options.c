@@ -129,9 +129,9 @@ static const struct option table[] = {
     {.name = "likelihood-error", .effect = RUN_FITS_LATER, .kind = OPTION_NUMBER,
      .metavar = "E|auto", .offset = FIELD(recipe.fit.likelihood_error), .min = 0, .max = 1e300,
      .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
-     .help = "with random parameters: what the exact -2 log L may be off by, for which points are "
-             "added as long as they are not too many; from 0.2 on the search itself has fewer, "
-             "too; auto: 0.1, and 0.2 if likelihoods have kinks, as by a random lag"},
+     .help = "with random parameters: the error of the exact -2 log L to aim at: points are added "
+             "until it is reached, or they are too many; from 0.2 on the search itself uses "
+             "fewer; auto: 0.1, or 0.2 where likelihoods have kinks, as by a random lag"},
     {.name = "leave-out-failed", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG,
      .offset = FIELD(recipe.leave_out_failed), .in_file = true,
      .help = "with shared parameters: datasets that cannot be used or evaluated are left out of "
