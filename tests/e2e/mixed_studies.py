@@ -63,7 +63,7 @@ SPARSE = [0.3, 1, 2, 4, 8, 20]
 ORAL = ["100/V*ka/(ka - Cl/V)*(exp(-Cl/V*t) - exp(-ka*t))"]
 ABSORBED = {"ka": 1.5, "V": 20, "Cl": 3}
 BOLUS = "100/V*exp(-Cl/V*t)"
-HILLS = [
+HILLS = [  # integrands with several modes
     Kind([hill], {"E0": 5, "Emax": 60, "EC50": 3, "h": 3}, ["h"],
          ["E0 + Emax/(1 + exp(min(h*(log(EC50) - log(t)), 300)))"], SPARSE, 2, 4),
     Kind([emax], {"E0": 5, "Emax": 60, "EC50": 3}, ["EC50", "E0"], ["E0 + Emax*t/(EC50 + t)"], SPARSE, 1, 4),
@@ -84,7 +84,8 @@ OTHERS = [
 
 
 class Study:
-    """rows: for each dataset and each of its experiments (observable, times, values, sigma) tuples."""
+    """datasets: for each dataset and each of its experiments (observable, times, values, sigma) tuples. Searches begin at
+    `start`, with typical errors of 30 % in each parameter, or at `far`, 3 to 10 times off."""
     def __init__(self, kind, seed):
         rng = np.random.default_rng(seed)
         self.kind = kind
@@ -95,6 +96,9 @@ class Study:
             b = deviation * rng.standard_normal(len(kind.random))
             self.datasets.append([self.draw(rng, dict(zip(kind.random, b)), relative) for _ in range(2 if kind.varies else 1)])
         self.start = {name: float(value * np.exp(0.3 * rng.standard_normal())) for name, value in kind.truth.items()}
+        far = np.random.default_rng(seed + 10**6)
+        self.far = {name: float(value * np.exp(far.choice([-1, 1]) * far.uniform(np.log(3), np.log(10))))
+                    for name, value in kind.truth.items()}
 
     def draw(self, rng, effects, relative):
         effects = effects | {name: 0.4 * rng.standard_normal() for name in self.kind.varies}
@@ -181,3 +185,8 @@ class Study:
         with np.errstate(all="ignore"):
             value, error = sum(integrate(experiments) for experiments in self.datasets)
         return -2 * value, 2 * error
+
+
+def study_of(seed):
+    kinds = HILLS + OTHERS
+    return Study(kinds[seed % len(kinds)], seed)

@@ -4,15 +4,12 @@ accurate the integrals are.
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 7200
 """
+import numpy as np
+
 import helpers as h
-import mixed_studies
+from mixed_studies import study_of
 
 h.compile_as_users_do()
-KINDS = mixed_studies.HILLS + mixed_studies.OTHERS
-
-
-def study_of(seed):
-    return mixed_studies.Study(KINDS[seed % len(KINDS)], seed)
 
 
 def is_right(study, found):
@@ -36,6 +33,38 @@ def test_variance_of_nothing(tmp):
     assert found["minus_2_log_likelihood"] < 118.87 and sum(found["fits"]["evaluations"]) < 2e6
 
 
+# The first estimates, one curve for all datasets, had used up the budget on a flat direction, and there was no population.
+def test_pooled_fit_without_end(tmp):
+    study = study_of(194)
+    found = study.fit(tmp, study.kind.truth)
+    assert set(found["fits"]["status"]) == {"converged"} and found["minus_2_log_likelihood"] < 122, found["stderr"]
+
+
+# Absorption and elimination change their roles (flip-flop); a peak before or behind all data. From these starts the search
+# ended at 271, 8532 and 4127.
+def test_far_starts(tmp):
+    for seed, most in ((178, -108.3), (4, 165.7), (24, 88)):
+        study = study_of(seed)
+        good, values = is_right(study, study.fit(tmp, study.far))
+        assert good and values[0] < most, (seed, values)
+
+
+# Values of sums over points said that a small variance gains, slopes that it loses: it left 0 and came back 700 times, in 4.5
+# million evaluations.
+def test_variance_that_comes_back(tmp):
+    study = study_of(168)
+    found = study.fit(tmp, study.far)
+    assert found["minus_2_log_likelihood"] < -74.56 and sum(found["fits"]["evaluations"]) < 1e6
+
+
+# A search that has no end, as that for a peak that no dataset needs, is cut: what it has found is there.
+def test_budget_of_steps(tmp):
+    study = study_of(4)
+    found = study.fit(tmp, None, "--max-evaluations", 2)
+    assert set(found["fits"]["status"]) == {"budget"} and "2 steps" in found["stderr"], found["stderr"]
+    assert np.isfinite(found["minus_2_log_likelihood"])
+
+
 # A mode close to the highest one; one that is narrower than its curvature says, at the top of a peak; hills with a random
 # effect whose variance has become 0 since; more points than a level more.
 def test_integrals(tmp):
@@ -53,24 +82,23 @@ def test_smooth_curves_have_no_kinks(tmp):
 
 @h.slow
 def test_many_studies(tmp):
-    """Of 300 fits three may be off by more than three printed errors, and one in 25 may converge more than 0.1 above the fit
-    that begins at the true values: peaks, and three random effects with three to five samples each, have many optima."""
-    off, above = [], []
+    """Each from three starts. Of 300 fits three may be off by more than three printed errors. One in a hundred may converge more
+    than 0.1 above the best of its study, one in 50 from starts that are 3 to 10 times off: peaks, and three random effects with
+    three to five samples each, have many optima."""
+    off, above = [], {"near": [], "far": []}
     for seed in range(300):
         study = study_of(seed)
-        found = study.fit(tmp)
-        good, values = is_right(study, found)
+        found = {"near": study.fit(tmp), "far": study.fit(tmp, study.far), "truth": study.fit(tmp, study.kind.truth)}
+        good, values = is_right(study, found["near"])
         if not good:
             off.append((seed, values))
-        try:
-            best = study.fit(tmp, study.kind.truth)
-        except KeyError:  # no population: its start, one curve for all, has used up its budget on a flat direction
-            continue
-        errors = found["minus_2_log_likelihood_error"] + best["minus_2_log_likelihood_error"]
-        higher = found["minus_2_log_likelihood"] - best["minus_2_log_likelihood"]
-        if found["fits"]["status"][0] == "converged" and higher > 0.1 + errors:
-            above.append((seed, higher))
-    assert len(off) <= 3 and len(above) <= 12, (off, above)
+        best = min(found.values(), key=lambda each: each["minus_2_log_likelihood"])
+        for start, those in above.items():
+            errors = found[start]["minus_2_log_likelihood_error"] + best["minus_2_log_likelihood_error"]
+            higher = found[start]["minus_2_log_likelihood"] - best["minus_2_log_likelihood"]
+            if found[start]["fits"]["status"][0] == "converged" and higher > 0.1 + errors:
+                those.append((seed, higher))
+    assert len(off) <= 3 and len(above["near"]) <= 3 and len(above["far"]) <= 6, (off, above)
 
 
 if __name__ == "__main__":

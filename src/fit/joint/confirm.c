@@ -57,24 +57,6 @@ static void sum_certificate(struct joint *joint)
         certificate->factor = 0;
 }
 
-/* Whether what was done last was cut short by a budget, which does not undo what was known before:
- * the fit goes on as if it had not been done. */
-static bool forgive(struct joint *joint)
-{
-    enum outcome outcome = joint->asker.outcome;
-    if (!joint->end.is_cut || joint->end.is_stopped ||
-        (outcome != OUTCOME_budget && outcome != OUTCOME_timeout))
-        return false;
-    for (size_t i = 0; i < joint->part.n_active; i++) {
-        struct joint_block *block = joint_active(joint, i);
-        if (block->outcome == OUTCOME_budget || block->outcome == OUTCOME_timeout)
-            block->outcome = OUTCOME_not_run;
-    }
-    joint->end.is_cut = false;
-    joint->end.culprit = joint->ranks.n_block;
-    return true;
-}
-
 /* Evaluates the certificate. A single block makes its own. ASKED_FAILED: it is known, or it is not
  * to be had; ASKED_OK: blocks have left. */
 static enum asked certify(struct joint *joint)
@@ -83,7 +65,7 @@ static enum asked certify(struct joint *joint)
     joint->confirm.certificate = none;
     confirm->is_described = false;
     enum joint_went went = joint_run_pass(joint, JOINT_CHECK);
-    confirm->is_missed = confirm->is_missed || (went == JOINT_ENDED && forgive(joint));
+    confirm->is_missed = confirm->is_missed || (went == JOINT_ENDED && joint_forgive(joint));
     if (confirm->is_missed)
         return ASKED_FAILED;
     if (went != JOINT_COUNTS)
@@ -200,7 +182,7 @@ static enum asked go_on(struct joint *joint, struct ending ending, double factor
     if (asked == ASKED_OK)
         return take_over(joint, &former);
     joint->asker.accuracy = joint->search.requested = before;
-    if (asked == ASKED_END && !forgive(joint))
+    if (asked == ASKED_END && !joint_forgive(joint))
         return ASKED_END;
     recall(joint, &former, ending);
     return ASKED_FAILED;
@@ -212,7 +194,7 @@ static enum asked fall_back(struct joint *joint, struct ending ending)
 {
     const struct joint_former *former = &joint->confirm.former;
     if (!former->is_there || former->f - joint->above.f > FIT_DOUBT * former->doubt ||
-        !forgive(joint))
+        !joint_forgive(joint))
         return ASKED_END;
     recall(joint, former, ending);
     return ASKED_FAILED;
@@ -326,7 +308,7 @@ static enum asked go_back(struct joint *joint)
     confirm->doubt = 0;
     enum asked asked = joint->search.method->look_back(&joint->search);
     if (asked == ASKED_END)
-        return forgive(joint) ? ASKED_FAILED : ASKED_END;
+        return joint_forgive(joint) ? ASKED_FAILED : ASKED_END;
     if (!(joint->above.f < before))
         return ASKED_FAILED;
     begin_again(joint);

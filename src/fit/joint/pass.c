@@ -113,6 +113,22 @@ enum asked joint_end(struct joint *joint, enum outcome outcome)
     return ASKED_END;
 }
 
+bool joint_forgive(struct joint *joint)
+{
+    enum outcome outcome = joint->asker.outcome;
+    if (!joint->end.is_cut || joint->end.is_stopped ||
+        (outcome != OUTCOME_budget && outcome != OUTCOME_timeout))
+        return false;
+    for (size_t i = 0; i < joint->part.n_active; i++) {
+        struct joint_block *block = joint_active(joint, i);
+        if (block->outcome == OUTCOME_budget || block->outcome == OUTCOME_timeout)
+            block->outcome = OUTCOME_not_run;
+    }
+    joint->end.is_cut = false;
+    joint->end.culprit = joint->ranks.n_block;
+    return true;
+}
+
 enum asked joint_end_short(struct joint *joint)
 {
     joint->agreement.is_short = true;

@@ -19,6 +19,9 @@ bool joint_try_left_out(struct joint *joint);
 void joint_leave_again(struct joint *joint);
 /* Counts the measurements of the blocks that take part. */
 void joint_count_rows(struct joint *joint);
+/* Whether what was done last was cut short by a budget, which does not undo what was known before:
+ * the fit goes on as if it had not been done. */
+bool joint_forgive(struct joint *joint);
 /* The fit ends before a stopping test is met. ASKED_END. */
 enum asked joint_end(struct joint *joint, enum outcome outcome);
 /* The same because there is no memory for the shared parameters. */

@@ -199,6 +199,15 @@ static bool has_second(const struct mixed *mixed, const struct errors *errors)
     return errors->n > 0;
 }
 
+/* Whether they are those of a minimum: the last stage may have moved away from where they were
+ * taken. */
+static bool are_of_minimum(const struct mixed *mixed, const struct errors *errors)
+{
+    return has_second(mixed, errors)
+           && invert(mixed->m, mixed->second, errors->n, errors->loose, errors->factor,
+                     errors->inverse);
+}
+
 bool mixed_observe(struct mixed *mixed)
 {
     size_t m = mixed->m;
@@ -210,8 +219,7 @@ bool mixed_observe(struct mixed *mixed)
         for (size_t d = c; d < m; d++, observed++)
             if (errors.is_observed[c] && errors.is_observed[d])
                 mixed->second[d + c * m] = mixed->second[c + d * m] = *observed;
-    if (!has_second(mixed, &errors)
-        || !invert(m, mixed->second, errors.n, errors.loose, errors.factor, errors.inverse))
+    if (!are_of_minimum(mixed, &errors))
         return true;
     for (size_t c = 0; c < errors.n; c++)
         for (size_t d = 0; d < errors.n; d++) {
@@ -484,7 +492,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
     if (asked == ASKED_OK && (!joint->options->statistics || joint->options->evaluates))
         asked = ASKED_FAILED;
-    if (asked == ASKED_OK && !has_second(mixed, &errors))
+    if (asked == ASKED_OK && !are_of_minimum(mixed, &errors))
         asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;
     mixed->is_current = mixed->is_current && mixed->progress.level == MIXED_FINER;

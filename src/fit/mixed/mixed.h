@@ -79,8 +79,11 @@ struct mixed_progress {
     double before_f;
     int64_t before_iteration;
     bool is_given_up;
+    int64_t first_iteration;  /* of the latest search */
     /* In the exact stages: modes lie on kinks of the integrands, and sums over points are rough. */
     bool is_rough;
+    double lowest_f;          /* at the points of the latest search, */
+    int n_idle;               /* whose latest steps promise nothing */
     int n_sought;             /* passes of the latest search that looked for higher modes */
 };
 

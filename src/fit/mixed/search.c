@@ -15,6 +15,8 @@
 #include <string.h>
 
 enum { MAX_SHORTER = 8 };
+/* So many steps in turn that promise nothing end a search. */
+enum { MANY_IDLE = 4 };
 /* How often a search goes on with higher modes. */
 enum { MAX_SOUGHT = 4 };
 /* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol
@@ -22,8 +24,9 @@ enum { MAX_SOUGHT = 4 };
  * and the second derivatives there begins as near, and its steps are worth their price only
  * beyond 2e-3. */
 static const double LAST = 2e-7, NEWTON = 2e-6, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
-/* Sums over points err by so much from step to step, and those that are rough by ROUGH_RISE. */
-static const double RISE = 0.02, ROUGH_RISE = 0.5;
+/* Sums over points err by so much from step to step, and those that are rough by ROUGH_RISE; over
+ * all steps of a search by DRIFT times that. */
+static const double RISE = 0.02, ROUGH_RISE = 0.5, DRIFT = 5;
 /* Rough sums do not tell more. Ends of Laplace's likelihood that differ by less than SIMILAR are
  * then one. */
 static const double ROUGHLY = 5e-3, SIMILAR = 0.1;
@@ -38,8 +41,8 @@ static const double ROUGH = 0.01;
 static const double NOTHING = 1e-2, SAME = 1e-6;
 /* A start is given up if PACE_TIMES what its latest PACE_STEPS steps have gained does not bring it
  * to the best end of the starts before it. */
-static const double PACE_TIMES = 5;
-enum { PACE_STEPS = 20 };
+static const double PACE_TIMES = 10;
+enum { PACE_STEPS = 10 };
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
 
@@ -59,9 +62,22 @@ static bool creeps(struct mixed *mixed)
     return progress->is_given_up;
 }
 
+/* Whether the latest steps, which errors of sums over points have kept short, promise nothing. */
+static bool is_lost(struct mixed *mixed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    const struct trust_model *model = &mixed->search.model;
+    bool is_idle = progress->phase == MIXED_EXACT && model->is_restricted
+                   && model->promise
+                          <= stopping_tolerance(&mixed->search.stopping, &mixed->point);
+    progress->n_idle = is_idle ? progress->n_idle + 1 : 0;
+    return progress->n_idle > MANY_IDLE;
+}
+
 static enum asked look(struct fit_search *search)
 {
     struct mixed *mixed = mixed_of(search);
+    const struct mixed_progress *progress = &mixed->progress;
     struct joint *joint = mixed->joint;
     struct trust_model *model = &search->model;
     size_t m = mixed->m;
@@ -74,6 +90,10 @@ static enum asked look(struct fit_search *search)
         joint->host->keep(joint->host->context);
     if (creeps(mixed))
         return fit_asker_end(&mixed->asker, OUTCOME_stalled, "another start is better");
+    if (search->n_iteration - progress->first_iteration >= mixed->options.max_evaluations)
+        return fit_asker_end(&mixed->asker, OUTCOME_budget,
+                             "the budget of %lld steps is used up (--max-evaluations)",
+                             (long long)mixed->options.max_evaluations);
     if (!mixed_factor_curvature(mixed, model->triangle))
         return ASKED_FAILED;
     for (size_t c = 0; c < m; c++) { /* R'q is the gradient */
@@ -85,6 +105,8 @@ static enum asked look(struct fit_search *search)
     if (!trust_model_adopt(model, &mixed->point))
         return ASKED_FAILED;
     trust_model_step(model, &mixed->point);
+    if (is_lost(mixed))
+        stopping_give_up(&search->stopping);
     search->stopping.beyond = (struct stopping_beyond){
         .is_there = true, .variance = 1, .misfit = 0.5 * (double)joint->asker.objective.n_row,
         .scale = joint->search.stopping.beyond.scale};
@@ -97,14 +119,18 @@ static void take(struct mixed *mixed, double f)
     memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
     memcpy(mixed->point.gradient, mixed->slope, mixed->m * sizeof(double));
     mixed->point.f = mixed->progress.f = f;
+    mixed->progress.lowest_f = fmin(mixed->progress.lowest_f, f);
     mixed_keep_found(mixed);
 }
 
-/* How much -log likelihood may rise by the errors of its sums, where only slopes tell. */
-static double rise_of_errors(const struct mixed *mixed)
+/* Whether only slopes tell what a step to this value of -log likelihood gains, because its rise may
+ * be errors of sums. */
+static bool is_by_slopes(const struct mixed *mixed, double f)
 {
     const struct mixed_progress *progress = &mixed->progress;
-    return progress->phase != MIXED_EXACT ? -INFINITY : progress->is_rough ? ROUGH_RISE : RISE;
+    double rise = progress->is_rough ? ROUGH_RISE : RISE;
+    return progress->phase == MIXED_EXACT && f - mixed->point.f < rise
+           && f - progress->lowest_f < DRIFT * rise;
 }
 
 static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
@@ -121,7 +147,7 @@ static enum asked try(struct fit_search *search, struct fit_search_trial *trial)
         const struct fit_point end = {.theta = mixed->trial, .gradient = mixed->slope,
                                       .f = mixed->sum[0]};
         trial->decrease = stopping_decrease(&search->stopping, model, &mixed->point, &end);
-        if (mixed->point.f - end.f > -rise_of_errors(mixed))
+        if (is_by_slopes(mixed, end.f))
             trial->decrease = stopping_by_slopes(m, &mixed->point, &end);
         for (size_t k = 0; k < m; k++)
             trial->slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
@@ -307,7 +333,9 @@ static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
     return asked;
 }
 
-/* Whether a variance of 0 is a saddle. One whose random effects were left out brings them back. */
+/* Whether a variance of 0 is a saddle. One whose random effects were left out brings them back.
+ * Sums over points err: a variance of which they say that it gains, and their slopes that it
+ * loses, would leave 0 and come back for ever. So it leaves once in a stage. */
 static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
 {
     struct mixed_progress *progress = &mixed->progress;
@@ -316,7 +344,8 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
     for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
         size_t a = mixed->row[k - s];
         double gain;
-        if (a != mixed->column[k - s] || mixed->point.theta[k] != 0)
+        if (a != mixed->column[k - s] || mixed->point.theta[k] != 0
+            || (progress->returned & mixed_bit(a)))
             continue;
         asked = try_variance(mixed, k, &gain);
         if (!(gain > least_gain(mixed)))
@@ -324,11 +353,10 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
         take(mixed, mixed->sum[0]);
         *has_changed = true;
-        if (progress->left_out & mixed_bit(a)) {
-            progress->returned |= mixed_bit(a);
+        progress->returned |= progress->phase == MIXED_EXACT ? mixed_bit(a) : 0;
+        if (progress->left_out & mixed_bit(a))
             asked = begin_points(mixed, progress->level, progress->left_out & ~mixed_bit(a),
                                  false);
-        }
     }
     return asked;
 }
@@ -415,12 +443,14 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     if (!is_under_way) {
         mixed->progress.is_given_up = false;
         mixed->progress.before_f = mixed->point.f;
-        mixed->progress.before_iteration = search->n_iteration;
+        mixed->progress.before_iteration = mixed->progress.first_iteration = search->n_iteration;
     }
     set_tolerance(mixed);
     do {
         hold_estimates(mixed);
         if (!is_under_way) {
+            mixed->progress.lowest_f = mixed->point.f;
+            mixed->progress.n_idle = 0;
             stopping_init(&search->stopping, &mixed->asker);
             trust_model_forget(&search->model);
         }
@@ -436,7 +466,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
                 || (!has_changed && seeks_at_end(mixed) && (*n_sought)++ < MAX_SOUGHT
                     && take_higher_modes(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
-    } while (has_changed && search->n_iteration < mixed->options.max_evaluations);
+    } while (has_changed);
     return outcome;
 }
 
@@ -729,7 +759,7 @@ static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
         else
             outcome = search_on(mixed, is_under_way);
         is_under_way = false;
-        if (joint->end.is_cut || level == MIXED_FINER || !outcome_is_success(outcome))
+        if (joint->end.is_cut || level == MIXED_FINER || !is_usable(outcome))
             return joint->end.is_cut ? joint->asker.outcome : outcome;
         if (joint->options->statistics && mixed_differ(mixed) == ASKED_END)
             return joint->asker.outcome;
@@ -821,6 +851,9 @@ static enum outcome search_from_pooled(struct joint *joint, bool is_under_way, e
         outcome = pooled->method->begin(pooled) == ASKED_OK ? outcome : joint->asker.outcome;
     else if (is_pooled)
         outcome = fit_search_run(pooled, is_under_way);
+    /* a start need not be an optimum, which one curve for all datasets may not have */
+    if (joint->end.is_cut && joint->end.has_best && is_pooled)
+        joint_forgive(joint);
     return joint->end.is_cut ? outcome : search_all(mixed, stop);
 }
 

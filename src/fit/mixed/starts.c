@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed/starts.h"
 
+#include "fit/objective/start.h"
+
 #include <string.h>
+
+/* Drawn starts, and their deviations in units of those that are guessed or given: wide ones let the
+ * datasets' modes go where their data are, whatever the means. */
+enum { N_DRAWN = 4 };
+static const double DRAWN_WIDTH = 3;
 
 static size_t count_variances(const struct mixed *mixed)
 {
@@ -39,15 +46,35 @@ static bool leave_out(struct mixed *mixed, double *trial, size_t i)
     return is_there;
 }
 
+static size_t first_drawn(const struct mixed *mixed)
+{
+    return START_UNCORRELATED + 2 * (count_variances(mixed) + 1);
+}
+
+/* Sets a point of a Latin hypercube around the given start. */
+static void draw(const struct mixed *mixed, double *trial, size_t i)
+{
+    const struct joint *joint = mixed->joint;
+    struct fit_map map = joint->asker.map;
+    const struct fit_start start = {.seed = joint->seed, .dataset = FIT_START_SHARED,
+                                    .number = (uint32_t)i + 1, .n_start = N_DRAWN + 1};
+    map.model_index = map.file_index; /* the streams of random numbers */
+    fit_start_theta(&start, &map, joint->prior, trial);
+    mixed_first_factor(mixed, trial);
+    for (size_t k = mixed->progress.s; k < mixed->m; k++)
+        trial[k] *= DRAWN_WIDTH;
+}
+
 size_t starts_count(const struct mixed *mixed)
 {
     bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
-    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1) + 1;
+    return is_near ? 1 : first_drawn(mixed) + N_DRAWN + 1;
 }
 
 bool starts_set(struct mixed *mixed, size_t number)
 {
     size_t m = mixed->m, n = count_variances(mixed), first = START_UNCORRELATED;
+    size_t drawn = first_drawn(mixed);
     bool has_pairs = m > mixed->progress.s + n;
     bool is_diagonal_one = starts_are_uncorrelated(mixed, number);
     bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
@@ -56,6 +83,11 @@ bool starts_set(struct mixed *mixed, size_t number)
     if (number + 1 == starts_count(mixed)) {
         mixed_take_given(mixed, mixed->trial);
         return mixed_are_few(mixed) && !mixed->progress.began_given;
+    }
+    if (number >= drawn) {
+        if (mixed_are_few(mixed))
+            draw(mixed, mixed->trial, number - drawn);
+        return mixed_are_few(mixed);
     }
     if (number == START_GUESS) {
         bool has_zero = guess(mixed, mixed->trial);

@@ -9,7 +9,8 @@
  * at 0, which holds it there until the end (leave_zeros), and where a search without correlations
  * ends. With any number of them it also begins with guessed deviations at the latest means, if a
  * variance has gone to 0 or the first start was a given one. So a model is not less likely than
- * one that it contains. */
+ * one that it contains. Parameters may also change their roles, as the rates of absorption and
+ * elimination do, or lose the data, as a peak beyond them does: few datasets have drawn starts. */
 
 /* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
  * from guesses, n without each of them, one from the best of these ends with correlations, and n
