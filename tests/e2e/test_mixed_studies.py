@@ -82,9 +82,9 @@ def test_smooth_curves_have_no_kinks(tmp):
 
 @h.slow
 def test_many_studies(tmp):
-    """Each from three starts. Of 300 fits three may be off by more than three printed errors. One in a hundred may converge more
-    than 0.1 above the best of its study, one in 50 from starts that are 3 to 10 times off: peaks, and three random effects with
-    three to five samples each, have many optima."""
+    """Each from three starts. Of 300 fits three may be off by more than three printed errors. One in a hundred may converge
+    more than 0.1 above the best of its study, one in 50 from starts that are 3 to 10 times off: peaks, and three random effects
+    with three to five samples each, have many optima."""
     off, above = [], {"near": [], "far": []}
     for seed in range(300):
         study = study_of(seed)

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 22, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 23, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {

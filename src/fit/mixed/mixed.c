@@ -271,6 +271,7 @@ static size_t place(const struct mixed *mixed, struct mixed_block *block)
     double *next = (double *)(block + 1);
     block->mode = next;
     block->found = next += n;
+    block->end = next += n;
     block->shape = next += n;
     block->mean = next += most_shape(n);
     block->deviation = next += r;
@@ -327,6 +328,7 @@ bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **k
     if (!to)
         return false;
     ARRAY(to->mode, n);
+    ARRAY(to->end, n);
     ARRAY(to->course, 2 * n_experiment);
     ARRAY(to->shape, most_shape(n));
     ARRAY(to->hill, hills_size(n, n_hill));
@@ -335,6 +337,7 @@ bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **k
     FIELD(to->needs_hills);
     FIELD(to->level);
     FIELD(to->n_left);
+    FIELD(to->notes);
     FIELD(to->value);
     return true;
 }

@@ -34,6 +34,7 @@
 #pragma once
 
 #include "fit/joint/joint.h"
+#include "fit/mixed/kept.h"
 #include "fit/mixed/rule.h"
 #include "fit/mixed/shape.h"
 #include "io/result/mixed_result.h"
@@ -79,12 +80,13 @@ struct mixed_progress {
     double before_f;
     int64_t before_iteration;
     bool is_given_up;
-    int64_t first_iteration;  /* of the latest search */
     /* In the exact stages: modes lie on kinks of the integrands, and sums over points are rough. */
     bool is_rough;
-    double lowest_f;          /* at the points of the latest search, */
-    int n_idle;               /* whose latest steps promise nothing */
-    int n_sought;             /* passes of the latest search that looked for higher modes */
+    /* Of the latest search: its first step, the lowest value, how many of the latest steps promise
+     * nothing, and passes that looked for higher modes. */
+    int64_t first_iteration;
+    double lowest_f;
+    int n_idle, n_sought;
 };
 
 /* Which parameters are random, and where the search for their distribution begins. Their level is
@@ -158,43 +160,6 @@ static inline struct mixed *mixed_of_joint(const struct joint *joint)
  * information matrix, column after column: the expected one, or, of the distributions' estimates
  * alone, the observed one. */
 static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; }
-
-/* What is kept of a dataset. */
-struct mixed_block {
-    size_t n_effect;          /* random effects: r, and q for each experiment */
-    double *mode, *found;     /* n_effect: their mode at the best estimates; at the latest */
-    /* 2 n_experiment each: the courses that the evaluation at that mode followed, and those after
-     * the search for it, which the next evaluations follow: the same bits need the same ones */
-    struct evaluation_course *course, *found_course;
-    size_t n_experiment;
-    double *shape;            /* of the integrand, in the search: numbers for shape_at */
-    size_t n_hill;            /* of an integrand that has several (fit/mixed/hills.h), or 0 */
-    double *hill, *hill_at;   /* and the estimates (m) that their random effects belong to */
-    bool is_on_kink, found_on_kink; /* these modes are, so that derivatives are quotients */
-    bool needs_hills;         /* points around the mode alone are not enough */
-    bool has_changed;         /* the latest search for modes has found a higher one, or hills */
-    double *number;           /* mixed_n_number */
-    double *mean, *deviation; /* r: of the random parameters, given the data */
-    double value;             /* the value at the best estimates */
-    unsigned level;           /* of the rule, in the search */
-    double rounding;          /* of kinks, in the value: a likelihood is reported without it */
-    int n_left;               /* passes that have left lanes */
-    bool misses;              /* some points of the latest integral could not be evaluated */
-    /* In the last passes, if the integral has been refined: what that changes the value by, how far
-     * it may still be off, and what points it has taken. */
-    bool is_refined, is_lattice, has_more; /* has_more: further levels would change something */
-    double correction, left, n_point;
-    double effective;         /* number of points: 1 over the squares of their parts of the sum */
-    /* What points that could not be evaluated may have added to the sum, relative to it: where the
-     * prior alone says how likely they are. */
-    double lost;
-};
-
-/* NULL: the block has not been evaluated with random parameters yet. */
-static inline struct mixed_block *mixed_block_of(const struct joint_block *block)
-{
-    return block->upper;
-}
 
 /* Room for what is kept of a dataset, with so many hills; freed by free(). NULL: out of memory. */
 struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect,

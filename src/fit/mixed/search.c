@@ -7,7 +7,9 @@
 #include "fit/mixed/block.h"
 #include "fit/mixed/curvature.h"
 #include "fit/mixed/pass.h"
+#include "fit/mixed/stage.h"
 #include "fit/mixed/starts.h"
+#include "fit/mixed/zeros.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,18 +32,9 @@ static const double RISE = 0.02, ROUGH_RISE = 0.5, DRIFT = 5;
 /* Rough sums do not tell more. Ends of Laplace's likelihood that differ by less than SIMILAR are
  * then one. */
 static const double ROUGHLY = 5e-3, SIMILAR = 0.1;
-/* A variance of 0 is left if the likelihood rises with a small one, by more than GAIN. The first of
- * MAX_PROBE tries is a standard deviation of this part of the first one. */
-static const double PROBE = 0.1, GAIN = 1e-3;
-enum { MAX_PROBE = 6 };
-/* Up to this rise in each dataset -log likelihood is next to a parabola in a small variance. */
-static const double ROUGH = 0.01;
-/* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
- * no more than SAME. */
-static const double NOTHING = 1e-2, SAME = 1e-6;
 /* A start is given up if PACE_TIMES what its latest PACE_STEPS steps have gained does not bring it
  * to the best end of the starts before it. */
-static const double PACE_TIMES = 10;
+static const double PACE_TIMES = 5;
 enum { PACE_STEPS = 10 };
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
@@ -113,16 +106,6 @@ static enum asked look(struct fit_search *search)
     return ASKED_OK;
 }
 
-/* The trial's estimates become the best ones. */
-static void take(struct mixed *mixed, double f)
-{
-    memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
-    memcpy(mixed->point.gradient, mixed->slope, mixed->m * sizeof(double));
-    mixed->point.f = mixed->progress.f = f;
-    mixed->progress.lowest_f = fmin(mixed->progress.lowest_f, f);
-    mixed_keep_found(mixed);
-}
-
 /* Whether only slopes tell what a step to this value of -log likelihood gains, because its rise may
  * be errors of sums. */
 static bool is_by_slopes(const struct mixed *mixed, double f)
@@ -165,7 +148,7 @@ static void settle(struct fit_search *search, const struct fit_search_trial *tri
     (void)radius;
     if (!is_taken)
         return;
-    take(mixed, mixed->sum[0]);
+    mixed_take(mixed);
 }
 
 static bool has_budget(const struct fit_search *search)
@@ -184,183 +167,6 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
 static const struct fit_search_method method = {.look = look, .try = try, .settle = settle,
                                                 .has_budget = has_budget, .go_on = go_on};
 
-/* A column of the factor and its negative give the same covariance. So where its diagonal entry is
- * at its bound, 0, and the others are not 0, a slope that would lead below the bound leads away
- * from it once their signs are changed. */
-static enum asked turn_columns(struct mixed *mixed, bool *has_changed)
-{
-    size_t s = mixed->progress.s, m = mixed->m;
-    enum asked asked = ASKED_OK;
-    for (size_t k = s; k < m && asked != ASKED_END; k++) {
-        double slope = mixed->point.gradient[k], curvature = mixed->curvature[k + k * m];
-        size_t c = mixed->column[k - s];
-        bool is_zero = mixed->row[k - s] == c && mixed->point.theta[k] == 0;
-        if (!is_zero || !(slope > 0) || !(slope * slope > 2 * GAIN * curvature))
-            continue;
-        memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
-        for (size_t j = s; j < m; j++)
-            mixed->trial[j] = mixed->column[j - s] == c && mixed->trial[j] != 0
-                                  ? -mixed->trial[j] : mixed->trial[j];
-        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
-        if (asked != ASKED_OK || !(mixed->sum[1 + k] < 0))
-            continue;
-        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-        take(mixed, mixed->sum[0]);
-        *has_changed = true;
-    }
-    return asked;
-}
-
-/* Starts a stage of the exact likelihood at the best estimates, without the random effects of these
- * columns of the factor: an integral over variables that move nothing needs more points to be as
- * accurate. Datasets choose their levels if the variables, the modes or the stage's first level are
- * new. */
-static enum asked begin_points(struct mixed *mixed, enum mixed_level level, uint64_t left_out,
-                               bool has_new_modes)
-{
-    struct mixed_progress *progress = &mixed->progress;
-    enum asked asked = ASKED_OK;
-    mixed->chooses = level == MIXED_OWN || left_out != progress->left_out || has_new_modes;
-    mixed->is_current = false;
-    progress->phase = MIXED_EXACT;
-    progress->left_out = left_out;
-    progress->level = mixed->chooses ? MIXED_OWN : level;
-    mixed->has_hills = has_new_modes;
-    if (mixed->chooses)
-        asked = mixed_run_at_best(mixed, JOINT_UPPER);
-    mixed->chooses = mixed->has_hills = false;
-    progress->level = level;
-    if (asked == ASKED_OK && level != MIXED_OWN)
-        asked = mixed_run_at_best(mixed, JOINT_UPPER);
-    if (asked != ASKED_OK)
-        return asked;
-    mixed_keep_found(mixed);
-    if (level == MIXED_OWN)
-        return mixed_begin_curvature(mixed);
-    return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
-}
-
-/* What a variance must gain not to be 0. */
-static double least_gain(const struct mixed *mixed)
-{
-    return mixed->progress.phase == MIXED_EXACT && mixed->progress.is_rough ? SIMILAR : GAIN;
-}
-
-/* Variances that are next to nothing become 0 if the likelihood does not tell. The search does not
- * go on there: slopes at 0 that are errors of the points might lead back for ever. But it does if
- * what was below the diagonal entry has gone to a column that was left out. */
-static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
-{
-    size_t s = mixed->progress.s;
-    enum asked asked = ASKED_OK;
-    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
-        size_t a = mixed->row[k - s];
-        bool is_small =
-            mixed->point.theta[k] < NOTHING * mixed_first_deviation(mixed, mixed->point.theta, a);
-        if (a != mixed->column[k - s] || mixed->point.theta[k] == 0 || !is_small)
-            continue;
-        memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-        mixed->trial[k] = 0;
-        mixed_clear_columns(mixed, mixed->trial);
-        uint64_t zeros = mixed_zero_columns(mixed, mixed->trial),
-                 left_out = mixed->progress.left_out;
-        mixed->probed = left_out & ~zeros;
-        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
-        double most = mixed->probed ? GAIN : SAME;
-        mixed->probed = 0;
-        if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + most))
-            continue;
-        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
-        take(mixed, mixed->sum[0]);
-        if ((left_out & ~zeros) == 0)
-            continue;
-        *has_changed = true;
-        asked = begin_points(mixed, mixed->progress.level, left_out & zeros, false);
-    }
-    return asked;
-}
-
-/* Random effects whose variances have become 0 are left out, once in a stage. */
-static enum asked leave_out_zeros(struct mixed *mixed, bool *has_changed)
-{
-    const struct mixed_progress *progress = &mixed->progress;
-    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-    mixed_clear_columns(mixed, mixed->trial);
-    uint64_t zeros = mixed_zero_columns(mixed, mixed->trial) & ~progress->returned;
-    if (progress->phase != MIXED_EXACT || (zeros & ~progress->left_out) == 0)
-        return ASKED_OK;
-    *has_changed = true;
-    memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
-    return begin_points(mixed, progress->level, zeros, false);
-}
-
-/* The next standard deviation to try after one with which -log likelihood rises by `rise` over that
- * without it, with this slope there; 0: none promises enough. The parabola in the variance through
- * both falls from 0 first if it has a minimum. */
-static double next_probe(const struct mixed *mixed, double deviation, double rise, double slope)
-{
-    double fall = 0.5 * slope * deviation - 2 * rise, curved = 2 * (rise + fall);
-    if (!(rise <= ROUGH * mixed->n_dataset))
-        return 0.5 * deviation;
-    return fall > 0 && fall * fall > 2 * GAIN * curved ? deviation * sqrt(fall / curved) : 0;
-}
-
-/* Tries small variances where it is 0, entry k. All values are by the same points. */
-static enum asked try_variance(struct mixed *mixed, size_t k, double *gain)
-{
-    size_t a = mixed->row[k - mixed->progress.s], m = mixed->m;
-    double deviation = PROBE * mixed_first_deviation(mixed, mixed->point.theta, a);
-    double before = mixed->point.f, least = least_gain(mixed);
-    enum asked asked = ASKED_OK;
-    mixed->probed = mixed->progress.left_out & mixed_bit(a);
-    memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
-    if (mixed->probed) {
-        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
-        before = mixed->sum[0];
-    }
-    bool has_before = asked == ASKED_OK;
-    *gain = -INFINITY;
-    for (int i = 0; has_before && i < MAX_PROBE && deviation > 0 && !(*gain > least); i++) {
-        mixed->trial[k] = deviation;
-        asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
-        if (asked == ASKED_END)
-            break;
-        *gain = asked == ASKED_OK ? before - mixed->sum[0] : -INFINITY;
-        deviation = next_probe(mixed, deviation, -*gain, mixed->sum[1 + k]);
-    }
-    mixed->probed = 0;
-    *gain = asked == ASKED_OK ? *gain : -INFINITY;
-    return asked;
-}
-
-/* Whether a variance of 0 is a saddle. One whose random effects were left out brings them back.
- * Sums over points err: a variance of which they say that it gains, and their slopes that it
- * loses, would leave 0 and come back for ever. So it leaves once in a stage. */
-static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
-{
-    struct mixed_progress *progress = &mixed->progress;
-    size_t s = progress->s;
-    enum asked asked = ASKED_OK;
-    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
-        size_t a = mixed->row[k - s];
-        double gain;
-        if (a != mixed->column[k - s] || mixed->point.theta[k] != 0
-            || (progress->returned & mixed_bit(a)))
-            continue;
-        asked = try_variance(mixed, k, &gain);
-        if (!(gain > least_gain(mixed)))
-            continue;
-        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
-        take(mixed, mixed->sum[0]);
-        *has_changed = true;
-        progress->returned |= progress->phase == MIXED_EXACT ? mixed_bit(a) : 0;
-        if (progress->left_out & mixed_bit(a))
-            asked = begin_points(mixed, progress->level, progress->left_out & ~mixed_bit(a),
-                                 false);
-    }
-    return asked;
-}
-
 static void set_tolerance(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
@@ -374,9 +180,9 @@ static void set_tolerance(struct mixed *mixed)
                                  * (is_last ? last : OTHERS) / (0.5 * n);
 }
 
-/* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
- * likely one may have a higher exact likelihood. */
-static const double DIFFERENT = 1e-3, NEAR = 1.5;
+/* Ends are different if -log likelihood differs by this, and one is better by more than SAME; those
+ * that are up to NEAR above the most likely one may have a higher exact likelihood. */
+static const double DIFFERENT = 1e-3, SAME = 1e-6, NEAR = 1.5;
 
 /* Candidates for the first start have so many times the deviations that are guessed or given. */
 static const double WIDTH[] = {1, 3};
@@ -404,7 +210,7 @@ static enum asked take_higher_modes(struct mixed *mixed, bool *has_changed)
     if (asked != ASKED_OK || !*has_changed)
         return asked;
     if (mixed->progress.phase == MIXED_EXACT)
-        return begin_points(mixed, mixed->progress.level, mixed->progress.left_out, true);
+        return mixed_begin_points(mixed, mixed->progress.level, mixed->progress.left_out, true);
     asked = mixed_run_at_best(mixed, JOINT_UPPER);
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
@@ -426,8 +232,8 @@ static bool seeks_at_end(const struct mixed *mixed)
     bool is_last = progress->phase == MIXED_EXACT
                        ? progress->level == MIXED_FINER
                        : mixed->joint->options->likelihood == LIKELIHOOD_LAPLACE;
-    if (progress->phase == MIXED_EXACT && progress->is_rough)
-        return progress->level == MIXED_OWN && progress->n_sought == 0;
+    if (progress->phase == MIXED_EXACT && progress->is_rough) /* or a variance has left 0 */
+        return (progress->level == MIXED_OWN || progress->returned) && progress->n_sought == 0;
     return is_last || mixed_are_few(mixed);
 }
 
@@ -459,10 +265,10 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
         if (is_usable(outcome) && !mixed->progress.is_given_up
-            && (take_zeros(mixed, &has_changed) == ASKED_END
-                || turn_columns(mixed, &has_changed) == ASKED_END
-                || leave_zeros(mixed, &has_changed) == ASKED_END
-                || (!has_changed && leave_out_zeros(mixed, &has_changed) == ASKED_END)
+            && (zeros_take(mixed, &has_changed) == ASKED_END
+                || zeros_turn(mixed, &has_changed) == ASKED_END
+                || zeros_leave(mixed, &has_changed) == ASKED_END
+                || (!has_changed && zeros_leave_out(mixed, &has_changed) == ASKED_END)
                 || (!has_changed && seeks_at_end(mixed) && (*n_sought)++ < MAX_SOUGHT
                     && take_higher_modes(mixed, &has_changed) == ASKED_END)))
             return mixed->joint->asker.outcome;
@@ -491,7 +297,7 @@ static enum asked begin_at_trial(struct mixed *mixed)
     enum asked asked = try_start(mixed);
     if (asked != ASKED_OK)
         return asked;
-    take(mixed, mixed->sum[0]);
+    mixed_take(mixed);
     return mixed_are_few(mixed) ? take_higher_modes(mixed, &has_changed) : ASKED_OK;
 }
 
@@ -569,6 +375,22 @@ static void keep_end(struct mixed *mixed)
     memcpy(kept + at * m, mixed->point.theta, m * sizeof *kept);
 }
 
+/* What a start has met that leads far above the best end, a kink, say, is none of the fit's notes.
+ * To the best end belong the modes that its search has found. */
+static void settle_start(const struct mixed *mixed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    bool is_near = mixed->point.f < progress->end_f[0] + NEAR;
+    bool is_best = !memcmp(mixed->point.theta, mixed->kept, mixed->m * sizeof *mixed->kept);
+    for (size_t i = 0; i < mixed->joint->part.n_active; i++) {
+        struct joint_block *block = joint_active(mixed->joint, i);
+        struct mixed_block *own = mixed_block_of(block);
+        *(is_near ? &own->notes : &block->notes) = is_near ? block->notes : own->notes;
+        if (is_best)
+            memcpy(own->end, own->mode, own->n_effect * sizeof *own->end);
+    }
+}
+
 /* Goes to an end that is not the latest one. */
 static enum asked go_to_end(struct mixed *mixed, size_t end)
 {
@@ -582,8 +404,7 @@ static enum asked go_to_end(struct mixed *mixed, size_t end)
     mixed->chooses = false;
     if (asked != ASKED_OK)
         return asked;
-    memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
-    take(mixed, mixed->sum[0]);
+    mixed_take(mixed);
     return mixed_begin_curvature(mixed);
 }
 
@@ -594,12 +415,22 @@ static enum asked return_to_end(struct mixed *mixed, size_t end)
     return asked == ASKED_FAILED ? mixed_end_failed(mixed) : asked;
 }
 
+/* To the best end of Laplace's likelihood, with its modes: those of other starts may be lower. */
+static enum asked return_to_best(struct mixed *mixed)
+{
+    for (size_t i = 0; i < mixed->joint->part.n_active; i++) {
+        struct mixed_block *own = mixed_block_of(joint_active(mixed->joint, i));
+        memcpy(own->mode, own->end, own->n_effect * sizeof *own->mode);
+    }
+    return return_to_end(mixed, 0);
+}
+
 /* Goes to the estimates of the trial, more or less likely. */
 static enum asked go_to_trial(struct mixed *mixed)
 {
     enum asked asked = try_start(mixed);
     if (asked == ASKED_OK)
-        take(mixed, mixed->sum[0]);
+        mixed_take(mixed);
     return asked == ASKED_OK ? mixed_begin_curvature(mixed) : asked;
 }
 
@@ -620,6 +451,7 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
                 outcome = latest;
             if (progress->start == START_FIRST || outcome_is_success(latest))
                 keep_end(mixed);
+            settle_start(mixed);
         }
         is_under_way = false;
         do
@@ -631,7 +463,7 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
              && progress->start < starts_count(mixed));
     hold_estimates(mixed);
     if (asked != ASKED_END)
-        asked = return_to_end(mixed, 0);
+        asked = return_to_best(mixed);
     while (progress->n_end > 1 && progress->end_f[progress->n_end - 1] > progress->end_f[0] + NEAR)
         progress->n_end--;
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
@@ -672,7 +504,7 @@ static enum asked begin_stage(struct mixed *mixed, enum mixed_level level)
 {
     mixed->progress.returned = 0;
     mixed_clear_columns(mixed, mixed->point.theta);
-    return begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta), false);
+    return mixed_begin_points(mixed, level, mixed_zero_columns(mixed, mixed->point.theta), false);
 }
 
 /* The value of the latest end by finer levels: those of the search are too rough to compare ends
