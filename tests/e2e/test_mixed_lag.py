@@ -56,7 +56,7 @@ def check_kills(tmp, words, writes):
 
 def test_killed(tmp):
     """A state says which modes are on kinks, and how fast the start's search comes down."""
-    check_kills(tmp, WORDS, (60, 140))
+    check_kills(tmp, WORDS, (30, 70))
 
 
 def study():

@@ -14,11 +14,13 @@
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 /* An estimate that others can make up for has a standard error far beyond what it has alone, and
  * the likelihood is no parabola over such a step. */
-static const double MOST = 900;
+static const double MOST = 100;
 /* A direction is flat if its curvature is less than this part of the largest one, in units of the
  * estimates' own; differences of gradients may make it negative, and are less accurate by then. An
  * estimate belongs to it if it moves by more than PART of the one that moves most. */
 static const double FLAT = 1e-6, NOT_DEFINITE = 1e-2, PART = 0.1;
+/* Second derivatives belong to a point, and to others where -log likelihood differs by no more. */
+static const double MOVED = 0.02;
 enum { ENOUGH = 200, FEW_RANDOM = 2 };
 
 /* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of
@@ -199,13 +201,12 @@ static bool has_second(const struct mixed *mixed, const struct errors *errors)
     return errors->n > 0;
 }
 
-/* Whether they are those of a minimum: the last stage may have moved away from where they were
- * taken. */
-static bool are_of_minimum(const struct mixed *mixed, const struct errors *errors)
+/* Whether the last stage, before which they were taken, has moved away from where they were. */
+static bool has_moved(const struct mixed *mixed)
 {
-    return has_second(mixed, errors)
-           && invert(mixed->m, mixed->second, errors->n, errors->loose, errors->factor,
-                     errors->inverse);
+    const struct mixed_progress *progress = &mixed->progress;
+    return progress->phase == MIXED_EXACT && progress->level == MIXED_FINER
+           && fabs(progress->first_f - mixed->point.f) > MOVED;
 }
 
 bool mixed_observe(struct mixed *mixed)
@@ -219,7 +220,8 @@ bool mixed_observe(struct mixed *mixed)
         for (size_t d = c; d < m; d++, observed++)
             if (errors.is_observed[c] && errors.is_observed[d])
                 mixed->second[d + c * m] = mixed->second[c + d * m] = *observed;
-    if (!are_of_minimum(mixed, &errors))
+    if (!has_second(mixed, &errors)
+        || !invert(m, mixed->second, errors.n, errors.loose, errors.factor, errors.inverse))
         return true;
     for (size_t c = 0; c < errors.n; c++)
         for (size_t d = 0; d < errors.n; d++) {
@@ -492,7 +494,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
     if (asked == ASKED_OK && (!joint->options->statistics || joint->options->evaluates))
         asked = ASKED_FAILED;
-    if (asked == ASKED_OK && !are_of_minimum(mixed, &errors))
+    if (asked == ASKED_OK && (!has_second(mixed, &errors) || has_moved(mixed)))
         asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;
     mixed->is_current = mixed->is_current && mixed->progress.level == MIXED_FINER;

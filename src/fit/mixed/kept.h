@@ -24,7 +24,12 @@ struct mixed_block {
     unsigned level;           /* of the rule, in the search */
     double rounding;          /* of kinks, in the value: a likelihood is reported without it */
     int n_left;               /* passes that have left lanes */
-    uint32_t notes;           /* of starts that have led to ends which are kept */
+    /* After the latest of Laplace's starts that has led near the best end. */
+    struct {
+        uint32_t notes;
+        struct joint_engine engine;
+        int n_left;
+    } settled;
     bool misses;              /* some points of the latest integral could not be evaluated */
     /* In the last passes, if the integral has been refined: what that changes the value by, how far
      * it may still be off, and what points it has taken. */

@@ -337,7 +337,7 @@ bool mixed_pass_block(struct cursor *cursor, const struct joint *joint, void **k
     FIELD(to->needs_hills);
     FIELD(to->level);
     FIELD(to->n_left);
-    FIELD(to->notes);
+    FIELD(to->settled);
     FIELD(to->value);
     return true;
 }

@@ -82,10 +82,10 @@ struct mixed_progress {
     bool is_given_up;
     /* In the exact stages: modes lie on kinks of the integrands, and sums over points are rough. */
     bool is_rough;
-    /* Of the latest search: its first step, the lowest value, how many of the latest steps promise
-     * nothing, and passes that looked for higher modes. */
+    /* Of the latest search: its first step, the value there, and the lowest one; how many of the
+     * latest steps promise nothing; and passes that looked for higher modes. */
     int64_t first_iteration;
-    double lowest_f;
+    double first_f, lowest_f;
     int n_idle, n_sought;
 };
 

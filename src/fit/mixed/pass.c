@@ -120,11 +120,11 @@ static void kinks_of(const void *context, const struct joint_block *block, doubl
     *number = mixed_weight(context, block) > 0 && (block->notes & NOTE_state_jump) != 0;
 }
 
-bool mixed_find_rough(struct mixed *mixed)
+bool mixed_find_kinks(struct mixed *mixed, bool *has_kinks)
 {
     double n;
     bool is_known = joint_totals(mixed->joint, 1, kinks_of, mixed, &n);
-    mixed->progress.is_rough = is_known && n > 0.5;
+    *has_kinks = is_known && n > 0.5;
     return is_known;
 }
 

@@ -10,8 +10,8 @@
 enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates);
 /* A pass at the best estimates, where it must succeed; sets the value and gradient there. */
 enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
-/* Sets whether the exact stages are rough: some mode has been on a kink. False: out of memory. */
-bool mixed_find_rough(struct mixed *mixed);
+/* Whether some mode has been on a kink. False: out of memory. */
+bool mixed_find_kinks(struct mixed *mixed, bool *has_kinks);
 /* Datasets look for higher modes, and for hills, at the best estimates: whether one has found some,
  * whose numbers there are then not known. */
 enum asked mixed_seek(struct mixed *mixed, bool *has_changed);

@@ -35,6 +35,8 @@ static const double ROUGHLY = 5e-3, SIMILAR = 0.1;
 /* A start is given up if PACE_TIMES what its latest PACE_STEPS steps have gained does not bring it
  * to the best end of the starts before it. */
 static const double PACE_TIMES = 5;
+/* It is at another end's if neither value nor curvature puts more than this between them. */
+static const double KNOWN = 0.02;
 enum { PACE_STEPS = 10 };
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
@@ -53,6 +55,26 @@ static bool creeps(struct mixed *mixed)
     progress->before_f = f;
     progress->before_iteration = mixed->search.n_iteration;
     return progress->is_given_up;
+}
+
+/* Whether a start after the first one has come to an end that is known. */
+static bool is_at_known_end(const struct mixed *mixed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    size_t m = mixed->m;
+    if (progress->phase != MIXED_LAPLACE || starts_are_uncorrelated(mixed, progress->start))
+        return false;
+    for (size_t e = 0; e < progress->n_end; e++) {
+        const double *end = mixed->kept + e * m;
+        double above = mixed->point.f - progress->end_f[e], apart = 0;
+        for (size_t k = 0; k < m; k++)
+            for (size_t j = 0; j < m; j++)
+                apart += 0.5 * (mixed->point.theta[k] - end[k]) * mixed->curvature[k + j * m]
+                         * (mixed->point.theta[j] - end[j]);
+        if (above > 0 && above < KNOWN && apart < KNOWN)
+            return true;
+    }
+    return false;
 }
 
 /* Whether the latest steps, which errors of sums over points have kept short, promise nothing. */
@@ -81,7 +103,7 @@ static enum asked look(struct fit_search *search)
     joint->search.n_iteration = search->n_iteration;
     if (joint->host->keep)
         joint->host->keep(joint->host->context);
-    if (creeps(mixed))
+    if (creeps(mixed) || is_at_known_end(mixed))
         return fit_asker_end(&mixed->asker, OUTCOME_stalled, "another start is better");
     if (search->n_iteration - progress->first_iteration >= mixed->options.max_evaluations)
         return fit_asker_end(&mixed->asker, OUTCOME_budget,
@@ -248,7 +270,7 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     *n_sought = is_under_way ? *n_sought : 0;
     if (!is_under_way) {
         mixed->progress.is_given_up = false;
-        mixed->progress.before_f = mixed->point.f;
+        mixed->progress.before_f = mixed->progress.first_f = mixed->point.f;
         mixed->progress.before_iteration = mixed->progress.first_iteration = search->n_iteration;
     }
     set_tolerance(mixed);
@@ -375,8 +397,8 @@ static void keep_end(struct mixed *mixed)
     memcpy(kept + at * m, mixed->point.theta, m * sizeof *kept);
 }
 
-/* What a start has met that leads far above the best end, a kink, say, is none of the fit's notes.
- * To the best end belong the modes that its search has found. */
+/* What a start meets that leads far above the best end says nothing of the fit: kinks, and
+ * integrations that lanes lose. To the best end belong the modes that its search has found. */
 static void settle_start(const struct mixed *mixed)
 {
     const struct mixed_progress *progress = &mixed->progress;
@@ -385,7 +407,15 @@ static void settle_start(const struct mixed *mixed)
     for (size_t i = 0; i < mixed->joint->part.n_active; i++) {
         struct joint_block *block = joint_active(mixed->joint, i);
         struct mixed_block *own = mixed_block_of(block);
-        *(is_near ? &own->notes : &block->notes) = is_near ? block->notes : own->notes;
+        if (is_near) {
+            own->settled.notes = block->notes;
+            own->settled.engine = block->engine;
+            own->settled.n_left = own->n_left;
+        } else {
+            block->notes = own->settled.notes;
+            block->engine = own->settled.engine;
+            own->n_left = own->settled.n_left;
+        }
         if (is_best)
             memcpy(own->end, own->mode, own->n_effect * sizeof *own->end);
     }
@@ -557,7 +587,7 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
 static bool begin_exact(struct mixed *mixed)
 {
     struct mixed_progress *progress = &mixed->progress;
-    bool is_known = mixed_find_rough(mixed);
+    bool is_known = mixed_find_kinks(mixed, &progress->is_rough);
     size_t n = 0;
     for (size_t e = 0; e < progress->n_end; e++) {
         bool is_similar = n > 0 && progress->is_rough
@@ -606,7 +636,7 @@ static enum outcome evaluate(struct mixed *mixed)
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
     if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT
-        && !mixed_find_rough(mixed))
+        && !mixed_find_kinks(mixed, &mixed->progress.is_rough))
         asked = joint_end_short(mixed->joint);
     if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
         asked = begin_stage(mixed, MIXED_OWN);

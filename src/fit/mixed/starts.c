@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed/starts.h"
 
+#include "fit/mixed/pass.h"
 #include "fit/objective/start.h"
 
 #include <string.h>
@@ -85,9 +86,11 @@ bool starts_set(struct mixed *mixed, size_t number)
         return mixed_are_few(mixed) && !mixed->progress.began_given;
     }
     if (number >= drawn) {
-        if (mixed_are_few(mixed))
+        bool has_kinks, draws = mixed_are_few(mixed) && mixed_find_kinks(mixed, &has_kinks)
+                                && !has_kinks;
+        if (draws)
             draw(mixed, mixed->trial, number - drawn);
-        return mixed_are_few(mixed);
+        return draws;
     }
     if (number == START_GUESS) {
         bool has_zero = guess(mixed, mixed->trial);

@@ -10,7 +10,8 @@
  * ends. With any number of them it also begins with guessed deviations at the latest means, if a
  * variance has gone to 0 or the first start was a given one. So a model is not less likely than
  * one that it contains. Parameters may also change their roles, as the rates of absorption and
- * elimination do, or lose the data, as a peak beyond them does: few datasets have drawn starts. */
+ * elimination do, or lose the data, as a peak beyond them does: few datasets have drawn starts,
+ * unless modes lie on kinks, where steps are many and dear. */
 
 /* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
  * from guesses, n without each of them, one from the best of these ends with correlations, and n
