@@ -12,6 +12,8 @@ enum { NAME = -12 }; /* width of the first column */
 static const double LAST_DIGITS = 1e-9;
 /* Estimates with a larger condition number cannot be told apart by data of the usual precision. */
 static const double HIGH_CONDITION = 1e6;
+/* A standard normal deviate is below this with a probability of 97.5 %. */
+static const double NORMAL_97_5 = 1.959963984540054;
 
 static void add_head(struct view *view, const struct result_population *population)
 {
@@ -47,6 +49,18 @@ static const char *remark(double deviation, bool is_fixed)
     return is_fixed ? "its mean is fixed" : "";
 }
 
+/* The interval of 95 % of a standard deviation, by the normal distribution of its logarithm: it is
+ * within what can be, and as skewed as the likelihood. */
+static void add_interval(struct view *view, double deviation, double error)
+{
+    double factor = deviation > 0 ? exp(NORMAL_97_5 * error / deviation) : (double)NAN,
+           lower = deviation / factor, upper = deviation * factor;
+    const char *word = isfinite(factor) ? view_word(view, "%.3g to %.3g", lower, upper) : "-";
+    VIEW_FACTS(view, fact_number("standard_deviation_lower", NULL, 0, 0, lower),
+               fact_number("standard_deviation_upper", NULL, 0, 0, upper),
+               fact_word(NULL, "95 % interval", 17, word));
+}
+
 static void add_random(struct view *view, const struct result_population *population)
 {
     view_table(view, "random", "Random parameters", VIEW_PLAIN);
@@ -56,18 +70,23 @@ static void add_random(struct view *view, const struct result_population *popula
                error = result_population_deviation_error(population, name, "", deviation),
                variation = result_population_variation(scale, deviation);
         bool is_fixed = result_population_is_fixed(population, name);
-        VIEW_ROW(view, fact_word("name", "random", NAME, name), fact_word("scale", NULL, 0, scale),
-                 fact_number("mean", NULL, 0, 0, population->mean[i]),
-                 fact_truth("mean_is_fixed", is_fixed),
-                 fact_number("natural_mean", "typical", 12, 5, population->natural_mean[i]),
-                 fact_number("natural_standard_error", "std. error", 12, 3,
-                             population->natural_error[i]),
-                 fact_number("standard_deviation", "deviation", 12, 4, deviation),
-                 fact_number("standard_deviation_error", "std. error", 12, 3, error),
-                 fact_number("coefficient_of_variation", NULL, 0, 0, variation),
-                 fact_number(NULL, "CV %", 8, 4, 100 * variation),
-                 fact_number("shrinkage", "shrinkage", 10, 3, population->shrinkage[i]),
-                 fact_how(FACT_NOT_IN_PAGE, fact_word(NULL, "", -1, remark(deviation, is_fixed))));
+        view_row(view, NULL, VIEW_PLAIN);
+        VIEW_FACTS(view, fact_word("name", "random", NAME, name),
+                   fact_word("scale", NULL, 0, scale),
+                   fact_number("mean", NULL, 0, 0, population->mean[i]),
+                   fact_truth("mean_is_fixed", is_fixed),
+                   fact_number("natural_mean", "typical", 12, 5, population->natural_mean[i]),
+                   fact_number("natural_standard_error", "std. error", 12, 3,
+                               population->natural_error[i]),
+                   fact_number("standard_deviation", "deviation", 12, 4, deviation),
+                   fact_number("standard_deviation_error", "std. error", 12, 3, error));
+        add_interval(view, deviation, error);
+        VIEW_FACTS(view, fact_number("coefficient_of_variation", NULL, 0, 0, variation),
+                   fact_number(NULL, "CV %", 8, 4, 100 * variation),
+                   fact_number("shrinkage", "shrinkage", 10, 3, population->shrinkage[i]),
+                   fact_how(FACT_NOT_IN_PAGE,
+                            fact_word(NULL, "", -1, remark(deviation, is_fixed))));
+        view_end(view);
     }
     view_end(view);
     view_say(view, "  (typical: the mean, of a logarithmic scale the median; deviation: standard "
@@ -108,9 +127,12 @@ static void add_occasions(struct view *view, const struct result_population *pop
         double deviation = population->occasion_deviation[i],
                error = result_population_deviation_error(population, name, "@experiment",
                                                          deviation);
-        VIEW_ROW(view, fact_word("name", "by experiment", NAME, name),
-                 fact_number("standard_deviation", "deviation", 12, 4, deviation),
-                 fact_number("standard_deviation_error", "std. error", 12, 3, error));
+        view_row(view, NULL, VIEW_PLAIN);
+        VIEW_FACTS(view, fact_word("name", "by experiment", NAME, name),
+                   fact_number("standard_deviation", "deviation", 12, 4, deviation),
+                   fact_number("standard_deviation_error", "std. error", 12, 3, error));
+        add_interval(view, deviation, error);
+        view_end(view);
     }
     view_end(view);
 }

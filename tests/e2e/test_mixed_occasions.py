@@ -5,10 +5,12 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import csv
 import io
+import json
 
 import h5py
 import numpy as np
 from scipy.optimize import minimize
+from scipy.stats import norm
 
 import helpers as h
 import mixed
@@ -118,6 +120,11 @@ def test_closed_form(tmp):
         assert list(found["occasion_name"]) == ["k"]
     shown = h.stiffit("show", h.result_path(problem[0])).stdout
     assert "by experiment" in shown, shown
+    shown = json.loads(h.stiffit("show", "--json", h.result_path(problem[0])).stdout)["population"]
+    for row, k in ((shown["random"][0], 2), (shown["random"][1], 3), (shown["by_experiment"][0], 4)):
+        logarithm, width = 0.5 * np.log(theta[k]), norm.ppf(0.975) * error[k] / (2 * theta[k])
+        found = [row["standard_deviation_lower"], row["standard_deviation_upper"]]
+        np.testing.assert_allclose(np.log(found), [logarithm - width, logarithm + width], atol=1e-2)
 
 
 def test_predictions(tmp):
