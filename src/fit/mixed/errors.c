@@ -19,7 +19,8 @@ static const double MOST = 100;
  * estimates' own; differences of gradients may make it negative, and are less accurate by then. An
  * estimate belongs to it if it moves by more than PART of the one that moves most. */
 static const double FLAT = 1e-6, NOT_DEFINITE = 1e-2, PART = 0.1;
-/* Second derivatives belong to a point, and to others where -log likelihood differs by no more. */
+/* Second derivatives of many datasets serve where -log likelihood differs by no more from that
+ * where they were taken. */
 static const double MOVED = 0.02;
 enum { ENOUGH = 200, FEW_RANDOM = 2 };
 
@@ -201,12 +202,14 @@ static bool has_second(const struct mixed *mixed, const struct errors *errors)
     return errors->n > 0;
 }
 
-/* Whether the last stage, before which they were taken, has moved away from where they were. */
+/* Whether the last stage, before which they were taken, has moved away from where they were. Of few
+ * datasets the likelihood may hardly change over steps that change its curvature. */
 static bool has_moved(const struct mixed *mixed)
 {
     const struct mixed_progress *progress = &mixed->progress;
+    double change = fabs(progress->first_f - mixed->point.f);
     return progress->phase == MIXED_EXACT && progress->level == MIXED_FINER
-           && fabs(progress->first_f - mixed->point.f) > MOVED;
+           && change > (mixed_are_few(mixed) ? 0 : MOVED);
 }
 
 bool mixed_observe(struct mixed *mixed)
