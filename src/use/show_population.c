@@ -58,7 +58,7 @@ static void add_interval(struct view *view, double deviation, double error)
     const char *word = isfinite(factor) ? view_word(view, "%.3g to %.3g", lower, upper) : "-";
     VIEW_FACTS(view, fact_number("standard_deviation_lower", NULL, 0, 0, lower),
                fact_number("standard_deviation_upper", NULL, 0, 0, upper),
-               fact_word(NULL, "95 % interval", 17, word));
+               fact_word(NULL, "deviation, 95 %", 17, word));
 }
 
 static void add_random(struct view *view, const struct result_population *population)

@@ -31,10 +31,11 @@ def test_text(tmp):
     lines = [line.split() for line in text.splitlines()]
     assert "Population of 10 datasets" in text and "1 dataset was left out" in text, text
     assert "-2 log L 100 +- 0.02 (exact likelihood), AIC 114, BIC 116.118" in text, text
-    row = next(line for line in lines if line[:1] == ["k"] and len(line) == 7)
-    # typical value exp(-1.2), deviation 0.2 with error 0.1/(2*0.2), coefficient of variation
-    np.testing.assert_allclose([float(x) for x in row[1:]], [
-        np.exp(-1.2), 0.1, 0.2, 0.25, 100 * np.sqrt(np.expm1(0.04)), 0.25], rtol=5e-4)
+    row = next(line for line in lines if line[:1] == ["k"] and len(line) == 10)
+    # typical value exp(-1.2), deviation 0.2 with error 0.1/(2*0.2) and an interval by its logarithm, coefficient of variation
+    factor = np.exp(1.959964 * 0.25 / 0.2)
+    np.testing.assert_allclose([float(x) for x in row[1:] if x != "to"], [
+        np.exp(-1.2), 0.1, 0.2, 0.25, 0.2 / factor, 0.2 * factor, 100 * np.sqrt(np.expm1(0.04)), 0.25], rtol=5e-3)
     assert ["k", "V", "0.1667"] in lines, text
     assert any(line[:3] == ["s", "0.1", "0.1"] for line in lines), text
 

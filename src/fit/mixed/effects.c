@@ -342,13 +342,13 @@ static enum asked find_mode(struct effects *local)
     return effects_evaluate(local, &local->here);
 }
 
-/* Whether predictions may have kinks. */
+/* Whether predictions may have kinks: parameters may move what happens across a measurement. */
 static bool may_have_kinks(const struct fit_asker *asker)
 {
     const struct stiffit_model *abi = &asker->problem->model->abi;
-    bool may = abi->n_switching > 0;
+    bool may = abi->n_switching > 0 || (abi->n_state && abi->n_event);
     for (size_t e = 0; e < asker->problem->n_experiment; e++)
-        may = may || ode_is_eventful(abi, &asker->problem->task[e]);
+        may = may || (asker->problem->task[e].experiment.n_dose && (abi->lag || abi->infusion));
     return may;
 }
 

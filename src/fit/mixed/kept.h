@@ -28,6 +28,7 @@ struct mixed_block {
     struct {
         uint32_t notes;
         struct joint_engine engine;
+        enum gradient_method gradient;
         int n_left;
     } settled;
     bool misses;              /* some points of the latest integral could not be evaluated */

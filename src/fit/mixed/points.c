@@ -274,6 +274,23 @@ static enum asked compare_hills(struct effects *local, double value, struct sums
     return ASKED_OK;
 }
 
+/* Makes moments wider in the rule's variables: the others are independent and standard normal, and
+ * nothing is summed over them. */
+static void widen(const struct effects *local, double *mean, double *second)
+{
+    size_t r = local->r;
+    bool is_variable[RULE_MOST] = {false};
+    for (size_t k = 0; k < local->n_variable; k++)
+        is_variable[local->variable[k]] = true;
+    for (size_t a = 0; a < r; a++) {
+        mean[a] = is_variable[a] ? mean[a] : 0;
+        for (size_t b = 0; b < r; b++) {
+            bool are_both = is_variable[a] && is_variable[b];
+            second[b + a * r] = are_both ? WIDER * WIDER * second[b + a * r] : a == b;
+        }
+    }
+}
+
 /* Gives the last hill the moments of the integrand, and the prior its part of the whole. */
 static void adapt_hill(struct effects *local, const struct sums *sums, double *scratch)
 {
@@ -282,8 +299,7 @@ static void adapt_hill(struct effects *local, const struct sums *sums, double *s
     struct hill hill = hills_at(r, local->hill, n - 1),
                 prior = hills_at(r, local->hill, n - 2);
     points_moments(local, sums, mean, second, rest);
-    for (size_t k = 0; k < r * r; k++)
-        second[k] *= WIDER * WIDER;
+    widen(local, mean, second);
     if (!matrix_factor(r, second, r, local->index, factor))
         return;
     matrix_inverse(r, factor, second);

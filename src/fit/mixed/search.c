@@ -107,7 +107,7 @@ static enum asked look(struct fit_search *search)
         return fit_asker_end(&mixed->asker, OUTCOME_stalled, "another start is better");
     if (search->n_iteration - progress->first_iteration >= mixed->options.max_evaluations)
         return fit_asker_end(&mixed->asker, OUTCOME_budget,
-                             "the budget of %lld steps is used up (--max-evaluations)",
+                             "the steps of a search are used up: %lld (--max-evaluations)",
                              (long long)mixed->options.max_evaluations);
     if (!mixed_factor_curvature(mixed, model->triangle))
         return ASKED_FAILED;
@@ -397,23 +397,26 @@ static void keep_end(struct mixed *mixed)
     memcpy(kept + at * m, mixed->point.theta, m * sizeof *kept);
 }
 
-/* What a start meets that leads far above the best end says nothing of the fit: kinks, and
- * integrations that lanes lose. To the best end belong the modes that its search has found. */
-static void settle_start(const struct mixed *mixed)
+/* What a start meets that leads nowhere, or far above the best end, says nothing of the fit: kinks,
+ * and integrations that lanes lose. To the best end belong the modes that its search has found. */
+static void settle_start(const struct mixed *mixed, bool has_ended)
 {
     const struct mixed_progress *progress = &mixed->progress;
-    bool is_near = mixed->point.f < progress->end_f[0] + NEAR;
-    bool is_best = !memcmp(mixed->point.theta, mixed->kept, mixed->m * sizeof *mixed->kept);
+    bool is_near = has_ended && mixed->point.f < progress->end_f[0] + NEAR;
+    bool is_best =
+        is_near && !memcmp(mixed->point.theta, mixed->kept, mixed->m * sizeof *mixed->kept);
     for (size_t i = 0; i < mixed->joint->part.n_active; i++) {
         struct joint_block *block = joint_active(mixed->joint, i);
         struct mixed_block *own = mixed_block_of(block);
         if (is_near) {
             own->settled.notes = block->notes;
             own->settled.engine = block->engine;
+            own->settled.gradient = block->gradient;
             own->settled.n_left = own->n_left;
         } else {
             block->notes = own->settled.notes;
             block->engine = own->settled.engine;
+            block->gradient = own->settled.gradient;
             own->n_left = own->settled.n_left;
         }
         if (is_best)
@@ -481,7 +484,7 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
                 outcome = latest;
             if (progress->start == START_FIRST || outcome_is_success(latest))
                 keep_end(mixed);
-            settle_start(mixed);
+            settle_start(mixed, true);
         }
         is_under_way = false;
         do
@@ -489,6 +492,8 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
         while (progress->start < starts_count(mixed) && !starts_set(mixed, progress->start));
         if (is_usable(outcome) && progress->start < starts_count(mixed))
             asked = go_to_trial(mixed);
+        if (asked == ASKED_FAILED)
+            settle_start(mixed, false);
     } while (asked != ASKED_END && is_usable(outcome)
              && progress->start < starts_count(mixed));
     hold_estimates(mixed);

@@ -79,8 +79,9 @@ static inline size_t fit_problem_n_row(const struct fit_problem *problem)
       .metavar = "N|auto", .min = 1, .max = INFINITY, .zero = "auto", .default_text = "auto", \
       .help = "evaluations of the objective per fit, each of which simulates all experiments; " \
               "difference quotients take two for each parameter; 1 + P/3 trials without " \
-              "derivatives, with P free parameters, count as one; with random parameters, steps " \
-              "of a search for their distribution; auto: 1000, and 100 for each parameter") \
+              "derivatives, with P free parameters, count as one; with random parameters, the " \
+              "steps of each of several searches for their distribution; auto: 1000 plus 100 " \
+              "for each parameter") \
     X(int64_t, max_steps, 100000, "max-steps", INTEGER, .effect = RUN_FITS, .min = 1, \
       .max = INFINITY, .default_text = "100000", \
       .help = "integrator steps per simulation of an experiment, over all its output times") \
