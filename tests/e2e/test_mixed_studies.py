@@ -61,7 +61,8 @@ def test_variance_that_comes_back(tmp):
 def test_budget_of_steps(tmp):
     study = study_of(4)
     found = study.fit(tmp, None, "--max-evaluations", 2)
-    assert set(found["fits"]["status"]) == {"budget"} and "the steps of a search are used up: 2" in found["stderr"], found["stderr"]
+    assert set(found["fits"]["status"]) == {"budget"}, found["stderr"]
+    assert "the steps of a search are used up: 2" in found["stderr"], found["stderr"]
     assert np.isfinite(found["minus_2_log_likelihood"])
 
 
