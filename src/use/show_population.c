@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show_view.h"
 
+#include "base/memory.h"
 #include "base/words.h"
+#include "use/population_draw.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAME = -12 }; /* width of the first column */
@@ -95,6 +98,24 @@ static void add_random(struct view *view, const struct result_population *popula
 
 static bool is_at_border(double correlation) { return fabs(correlation) > 1 - LAST_DIGITS; }
 
+/* Whether some combination of the parameters that vary does not. */
+static bool is_singular(const struct result_population *population)
+{
+    size_t r = population->r;
+    bool is = false;
+    double *factor = memory_calloc(r * r + 1, sizeof *factor);
+    if (!factor)
+        return false;
+    population_draw_factor(population->covariance, r, factor);
+    for (size_t j = 0; j < r; j++) {
+        double variance = population->covariance[j * r + j],
+               own = factor[j + j * r] * factor[j + j * r];
+        is = is || (variance > 0 && own < LAST_DIGITS * variance);
+    }
+    free(factor);
+    return is;
+}
+
 static void add_correlations(struct view *view, const struct result_population *population)
 {
     size_t i = 0, j = 0;
@@ -116,6 +137,10 @@ static void add_correlations(struct view *view, const struct result_population *
                  "parameters to vary\n   separately; standard errors of their covariance are not "
                  "valid there and left out;\n   --random-covariance diagonal fits without "
                  "correlations)\n");
+    else if (is_singular(population))
+        view_say(view, "  (the covariance is singular: some combination of these parameters does "
+                 "not vary over the\n   population; standard errors of the covariance are not "
+                 "valid there and left out)\n");
     view_end(view);
 }
 

@@ -60,11 +60,13 @@ def test_doses_are_no_kinks(tmp):
     parameters = closed[2].read_text().split("covariate")[0]
     (tmp / "theo.ode").write_text(parameters + kinetics + "observe DV = central/V sd add\n")
     h.stiffit("import", tmp / "theo.csv", "--nonmem", "--model", tmp / "theo.ode", "-o", tmp / "p.h5", "-q")
-    for how in ("full", "diagonal"):
+    for how in ("diagonal", "full"):
         right = mixed.run(closed, *words, "--random-covariance", how, "--overwrite")["minus_2_log_likelihood"]
         found = mixed.run([tmp / "p.h5"], *words, "--random-covariance", how, "--overwrite")
         assert abs(found["minus_2_log_likelihood"] - right) < 1e-4, (how, found["minus_2_log_likelihood"], right)
         assert "quotients" not in found["stderr"] and found["fits"]["evaluations"].sum() < 200_000, found["stderr"]
+    shown = h.stiffit("show", h.result_path(tmp / "p.h5")).stdout  # with all correlations, none of which is 1
+    assert "the covariance is singular" in shown, shown
 
 
 @h.more
