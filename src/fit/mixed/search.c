@@ -51,10 +51,10 @@ static bool creeps(struct mixed *mixed)
         return false;
     if (mixed->search.n_iteration < progress->before_iteration + PACE_STEPS)
         return false;
-    progress->is_given_up = !((progress->before_f - f) * PACE_TIMES > left);
+    bool is_slow = !((progress->before_f - f) * PACE_TIMES > left);
     progress->before_f = f;
     progress->before_iteration = mixed->search.n_iteration;
-    return progress->is_given_up;
+    return is_slow;
 }
 
 /* Whether a start after the first one has come to an end that is known. */
@@ -103,7 +103,8 @@ static enum asked look(struct fit_search *search)
     joint->search.n_iteration = search->n_iteration;
     if (joint->host->keep)
         joint->host->keep(joint->host->context);
-    if (creeps(mixed) || is_at_known_end(mixed))
+    mixed->progress.is_given_up = creeps(mixed) || is_at_known_end(mixed);
+    if (progress->is_given_up)
         return fit_asker_end(&mixed->asker, OUTCOME_stalled, "another start is better");
     if (search->n_iteration - progress->first_iteration >= mixed->options.max_evaluations)
         return fit_asker_end(&mixed->asker, OUTCOME_budget,

@@ -4,6 +4,7 @@
 #include "fit/mixed/pass.h"
 #include "fit/objective/start.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Drawn starts, and their deviations in units of those that are guessed or given: wide ones let the
@@ -80,6 +81,10 @@ bool starts_set(struct mixed *mixed, size_t number)
     bool is_diagonal_one = starts_are_uncorrelated(mixed, number);
     bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
     const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
+    if (number == START_LATEST)
+        mixed->progress.uncorrelated_f = INFINITY;
+    if (from_diagonal && mixed->progress.uncorrelated_f == INFINITY)
+        return false; /* no search without correlations has ended */
     memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
     if (number + 1 == starts_count(mixed)) {
         mixed_take_given(mixed, mixed->trial);
