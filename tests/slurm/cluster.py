@@ -178,6 +178,7 @@ class Cluster:
             self.down()
         for name in ["state"] + [f"tmp.{node}" for node in self.nodes()]:
             (self.folder / name).mkdir(parents=True, mode=0o755)
+        self.folder.chmod(0o755)  # munged wants that, whatever the umask
         try:
             self._configure()
             self._start_munge()
