@@ -33,7 +33,7 @@ def closed_form(tmp):
         table = list(csv.DictReader(source))
     ids = list(dict.fromkeys(row["Subject"] for row in table))
     dose = {row["Subject"]: float(row["Dose"]) for row in table}
-    text = """parameter ka = 1.5 in [0.01, 100] scale log
+    text = """parameter ka = 1.5 in [0.3, 100] scale log
 parameter V = 0.5 in [0.01, 10] scale log
 parameter Cl = 0.04 in [1e-3, 1] scale log
 parameter add = 0.5 in [1e-3, 10] scale log
