@@ -84,7 +84,7 @@ def test_smooth_curves_have_no_kinks(tmp):
 @h.slow
 def test_many_studies(tmp):
     """Each from three starts. Of 300 fits three may be off by more than three printed errors. One in a hundred may converge
-    more than 0.1 above the best of its study, one in 50 from starts that are 3 to 10 times off: peaks, and three random effects
+    more than 0.1 above the best of its study, one in 25 from starts that are 3 to 10 times off: peaks, and three random effects
     with three to five samples each, have many optima."""
     off, above = [], {"near": [], "far": []}
     for seed in range(300):
@@ -99,7 +99,7 @@ def test_many_studies(tmp):
             higher = found[start]["minus_2_log_likelihood"] - best["minus_2_log_likelihood"]
             if found[start]["fits"]["status"][0] == "converged" and higher > 0.1 + errors:
                 those.append((seed, higher))
-    assert len(off) <= 3 and len(above["near"]) <= 3 and len(above["far"]) <= 6, (off, above)
+    assert len(off) <= 3 and len(above["near"]) <= 3 and len(above["far"]) <= 12, (off, above)
 
 
 if __name__ == "__main__":
