@@ -35,9 +35,10 @@ static const double ROUGHLY = 5e-3, SIMILAR = 0.1;
 /* A start is given up if PACE_TIMES what its latest PACE_STEPS steps have gained does not bring it
  * to the best end of the starts before it. */
 static const double PACE_TIMES = 5;
-/* It is at another end's if neither value nor curvature puts more than this between them. */
-static const double KNOWN = 0.02;
 enum { PACE_STEPS = 10 };
+/* A start has come to an end of another one if -log likelihood there is lower by no more than this,
+ * and the curvature puts no more between them. */
+static const double KNOWN = 0.02;
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
 
@@ -260,8 +261,8 @@ static bool seeks_at_end(const struct mixed *mixed)
     return is_last || mixed_are_few(mixed);
 }
 
-/* Steps at one likelihood, from the best estimates, whose numbers are known. What is held changes
- * from search to search, until steps, which evaluate the likelihood, have used up the budget. */
+/* Steps at one likelihood, from the best estimates, whose numbers are known: searches with other
+ * estimates held, or other points, until nothing changes or the budget of steps is used up. */
 static enum outcome search_on(struct mixed *mixed, bool is_under_way)
 {
     struct fit_search *search = &mixed->search;
@@ -270,7 +271,6 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     int *n_sought = &mixed->progress.n_sought;
     *n_sought = is_under_way ? *n_sought : 0;
     if (!is_under_way) {
-        mixed->progress.is_given_up = false;
         mixed->progress.before_f = mixed->progress.first_f = mixed->point.f;
         mixed->progress.before_iteration = mixed->progress.first_iteration = search->n_iteration;
     }
@@ -308,8 +308,6 @@ static enum asked try_start(struct mixed *mixed)
             mixed->trial[k] *= 0.5;
         asked = mixed_run(mixed, JOINT_UPPER, mixed->trial);
     }
-    if (asked == ASKED_OK)
-        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
     return asked;
 }
 
@@ -474,6 +472,8 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
     struct mixed_progress *progress = &mixed->progress;
     enum outcome outcome = OUTCOME_converged, latest;
     enum asked asked = ASKED_OK;
+    if (!is_under_way)
+        progress->uncorrelated_f = INFINITY;
     do {
         if (asked == ASKED_OK) {
             latest = search_on(mixed, is_under_way);

@@ -53,12 +53,13 @@ static size_t first_drawn(const struct mixed *mixed)
     return START_UNCORRELATED + 2 * (count_variances(mixed) + 1);
 }
 
-/* Sets a point of a Latin hypercube around the given start. */
+/* Sets a point of a Latin hypercube around the given start. Each of --starts has other points. */
 static void draw(const struct mixed *mixed, double *trial, size_t i)
 {
     const struct joint *joint = mixed->joint;
     struct fit_map map = joint->asker.map;
-    const struct fit_start start = {.seed = joint->seed, .dataset = FIT_START_SHARED,
+    const struct fit_start start = {.seed = joint->seed,
+                                    .dataset = FIT_START_SHARED - 1 - joint->task,
                                     .number = (uint32_t)i + 1, .n_start = N_DRAWN + 1};
     map.model_index = map.file_index; /* the streams of random numbers */
     fit_start_theta(&start, &map, joint->prior, trial);
@@ -81,8 +82,6 @@ bool starts_set(struct mixed *mixed, size_t number)
     bool is_diagonal_one = starts_are_uncorrelated(mixed, number);
     bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
     const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
-    if (number == START_LATEST)
-        mixed->progress.uncorrelated_f = INFINITY;
     if (from_diagonal && mixed->progress.uncorrelated_f == INFINITY)
         return false; /* no search without correlations has ended */
     memcpy(mixed->trial, kept, m * sizeof *mixed->trial);

@@ -6,7 +6,7 @@
 
 /* With few datasets the likelihood may have several maxima, of which one may lie in a submodel:
  * without some variance, or without correlations. Then the search also begins with each variance
- * at 0, which holds it there until the end (leave_zeros), and where a search without correlations
+ * at 0, which holds it there until the end (zeros_leave), and where a search without correlations
  * ends. With any number of them it also begins with guessed deviations at the latest means, if a
  * variance has gone to 0 or the first start was a given one. So a model is not less likely than
  * one that it contains. Parameters may also change their roles, as the rates of absorption and
