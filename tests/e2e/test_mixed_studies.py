@@ -40,13 +40,18 @@ def test_pooled_fit_without_end(tmp):
     assert set(found["fits"]["status"]) == {"converged"} and found["minus_2_log_likelihood"] < 122, found["stderr"]
 
 
-# Absorption and elimination change their roles (flip-flop); a peak before or behind all data. From these starts the search
-# ended at 271, 8532 and 4127.
+# Absorption and elimination change their roles (flip-flop), or a peak is before or behind all data. From all of these starts
+# the search ended 4 to 8,000 above; drawn ones find the way, if chance is not against all of them.
 def test_far_starts(tmp):
-    for seed, most in ((178, -108.3), (4, 165.7), (24, 88)):
+    missed = []
+    for seed in (4, 24, 34, 74, 128, 178, 218, 228):
         study = study_of(seed)
-        good, values = is_right(study, study.fit(tmp, study.far))
-        assert good and values[0] < most, (seed, values)
+        found, best = study.fit(tmp, study.far), study.fit(tmp, study.kind.truth)
+        good, values = is_right(study, found)
+        assert good, (seed, values)
+        if found["minus_2_log_likelihood"] > best["minus_2_log_likelihood"] + 4:
+            missed.append(seed)
+    assert len(missed) <= 2, missed
 
 
 # Values of sums over points said that a small variance gains, slopes that it loses: it left 0 and came back 700 times, in 4.5
